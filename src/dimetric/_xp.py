@@ -1,0 +1,106 @@
+"""Array namespaces, and the gaps of the array-API standard.
+
+Everything follows X: an algorithm asks ``xp = namespace(X)`` and writes the standard's functions.
+What the standard lacks (top-k, partial eigendecompositions, moves between devices) is here, once.
+"""
+
+from types import ModuleType
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+import scipy.linalg
+from scipy import sparse
+
+Array = Any  # an array of any namespace: the standard has no common base class
+
+
+def is_foreign(X: object) -> bool:
+    """Tell whether X is an array of another namespace than NumPy (torch, CuPy, strict, ...)."""
+    return (
+        compat.is_array_api_obj(X)
+        and not compat.is_numpy_array(X)
+        and not compat.is_dask_array(X)
+        and not compat.is_pydata_sparse_array(X)
+    )
+
+
+def namespace(*arrays: Array) -> ModuleType:
+    """Return the array-API namespace that the arrays share; SciPy's sparse arrays are NumPy's."""
+    dense = [a for a in arrays if not sparse.issparse(a)]
+    return compat.array_namespace(*dense) if dense else compat.array_namespace(np.empty(0))
+
+
+def to_host(a: Array) -> np.ndarray:
+    """Copy an array of any namespace and device into host memory, as NumPy's."""
+    if compat.is_torch_array(a):
+        return a.detach().cpu().numpy()
+    if compat.is_cupy_array(a):  # pragma: no cover - needs a GPU
+        return a.get()
+    if is_foreign(a):
+        return np.from_dlpack(compat.to_device(a, "cpu") if compat.is_jax_array(a) else a)
+    return np.asarray(a)
+
+
+def like(a: Array, X: Array, dtype: Any = None) -> Array:
+    """Bring `a` to X's namespace and device, and to X's dtype unless another is named."""
+    xp = namespace(X)
+    dtype = X.dtype if dtype is None else dtype
+    if sparse.issparse(X) or compat.is_numpy_array(X):
+        return np.asarray(to_host(a), dtype=dtype)
+    if is_foreign(a) and namespace(a) is xp and compat.device(a) == compat.device(X):
+        return xp.astype(a, dtype, copy=False)
+    return xp.asarray(np.ascontiguousarray(to_host(a)), dtype=dtype, device=compat.device(X))
+
+
+def eps(a: Array) -> float:
+    """Return the spacing of the array's floating dtype at 1."""
+    return float(namespace(a).finfo(a.dtype).eps)
+
+
+def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
+    """Return the (n, n_classes) indicator matrix, so that sums by class are one product.
+
+    Scatter-adds do not accumulate repeated indices in every namespace; a product does.
+    """
+    xp = namespace(codes)
+    classes = xp.arange(n_classes, dtype=codes.dtype, device=compat.device(codes))
+    return xp.astype(codes[:, None] == classes[None, :], dtype)
+
+
+def smallest(D: Array, k: int) -> tuple[Array, Array]:
+    """Return the k smallest entries of each row, ascending, and their columns."""
+    xp = namespace(D)
+    if compat.is_numpy_array(D):
+        columns = np.argpartition(D, k - 1, axis=1)[:, :k]
+        columns.sort(axis=1)  # equal values come in the order of their columns
+        values = np.take_along_axis(D, columns, axis=1)
+        order = np.argsort(values, axis=1, kind="stable")
+        return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
+    if compat.is_torch_array(D):
+        values, columns = xp.topk(D, k, dim=1, largest=False, sorted=True)
+        return values, columns
+    columns = xp.argsort(D, axis=1, stable=True)[:, :k]
+    return xp.take_along_axis(D, columns, axis=1), columns
+
+
+def eigh_top(S: Array, k: int) -> tuple[Array, Array]:
+    """Return the k largest eigenvalues of a symmetric matrix, descending, and eigenvectors as rows.
+
+    NumPy's path asks LAPACK for those k alone.
+    """
+    xp = namespace(S)
+    d = S.shape[0]
+    if compat.is_numpy_array(S) and k < d:
+        values, vectors = scipy.linalg.eigh(S, subset_by_index=(d - k, d - 1), check_finite=False)
+    else:
+        values, vectors = xp.linalg.eigh(S)
+        values, vectors = values[d - k :], vectors[:, d - k :]
+    return xp.flip(values), xp.flip(vectors, axis=1).T
+
+
+def triangle(A: Array) -> Array:
+    """Return R of the QR decomposition; NumPy's path does not form the orthogonal factor."""
+    if compat.is_numpy_array(A):
+        return np.linalg.qr(A, mode="r")
+    return namespace(A).linalg.qr(A, mode="reduced").R

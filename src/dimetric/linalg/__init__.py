@@ -1,0 +1,1 @@
+"""Linear algebra that the learners share: scatters, positive matrices, spectra."""

@@ -1,0 +1,1 @@
+"""Sums of statistics over blocks of rows."""

@@ -1,0 +1,164 @@
+"""Positive semidefinite matrices: the cone's axioms, and the way from M to L and back."""
+
+import array_api_strict
+import numpy as np
+import pytest
+import scipy.linalg
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dimetric._xp import to_host
+from dimetric.linalg.psd import inverse_root, is_psd, map_of, metric_of, project_psd, root
+
+MATRIX_FUNCTIONS = [project_psd, metric_of, map_of, root, inverse_root]
+
+
+@st.composite
+def squares(draw):
+    """Any square matrix, of whole numbers (ties, zeros) times a size far from 1."""
+    d = draw(st.integers(1, 6))
+    size = 10.0 ** draw(st.integers(-40, 40))
+    return size * draw(hnp.arrays(float, (d, d), elements=st.integers(-9, 9).map(float)))
+
+
+@st.composite
+def spectra(draw):
+    """A PSD matrix with its rank, eigenvalues between 0.1 and 10 or exactly 0."""
+    d = draw(st.integers(1, 6))
+    rank = draw(st.integers(0, d))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    Q = np.linalg.qr(rng.normal(size=(d, d))).Q
+    values = np.r_[rng.uniform(0.1, 10, rank), np.zeros(d - rank)]
+    return (Q * values) @ Q.T, rank
+
+
+def indefinite(least):
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3))).Q
+    return (Q * [2.0, 1.0, least]) @ Q.T
+
+
+@given(squares())
+def test_projection_is_psd_and_keeps_itself(M):
+    P = project_psd(M)
+    assert_array_equal(P, P.T)
+    assert is_psd(P)
+    assert_allclose(project_psd(P), P, rtol=0, atol=1e-14 * np.linalg.norm(M))
+
+
+@given(squares(), st.integers(0, 2**32 - 1))
+def test_projection_meets_the_conditions_of_the_nearest_point(M, seed):
+    """On a cone P is nearest iff <M - P, P> = 0 and <M - P, Z> <= 0 for every Z of the cone."""
+    P = project_psd(M)
+    size = np.linalg.norm(M)
+    assert abs(np.sum((M - P) * P)) <= 1e-13 * size**2
+    for R in np.random.default_rng(seed).normal(size=(20, *M.shape)):
+        Z = R.T @ R
+        assert np.sum((M - P) * Z) <= 1e-13 * size * np.linalg.norm(Z)
+        assert np.linalg.norm(M - P) <= (1 + 1e-14) * np.linalg.norm(M - Z)
+        near = P + Z * size / np.linalg.norm(Z) / 100
+        assert np.linalg.norm(M - P) <= (1 + 1e-14) * np.linalg.norm(M - near)
+
+
+def test_projection_of_known_matrices():
+    assert_allclose(project_psd(np.array([[0.0, 2.0], [0.0, 0.0]])), np.full((2, 2), 0.5))
+    assert_array_equal(project_psd(-np.eye(3)), np.zeros((3, 3)))
+
+
+@given(spectra())
+def test_map_gives_the_metric_back_at_its_rank(M_rank):
+    M, rank = M_rank
+    L = map_of(M)
+    assert L.shape == (rank, M.shape[0])
+    assert_allclose(metric_of(L), M, rtol=0, atol=1e-13)
+    assert_allclose(L @ L.T, np.diag(np.linalg.eigvalsh(M)[::-1][:rank]), rtol=0, atol=1e-12)
+    if rank:
+        tops = np.take_along_axis(L, np.abs(L).argmax(axis=1)[:, None], axis=1)
+        assert tops.min() > 0
+
+
+@given(spectra())
+def test_maps_of_equal_metric_differ_by_an_isometry(M_rank):
+    L = map_of(M_rank[0])
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(L.shape[0] + 2, L.shape[0]))).Q
+    assert_allclose(metric_of(Q @ L), metric_of(L), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("least", "rank"), [(10.0, 3), (0.1, 2)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rank_counts_eigenvalues_above_rounding(dtype, least, rank):
+    """Diagonal, so that the eigenvalues are exact; rounding is 3 eps times the largest."""
+    M = np.diag(np.array([2.0, 1.0, least * 3 * np.finfo(dtype).eps * 2.0], dtype=dtype))
+    assert map_of(M).shape == (rank, 3)
+
+
+@pytest.mark.parametrize("shape", [(100, 258), (150, 258), (0, 6)])
+def test_metric_is_symmetric_to_the_last_bit(shape):
+    """A plain product of every other column is not, with threaded OpenBLAS."""
+    L = np.random.default_rng(0).normal(size=shape)[:, ::2]
+    M = metric_of(L)
+    assert_array_equal(M, M.T)
+    assert_allclose(M, np.einsum("ki,kj->ij", L, L), atol=1e-12)
+
+
+@given(spectra())
+def test_roots(M_rank):
+    M, rank = M_rank
+    half, inverse = root(M), inverse_root(M)
+    assert is_psd(half)
+    assert is_psd(inverse)
+    assert_allclose(half @ half, M, rtol=0, atol=1e-13)
+    assert_allclose(inverse, np.linalg.pinv(half, rcond=1e-8), rtol=0, atol=1e-12)
+    on_range = half @ inverse
+    assert_allclose(on_range @ M, M, rtol=0, atol=1e-12)
+    assert np.trace(on_range) == pytest.approx(rank)
+
+
+def test_root_against_scipy():
+    M = metric_of(np.random.default_rng(0).normal(size=(9, 5)))
+    assert_allclose(root(M), scipy.linalg.sqrtm(M), rtol=1e-10)
+
+
+@given(spectra())
+def test_is_psd_of_both_sides(M_rank):
+    M, rank = M_rank
+    assert is_psd(M)
+    assert is_psd(-M) == (rank == 0)
+
+
+@pytest.mark.parametrize(("least", "answer"), [(0.0, True), (-1e-17, True), (-1e-12, False)])
+def test_is_psd_forgives_rounding_only(least, answer):
+    assert is_psd(np.diag([1.0, least])) is answer
+
+
+def test_is_psd_asks_for_symmetry_and_numbers():
+    assert not is_psd(np.array([[1.0, 1.0], [0.0, 1.0]]))
+    assert not is_psd(np.array([[1.0, np.nan], [np.nan, 1.0]]))
+
+
+@pytest.mark.parametrize("function", [map_of, root, inverse_root])
+def test_indefinite_matrices_are_named(function):
+    with pytest.raises(ValueError, match=r"positive semidefinite.*negative eigenvalue is -0\.25 "):
+        function(indefinite(-0.25))
+    assert_allclose(function(indefinite(-1e-16)), function(project_psd(indefinite(-1e-16))))
+
+
+@pytest.mark.parametrize("function", MATRIX_FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("xp", [np, torch, array_api_strict], ids=lambda xp: xp.__name__)
+def test_every_namespace_gives_what_numpy_gives(xp, dtype, function):
+    M = metric_of(np.random.default_rng(0).normal(size=(3, 5)))  # singular
+    if function is project_psd:
+        M = M - np.eye(5)
+    given_M = xp.asarray(M, dtype=getattr(xp, dtype))
+    before = to_host(given_M).copy()
+    answer = function(given_M)
+    assert answer.dtype == given_M.dtype
+    assert type(answer) is type(given_M)
+    assert_array_equal(to_host(given_M), before)
+    expected = function(M)
+    tol = 1e-12 if dtype == "float64" else 2e-5
+    assert_allclose(to_host(answer), expected, rtol=0, atol=tol * np.abs(expected).max())
+    assert is_psd(given_M) is (function is not project_psd)

@@ -1,0 +1,91 @@
+"""Moments add up however the samples are cut; S(W) is the sum it says it is."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from dimetric.linalg.scatter import Moments, weighted_scatter
+
+
+def samples(n=40, d=5, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) + 100, rng.integers(0, n_classes, n)
+
+
+def naive(X, codes, n_classes):
+    """Counts, means and within scatter, by their definitions."""
+    counts = np.bincount(codes, minlength=n_classes)
+    means = np.array([X[codes == c].mean(0) if counts[c] else 0 * X[0] for c in range(n_classes)])
+    residual = X - means[codes]
+    return counts, means, sum(np.outer(r, r) for r in residual)
+
+
+def scatter(moments):
+    return moments.spread.T @ moments.spread if moments.is_root else moments.spread
+
+
+@pytest.mark.parametrize("of", [Moments.scatter_of, Moments.root_of])
+@given(cuts=st.lists(st.integers(0, 40), max_size=4), seed=st.integers(0, 50))
+def test_blocks_add_up_to_the_definition(of, cuts, seed):
+    X, codes = samples(seed=seed)
+    edges = sorted({0, 40, *cuts})
+    parts = [of(X[a:b], codes[a:b], 3) for a, b in pairwise(edges)]
+    total = sum(parts[1:], parts[0])
+    counts, means, S = naive(X, codes, 3)
+    np.testing.assert_array_equal(total.counts, counts)
+    np.testing.assert_allclose(total.means, means, rtol=1e-12)
+    np.testing.assert_allclose(scatter(total), S, rtol=1e-8, atol=1e-8)
+
+
+def test_a_root_has_at_most_d_rows_and_keeps_small_directions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3)) * [1, 1e-4, 1e-8]
+    moments = Moments.root_of(X[:300]) + Moments.root_of(X[300:])
+    assert moments.spread.shape == (3, 3)
+    expected = np.linalg.svd(X - X.mean(0), compute_uv=False)
+    np.testing.assert_allclose(np.linalg.svd(moments.spread, compute_uv=False), expected, rtol=1e-6)
+
+
+def test_a_distant_origin_costs_no_digits():
+    X, _ = samples()
+    np.testing.assert_allclose(
+        scatter(Moments.scatter_of(X + 1e7)), scatter(Moments.scatter_of(X)), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_sparse_blocks_are_centred_implicitly():
+    X, _ = samples()
+    moments = Moments.scatter_of(sparse.csr_array(X))
+    np.testing.assert_allclose(moments.spread, 39 * np.cov(X.T), rtol=1e-8)
+    np.testing.assert_allclose(moments.mean, X.mean(0))
+
+
+def test_widened_moments_move_classes_and_nothing_else():
+    X, codes = samples()
+    wide = Moments.scatter_of(X, codes, 3).widened(np.array([4, 0, 2]), 5)
+    expected = Moments.scatter_of(X, np.array([4, 0, 2])[codes], 5)
+    np.testing.assert_allclose(wide.counts, expected.counts)
+    np.testing.assert_allclose(wide.means, expected.means)
+    np.testing.assert_allclose(wide.spread, expected.spread)
+
+
+@pytest.mark.parametrize("block", [3, 1024])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_weighted_scatter_is_the_sum_over_pairs(make, block):
+    X, _ = samples(12)
+    W = np.random.default_rng(1).normal(size=(12, 12))
+    expected = sum(
+        W[i, j] * np.outer(X[i] - X[j], X[i] - X[j]) for i in range(12) for j in range(12)
+    )
+    np.testing.assert_allclose(weighted_scatter(X, make(W), block=block), expected, atol=1e-9)
+
+
+def test_equal_weights_give_the_covariance():
+    X, _ = samples()
+    n = len(X)
+    S = weighted_scatter(X, np.full((n, n), 1 / (2 * n * (n - 1))))
+    np.testing.assert_allclose(S, np.cov(X.T), rtol=1e-10)

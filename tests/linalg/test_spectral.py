@@ -1,0 +1,97 @@
+"""The eigenproblems against SciPy, and the sign rule."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy import sparse
+
+from dimetric.linalg.spectral import (
+    fixed_signs,
+    lanczos_svd,
+    randomized_svd,
+    top_eigenvectors,
+    top_ratio,
+    top_singular,
+    whitening,
+)
+
+rng = np.random.default_rng(0)
+R = rng.normal(size=(30, 6)) * [5, 4, 3, 2, 1, 0.5]
+S = R.T @ R
+
+
+def test_signs_do_not_depend_on_the_sign_that_came():
+    flips = np.array([1, -1, -1])[:, None]
+    V = rng.normal(size=(3, 5))
+    np.testing.assert_array_equal(fixed_signs(V), fixed_signs(V * flips))
+    assert (np.take_along_axis(fixed_signs(V), np.abs(V).argmax(1)[:, None], 1) > 0).all()
+
+
+def test_top_eigenvectors_maximise_the_trace():
+    values, V = top_eigenvectors(S, 2)
+    np.testing.assert_allclose(V @ V.T, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(np.trace(V @ S @ V.T), scipy.linalg.eigvalsh(S)[-2:].sum())
+    others = [np.linalg.qr(rng.normal(size=(6, 2)))[0].T for _ in range(200)]
+    assert max(np.trace(Q @ S @ Q.T) for Q in others) <= values.sum() + 1e-9
+
+
+def test_singular_vectors_of_a_root_are_the_eigenvectors_of_its_gram():
+    values, V = top_eigenvectors(S, 4)
+    s, W = top_singular(R, 4)
+    np.testing.assert_allclose(s**2, values)
+    np.testing.assert_allclose(V, W, atol=1e-9)
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.7])
+def test_whitening_makes_the_identity(ridge, is_root):
+    T, reliable = whitening(R if is_root else S, is_root=is_root, ridge=ridge)
+    np.testing.assert_allclose(T @ (S + ridge * np.eye(6)) @ T.T, np.eye(6), atol=1e-10)
+    assert reliable
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_whitening_leaves_out_what_has_no_spread_but_not_what_has_another_unit(is_root):
+    def whitened(R):
+        return whitening(R if is_root else R.T @ R, is_root=is_root)[0]
+
+    assert whitened(R * [1, 1e-9, 1e9, 1, 1, 1]).shape == (6, 6)
+    flat = np.hstack([R, R[:, :1] + R[:, 1:2], np.zeros((30, 1))])
+    T = whitened(flat)
+    assert T.shape == (6, 8)
+    np.testing.assert_allclose(T @ flat.T @ flat @ T.T, np.eye(6), atol=1e-9)
+    assert whitened(np.zeros((3, 4))).shape == (0, 4)
+
+
+def test_whitening_knows_when_squaring_has_cost_digits():
+    noise = np.random.default_rng(1).normal(size=(30, 1))
+    almost = np.hstack([R, R[:, :1] + 1e-6 * noise])
+    assert not whitening(almost.T @ almost, is_root=False)[1]
+    T, reliable = whitening(almost, is_root=True)
+    assert reliable
+    np.testing.assert_allclose(T @ almost.T @ almost @ T.T, np.eye(7), atol=1e-4)
+    constant = np.hstack([R, np.zeros((30, 1))])
+    assert whitening(constant.T @ constant, is_root=False)[1]
+
+
+def test_top_ratio_solves_the_generalised_problem():
+    B = R.T @ R
+    A = np.cov(rng.normal(size=(6, 20)))
+    values, L = top_ratio(A, whitening(R, is_root=True)[0], 3)
+    expected, vectors = scipy.linalg.eigh(A, B)
+    np.testing.assert_allclose(values, expected[::-1][:3])
+    np.testing.assert_allclose(L @ B @ L.T, np.eye(3), atol=1e-10)
+    np.testing.assert_allclose(L, fixed_signs(vectors.T[::-1][:3]), atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_iterations_find_the_singular_vectors_of_centred_samples(make):
+    X = R + 3
+    expected = top_singular(X - X.mean(0), 2)
+    start = rng.normal(size=(6, 4))
+    for s, V in (
+        lanczos_svd(make(X), X.mean(0), 2, np.ones(6), 0.0),
+        randomized_svd(make(X), X.mean(0), 2, start, 60),
+    ):
+        np.testing.assert_allclose(s, expected[0], rtol=1e-9)
+        np.testing.assert_allclose(V, expected[1], atol=1e-7)
