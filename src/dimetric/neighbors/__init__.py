@@ -1,0 +1,1 @@
+"""Neighbours: who is near whom."""

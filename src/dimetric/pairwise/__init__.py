@@ -1,0 +1,1 @@
+"""Objectives over pairs of samples, evaluated block by block."""

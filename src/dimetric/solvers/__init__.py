@@ -1,0 +1,1 @@
+"""Solvers: they know no algorithm, only functions of a vector."""

@@ -1,0 +1,94 @@
+"""Limited-memory BFGS, with the parameters on the host wherever the data are."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from dimetric.solvers.result import Result
+
+SEPARABLE = "separable: infimum not attained"
+
+
+def lbfgs(
+    value_and_grad: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    x0: np.ndarray,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    infimum: float = -np.inf,
+    callback: Callable[[np.ndarray, float, int], bool] | None = None,
+) -> Result:
+    r"""Minimise a smooth function by L-BFGS [1]_.
+
+    Stops when the largest entry of the gradient is at most `tol`, when an iteration lowers the
+    objective by no more than ``tol * max(1, |value|) / 10``, or within `tol` of an infimum that
+    is known not to be attained (a softmax loss on separable data: the map would grow forever).
+
+    Parameters
+    ----------
+    value_and_grad : callable
+        Returns the objective and its gradient at a vector.
+    x0 : ndarray of shape (p,)
+        Start.
+    max_iter : int, default=100
+        Most iterations.
+    tol : float, default=1e-5
+        Tolerance, as above.
+    infimum : float, default=-inf
+        Greatest lower bound of the objective, where it is known.
+    callback : callable, optional
+        ``callback(x, value, n_iter)`` after every iteration; return True to stop.
+
+    References
+    ----------
+    .. [1] D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large scale
+       optimization", Mathematical Programming 45, 1989.
+
+    Examples
+    --------
+    >>> lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2)).reason
+    'gradient below tol'
+    """
+    history: list[float] = []
+    stopped = ""
+
+    def recorded(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = value_and_grad(x)
+        if not history:
+            history.append(value)
+        return value, gradient
+
+    def after_iteration(intermediate_result: OptimizeResult) -> None:
+        nonlocal stopped
+        value = float(intermediate_result.fun)
+        history.append(value)
+        if value <= infimum + tol:
+            stopped = SEPARABLE
+        elif callback is not None and callback(intermediate_result.x, value, len(history) - 1):
+            stopped = "stopped by a callback"
+        if stopped:
+            raise StopIteration
+
+    found = minimize(
+        recorded,
+        x0,
+        jac=True,
+        method="L-BFGS-B",
+        callback=after_iteration,
+        options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
+    )
+    if not stopped and found.fun <= infimum + tol:  # the start was there already
+        stopped = SEPARABLE
+    reason = stopped or _in_words(found, max_iter)
+    converged = stopped == SEPARABLE or (not stopped and found.status == 0)
+    return Result(found.x, float(found.fun), len(history) - 1, converged, reason, tuple(history))
+
+
+def _in_words(found: OptimizeResult, max_iter: int) -> str:
+    """Say why SciPy's minimiser stopped."""
+    if found.status == 0:
+        return "gradient below tol" if "PGTOL" in found.message else "objective no longer decreases"
+    if found.status == 1:
+        return f"max_iter={max_iter} reached"
+    return f"the line search failed ({found.message})"

@@ -1,0 +1,44 @@
+"""What every solver returns."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a minimisation.
+
+    Attributes
+    ----------
+    x : ndarray
+        Best point found.
+    value : float
+        Objective there.
+    n_iter : int
+        Iterations done.
+    converged : bool
+        Whether a criterion of convergence was met.
+    reason : str
+        Why the solver stopped, in words.
+    history : tuple of float
+        Objective at the start and after every iteration.
+    """
+
+    x: np.ndarray
+    value: float
+    n_iter: int
+    converged: bool
+    reason: str
+    history: tuple[float, ...]
+
+    def warn_unless_converged(self, name: str, remedy: str) -> None:
+        """Warn that `name` did not converge, say why, and what to do about it."""
+        if not self.converged:
+            warnings.warn(
+                f"{name} did not converge: {self.reason}. {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )

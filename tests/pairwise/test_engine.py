@@ -1,0 +1,53 @@
+"""The engine and the objective on top of it, against naive loops and finite differences."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from dimetric._xp import to_host
+from dimetric.linalg.scatter import weighted_scatter
+from dimetric.neighborhood.nca import NCARule
+from dimetric.pairwise.engine import pairwise_loss, squared_distances
+from dimetric.pairwise.objective import mean_objective
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(23, 4))
+X -= X.mean(0)
+codes = rng.integers(0, 3, 23)
+L = rng.normal(size=(2, 4))
+
+
+class Stress:
+    """A rule whose answer is known: sum of d2 * theta over pairs of a class, d2 elsewhere."""
+
+    def block(self, xp, D, same, rows, theta):
+        W = xp.where(same, theta, xp.ones_like(D))
+        return xp.sum(W * D), W, xp.sum(xp.where(same, D, xp.zeros_like(D)))
+
+
+@pytest.mark.parametrize("block", [5, 256])
+def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
+    loss, grad, dtheta = pairwise_loss(Stress(), L, X, codes, 3.0, block=block)
+    D = squared_distances(X @ L.T, X @ L.T)
+    same = codes[:, None] == codes
+    np.testing.assert_allclose(loss, (D * np.where(same, 3.0, 1.0)).sum())
+    np.testing.assert_allclose(dtheta, D[same].sum())
+    np.testing.assert_allclose(grad, 2 * L @ weighted_scatter(X, np.where(same, 3.0, 1.0)))
+
+
+def test_every_namespace_gives_the_same(namespace):
+    loss, grad, _ = pairwise_loss(
+        NCARule(), namespace.asarray(L), namespace.asarray(X), namespace.asarray(codes), block=6
+    )
+    expected = pairwise_loss(NCARule(), L, X, codes, block=6)
+    np.testing.assert_allclose(loss, expected[0])
+    np.testing.assert_allclose(to_host(grad), expected[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
+    f = mean_objective(NCARule(), namespace.asarray(X), codes, ridge=ridge)
+    value, grad = f(L.ravel())
+    loss = pairwise_loss(NCARule(), L, X, codes)[0]
+    np.testing.assert_allclose(value, loss / 23 + ridge * (L**2).sum())
+    np.testing.assert_allclose(grad, approx_fprime(L.ravel(), lambda x: f(x)[0]), atol=1e-6)
