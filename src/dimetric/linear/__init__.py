@@ -1,0 +1,1 @@
+"""Linear reduction by eigenvectors of scatter matrices."""

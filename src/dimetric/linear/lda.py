@@ -1,0 +1,261 @@
+"""Linear discriminant analysis."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dimetric._base import LinearMetric, in_range
+from dimetric._compat import Interval, Progress, StrOptions, fit_method
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.linalg.scatter import Moments
+from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
+from dimetric.reduce.tree import tree_reduce
+
+
+class LDA(LinearMetric):
+    r"""Linear discriminant analysis: directions that spread the classes and not their samples.
+
+    .. math:: \max_L \mathrm{tr}\left((L S_w L^T)^{-1} L S_b L^T\right), \quad
+              S_w = \frac{1}{n} \sum_i (x_i - \mu_{y_i})(x_i - \mu_{y_i})^T, \quad
+              S_b = \sum_c \frac{n_c}{n} (\mu_c - \mu)(\mu_c - \mu)^T
+
+    The rows of L are eigenvectors of :math:`S_w^{-1} S_b`, scaled so that :math:`L S_w L^T = I`
+    [1]_. Where :math:`S_w` is singular (constant or repeated features, fewer samples than
+    features) they are taken in its range.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L, at most ``min(n_classes - 1, n_features)``, which None stands for.
+    shrinkage : float in [0, 1], "auto" or None, default=None
+        :math:`S_w` and the total covariance become
+        :math:`(1 - s) S + s\, \mathrm{tr}(S) / d\, I`; "auto" takes s, and the covariance of each
+        class, by Ledoit and Wolf [2]_ on standardised features.
+    reg : float, default=0.0
+        :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        The mean of the samples.
+    explained_variance_ratio_ : array of shape (n_components,)
+        Share of each eigenvalue in their sum.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+
+    References
+    ----------
+    .. [1] R. A. Fisher, "The use of multiple measurements in taxonomic problems", Annals of
+       Eugenics 7, 1936.
+    .. [2] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance
+       matrices", Journal of Multivariate Analysis 88, 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = LDA(n_components=1).fit(X, y)
+    >>> lda.explained_variance_ratio_.round(3)
+    array([0.991])
+    """
+
+    means_: Array
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+        "reg": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        shrinkage: float | str | None = None,
+        reg: float = 0.0,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.reg = reg
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        X, factor = in_range(X)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(f"LDA needs at least 2 classes; y holds {n_classes}.")
+        if X.shape[0] <= n_classes:
+            raise ValueError(
+                "The number of samples must be more than the number of classes; there are "
+                f"{X.shape[0]} samples of {n_classes} classes."
+            )
+        labels = like(codes, X, dtype=namespace(X).int64)
+        if self.shrinkage == "auto":
+            moments = _reduced(Moments.scatter_of, X, labels, n_classes)
+            within, between = _ledoit_wolf(to_host(X), codes)
+            ridge = self.reg / X.shape[1] * float(np.trace(within))
+            self._set(moments, _Pencil(like(within, X), False, like(between, X), ridge))
+        else:
+            wide = X.shape[0] <= X.shape[1]
+            of = Moments.root_of if wide else Moments.scatter_of
+            moments = _reduced(of, X, labels, n_classes)
+            if not self._set(moments, self._pencil(moments)):
+                moments = _reduced(Moments.root_of, X, labels, n_classes)
+                self._set(moments, self._pencil(moments))
+        self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
+        self.components_ = self.components_ * factor
+        self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
+        return self._facts()
+
+    @fit_method
+    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
+        """Learn from one more block of samples; the map is that of all blocks seen so far.
+
+        Blocks may have any number of rows and bring new classes. The learner counts as fitted as
+        soon as there are two classes and samples to spread them by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A block of samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        self : object
+            The learner, fitted to all blocks.
+        """
+        started = perf_counter()
+        if self.shrinkage == "auto":
+            raise ValueError(
+                "shrinkage='auto' looks at all samples at once; with partial_fit it must be None "
+                "or a float in [0, 1]."
+            )
+        seen: Moments | None = getattr(self, "_moments", None)
+        known = getattr(self, "classes_", np.empty(0))
+        X, codes = self._checked(X, y, reset=seen is None, min_samples=1)
+        new = self.classes_
+        labels = like(codes, X, dtype=namespace(X).int64)
+        moments = Moments.root_of(X, labels, n_classes=len(new))
+        if seen is not None:
+            self.classes_ = np.union1d(known, new)
+            n_classes = len(self.classes_)
+            moments = seen.widened(np.searchsorted(self.classes_, known), n_classes) + (
+                moments.widened(np.searchsorted(self.classes_, new), n_classes)
+            )
+        self._moments = moments
+        if len(self.classes_) >= 2 and bool(namespace(X).any(moments.spread != 0)):
+            self._set(moments, self._pencil(moments))
+            self._metadata = self._facts() | {"time": perf_counter() - started}
+        return self
+
+    def _pencil(self, moments: Moments) -> "_Pencil":
+        """Return S_w and S_b of samples, shrunk."""
+        xp = namespace(moments.means)
+        n, d = moments.n_samples, moments.means.shape[1]
+        s = float(self.shrinkage or 0.0)
+        within = moments.spread / (n**0.5 if moments.is_root else n)
+        deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
+        trace = xp.sum(within**2) if moments.is_root else xp.linalg.trace(within)
+        ridge = (s + self.reg) / d * float(trace)
+        basis = None
+        if moments.is_root and within.shape[0] + deviations.shape[0] < d:
+            # Nothing happens outside the span of the samples: work in coordinates of it.
+            unit = xp.sqrt(xp.sum(within**2, axis=0))
+            unit = xp.where((unit > 0) & (ridge == 0), unit, xp.ones_like(unit))
+            spanning = xp.concat([within, deviations]) / unit
+            Q = xp.linalg.qr(spanning.T, mode="reduced").Q
+            within, deviations = within / unit @ Q, deviations / unit @ Q
+            basis = Q / unit[:, None]
+        within = ((1 - s) ** 0.5 if moments.is_root else 1 - s) * within
+        between = (1 - s) * deviations.T @ deviations
+        if s:
+            eye = xp.eye(between.shape[0], dtype=between.dtype, device=between.device)
+            between = between + s / d * xp.sum(deviations**2) * eye
+        return _Pencil(within, moments.is_root, between, ridge, basis)
+
+    def _set(self, moments: Moments, pencil: "_Pencil") -> bool:
+        """Set the fitted attributes; return whether S_w could be inverted without losing digits."""
+        xp = namespace(moments.means)
+        k = self._n_components(len(self.classes_), moments.means.shape[1])
+        T, reliable = whitening(
+            pencil.within,
+            is_root=pencil.is_root,
+            ridge=pencil.ridge,
+            by_feature=pencil.basis is None,
+        )
+        if not reliable:
+            return False
+        if T.shape[0] == 0:
+            raise ValueError(
+                "Every class is a single point: there is no spread within classes that LDA could "
+                "compare the classes with."
+            )
+        if T.shape[0] < k:
+            warnings.warn(
+                f"The samples of a class spread in {T.shape[0]} directions only: LDA returns "
+                f"{T.shape[0]} components instead of {k}. reg > 0 allows for more.",
+                stacklevel=2,
+            )
+        values, L = top_ratio(pencil.between, T, min(k, T.shape[0]))
+        self.components_ = L if pencil.basis is None else fixed_signs(L @ pencil.basis.T)
+        total = xp.sum((T @ pencil.between) * T)
+        self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
+        self.offset_, self.means_ = moments.mean, moments.means
+        return True
+
+    def _n_components(self, n_classes: int, d: int) -> int:
+        largest = min(n_classes - 1, d)
+        if self.n_components is not None and self.n_components > largest:
+            raise ValueError(
+                f"n_components={self.n_components} must be at most min(n_classes - 1, "
+                f"n_features)={largest}."
+            )
+        return self.n_components or largest
+
+    def _facts(self) -> dict[str, Any]:
+        xp = namespace(self.components_)
+        return {
+            "n_components": self.components_.shape[0],
+            "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),
+            "rank": self._map_rank(),
+            "reg": self.reg,
+        }
+
+
+@dataclass(frozen=True)
+class _Pencil:
+    """The two scatters that LDA compares."""
+
+    within: Array  # S_w, or a root of it
+    is_root: bool
+    between: Array  # S_b
+    ridge: float = 0.0  # of S_w
+    basis: Array | None = None  # what their coordinates refer to, if not the features
+
+
+def _reduced(of: Callable[..., Moments], X: Array, labels: Array, n_classes: int) -> Moments:
+    block = max(4096, 4 * X.shape[1])
+    return tree_reduce(partial(of, n_classes=n_classes), X, labels, block=block)
+
+
+def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return S_w and S_b from covariances that are shrunk class by class, as scikit-learn does."""
+    from sklearn.covariance import ledoit_wolf  # seldom used, and not cheap to import
+
+    def covariance(X: np.ndarray) -> np.ndarray:
+        scale = X.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        return scale[:, None] * ledoit_wolf((X - X.mean(axis=0)) / scale)[0] * scale
+
+    within = sum(np.mean(codes == c) * covariance(X[codes == c]) for c in np.unique(codes))
+    return within, covariance(X) - within

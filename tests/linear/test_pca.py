@@ -1,0 +1,156 @@
+"""What is special to PCA: three definitions, one map; its solvers; conditioning."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA as Reference
+
+from dimetric import PCA
+from dimetric.linalg.spectral import fixed_signs
+
+X = load_iris().data
+rng = np.random.default_rng(0)
+
+
+def by_deflation(X, k):
+    """Take the direction of largest variance away, k times, by power iteration."""
+    rest, rows = X - X.mean(0), []
+    for _ in range(k):
+        v = np.ones(X.shape[1])
+        for _ in range(2000):
+            v = rest.T @ (rest @ v)
+            v /= np.linalg.norm(v)
+        rows.append(v)
+        rest = rest - np.outer(rest @ v, v)
+    return fixed_signs(np.array(rows))
+
+
+def test_largest_variance_is_greedy_deflation():
+    np.testing.assert_allclose(PCA(3).fit(X).components_, by_deflation(X, 3), atol=1e-8)
+
+
+def test_least_reconstruction_error():
+    pca = PCA(2).fit(X)
+    error = np.sum((X - pca.inverse_transform(pca.transform(X))) ** 2)
+    total = np.sum((X - X.mean(0)) ** 2)
+    np.testing.assert_allclose(error, total * (1 - pca.explained_variance_ratio_.sum()))
+    centred = X - X.mean(0)
+    for _ in range(200):
+        Q = np.linalg.qr(rng.normal(size=(4, 2)))[0]
+        assert np.sum((centred - centred @ Q @ Q.T) ** 2) >= error
+
+
+@pytest.mark.parametrize(("t", "k"), [(0.5, 1), (0.95, 2), (0.99, 3), (0.999, 4)])
+def test_threshold_keeps_the_smallest_k_that_reaches_it(t, k):
+    pca = PCA(t).fit(X)
+    share = np.cumsum(PCA().fit(X).explained_variance_ratio_)
+    assert pca.n_components_ == k == np.argmax(share >= t) + 1
+    assert pca.metadata()["accumulated_eigenvalues"] >= t
+    assert PCA(t).partial_fit(X[:70]).partial_fit(X[70:]).n_components_ == k
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "incremental"])
+def test_right_at_condition_number_1e8(solver):
+    n, d = 400, 6
+    U = np.linalg.qr(rng.normal(size=(n, d)) - 0)[0]
+    U = np.linalg.qr(U - U.mean(0))[0]
+    V = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    s = np.logspace(0, -8, d)
+    pca = PCA(svd_solver=solver).fit(U * s @ V.T + 1)
+    np.testing.assert_allclose(pca.singular_values_, s, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(pca.components_ @ V), np.eye(d), atol=1e-6)
+
+
+def test_blocks_are_as_well_conditioned_as_the_whole():
+    A = rng.normal(size=(300, 5)) * np.logspace(0, -8, 5)
+    pca = PCA()
+    for block in np.array_split(A, 7):
+        pca.partial_fit(block)
+    expected = np.linalg.svd(A - A.mean(0), compute_uv=False)
+    np.testing.assert_allclose(pca.singular_values_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "randomized", "arpack"])
+@pytest.mark.parametrize("shape", [(60, 200), (200, 60)])
+def test_solvers_agree_with_scikit_learn(solver, shape):
+    A = rng.normal(size=shape) @ np.diag(1.1 ** -np.arange(shape[1]))
+    ours = PCA(5, svd_solver=solver, random_state=0).fit(A)
+    theirs = Reference(5, svd_solver="full").fit(A)
+    np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-5)
+    np.testing.assert_allclose(ours.explained_variance_, theirs.explained_variance_, rtol=1e-6)
+    np.testing.assert_allclose(
+        ours.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-6
+    )
+    np.testing.assert_allclose(ours.transform(A), theirs.transform(A), atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "covariance_eigh", "randomized", "arpack"])
+def test_sparse_samples_are_centred_implicitly(solver):
+    A = sparse.random_array((120, 30), density=0.2, rng=1, format="csr")
+    options = {"svd_solver": solver, "random_state": 0, "iterated_power": 60}
+    if solver == "auto":
+        options = {}
+    pca, dense = PCA(4, **options).fit(A), PCA(4, svd_solver="full").fit(A.toarray())
+    np.testing.assert_allclose(pca.components_, dense.components_, atol=1e-7)
+    np.testing.assert_allclose(pca.transform(A), dense.transform(A.toarray()), atol=1e-7)
+    np.testing.assert_allclose(
+        pca.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-8
+    )
+
+
+def test_wide_sparse_samples_never_become_dense():
+    A = sparse.random_array((50, 200_000), density=1e-4, rng=0, format="csr")
+    pca = PCA(2, random_state=0).fit(A)  # dense scatter: 320 GB
+    assert pca.transform(A).shape == (50, 2)
+
+
+def test_whitened_components_have_unit_variance_and_invert():
+    pca, plain = PCA(3, whiten=True).fit(X), PCA(3).fit(X)
+    np.testing.assert_allclose(np.cov(pca.transform(X).T), np.eye(3), atol=1e-10)
+    np.testing.assert_allclose(
+        pca.inverse_transform(pca.transform(X)), plain.inverse_transform(plain.transform(X))
+    )
+    full = PCA(whiten=True).fit(X)
+    np.testing.assert_allclose(full.metric(), np.linalg.inv(np.cov(X.T)), rtol=1e-8)
+
+
+def test_whitening_without_variance_maps_to_zero_and_says_so():
+    flat = np.hstack([X, np.ones((150, 1))])
+    with pytest.warns(UserWarning, match="1 of 5 components have no variance"):
+        pca = PCA(whiten=True).fit(flat)
+    np.testing.assert_allclose(pca.inverse_transform(pca.transform(flat)), flat)
+    assert pca.metadata()["rank"] == 4
+
+
+def test_a_fit_forgets_earlier_blocks():
+    pca = PCA().partial_fit(100 * X)
+    np.testing.assert_array_equal(pca.fit(X).components_, PCA().fit(X).components_)
+    np.testing.assert_allclose(pca.partial_fit(X).components_, PCA().fit(X).components_, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 5}, r"n_components=5 must be at most min\(n_samples, n_features\)=4"),
+        (
+            {"n_components": 4, "svd_solver": "arpack"},
+            r"n_components=4 must be strictly less than min\(n_samples, n_features\)=4",
+        ),
+        ({"n_components": 0.5, "svd_solver": "randomized"}, r"n_components=0\.5 .* must be an int"),
+    ],
+)
+def test_impossible_numbers_of_components(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        PCA(**parameters).fit(X)
+
+
+def test_dense_solvers_refuse_sparse_samples():
+    with pytest.raises(TypeError, match="svd_solver='full' needs dense samples"):
+        PCA(svd_solver="full").fit(sparse.csr_array(X))
+
+
+def test_digits_like_scikit_learn():
+    D = load_digits().data
+    ours, theirs = PCA(10).fit(D), Reference(10, svd_solver="full").fit(D)
+    np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-7)
