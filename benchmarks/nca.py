@@ -1,0 +1,52 @@
+"""NCA against scikit-learn's: seconds, objective reached, memory."""
+
+import numpy as np
+from _measure import extra_megabytes, in_turns
+from sklearn.datasets import load_digits, make_classification
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+from dimetric import NCA
+from dimetric.neighborhood.nca import NCARule
+from dimetric.pairwise.objective import mean_objective
+
+
+def classification(n, d):
+    """Ten overlapping classes; the distances are of order 1."""
+    X, y = make_classification(
+        n, d, n_informative=d // 2, n_redundant=d // 4, n_classes=10, random_state=0
+    )
+    return X / X.std() / (2 * d) ** 0.5, y
+
+
+def objective(L, X, y):
+    """Return the mean probability of picking a neighbour of the own class."""
+    f = mean_objective(NCARule(), X - X.mean(0), np.unique(y, return_inverse=True)[1], ridge=0.0)
+    return -f(L.astype(float).ravel())[0]
+
+
+def against(name, X, y, repeats, **options):
+    """Print both sides of one problem."""
+    (ours, model), (theirs, rival) = in_turns(
+        lambda: NCA(**options).fit(X, y),
+        lambda: NeighborhoodComponentsAnalysis(**options).fit(X, y),
+        repeats=repeats,
+    )
+    print(
+        f"{name}: dimetric {ours:.2f} s, objective {objective(model.components_, X, y):.5f} "
+        f"({model.n_iter_} iterations); scikit-learn {theirs:.2f} s, objective "
+        f"{objective(rival.components_, X, y):.5f} ({rival.n_iter_}); {theirs / ours:.1f}x"
+    )
+
+
+def large(n, d):
+    """Prepare the fit whose memory is measured."""
+    X, y = classification(n, d)
+    return lambda: NCA(max_iter=3).fit(X, y)
+
+
+if __name__ == "__main__":
+    X, y = load_digits(return_X_y=True)
+    against("digits 1,797 x 64", X / 16, y, 3)
+    against("digits to 2 dimensions", X / 16, y, 1, n_components=2)
+    against("5,000 x 50", *classification(5000, 50), 2)
+    print(f"20,000 x 50 adds {extra_megabytes(large, 20_000, 50):.0f} MB")
