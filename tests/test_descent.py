@@ -4,10 +4,8 @@ import numpy as np
 
 from dimetric._descent import canonical_order
 
-rng = np.random.default_rng(0)
 
-
-def test_canonical_order_sorts_by_class_whatever_the_order_was():
+def test_canonical_order_sorts_by_class_whatever_the_order_was(rng):
     X, codes = rng.normal(size=(23, 4)), rng.integers(0, 3, 23)
     order = canonical_order(X, codes)
     assert sorted(order) == list(range(23))

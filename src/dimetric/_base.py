@@ -9,7 +9,7 @@ import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_consistent_length
+from sklearn.utils import Tags, assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
@@ -138,7 +138,7 @@ class LinearMetric(
     def metadata(self) -> dict[str, Any]:
         """Return what is known about the fit: objective, iterations, reason, rank, time, ..."""
         check_is_fitted(self)
-        return dict(self._metadata)
+        return self._metadata | {"rank": self._map_rank()}  # of M, which can take longer than a fit
 
     def pair_distance(self, pairs: Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
@@ -176,8 +176,10 @@ class LinearMetric(
 
     def _map_rank(self) -> int:
         """Return the numerical rank of M, at tolerance d * eps * its largest eigenvalue."""
-        xp = namespace(self.components_)
-        values = xp.linalg.svdvals(self.components_) ** 2
+        L = self.components_
+        xp = namespace(L)
+        largest = xp.max(xp.abs(L))
+        values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
         tolerance = self.n_features_in_ * eps(values) * xp.max(values)
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
 
@@ -190,10 +192,11 @@ class LinearMetric(
             return self._checked_X(X, reset=reset, min_samples=min_samples), None
         y = to_host(y) if is_foreign(y) else y
         if y is None or not is_foreign(X):
-            X, y = validate_data(self, X, y, reset=reset, **self._array_options(min_samples))
+            X, y = validate_data(self, X, y, reset=reset, **self._array_options(X, min_samples))
         else:
             X = self._checked_X(X, reset=reset, min_samples=min_samples)
             y = column_or_1d(y, warn=True)
+            assert_all_finite(y, input_name="y")
             check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -204,18 +207,21 @@ class LinearMetric(
             X = _checked_foreign(X, min_samples)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        X = validate_data(self, X, reset=reset, **self._array_options(min_samples))
+        X = validate_data(self, X, reset=reset, **self._array_options(X, min_samples))
         return sparse.csr_array(X) if sparse.issparse(X) else X  # not the old matrix class
 
-    def _array_options(self, min_samples: int) -> dict[str, Any]:
+    def _array_options(self, X: Any, min_samples: int) -> dict[str, Any]:
         return {
             "accept_sparse": "csr" if self._accepts_sparse else False,
-            "dtype": [np.float64, np.float32],
+            "dtype": _dtype_for(X),
             "ensure_min_samples": min_samples,
         }
 
     def _checked_Z(self, Z: Array) -> Array:
-        Z = _checked_foreign(Z, 1) if is_foreign(Z) else check_array(Z, dtype=_FLOATS)
+        if is_foreign(Z):
+            Z = _checked_foreign(Z, 1, name="Z")
+        else:
+            Z = check_array(Z, dtype=_dtype_for(Z), input_name="Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(
                 f"Z has {Z.shape[1]} columns, but {type(self).__name__} maps to "
@@ -226,8 +232,12 @@ class LinearMetric(
     def _checked_pairs(self, pairs: Array, X: Array | None) -> tuple[Array, Array]:
         """Return the left and the right samples of the pairs."""
         if X is None:
-            if not is_foreign(pairs):
-                pairs = check_array(pairs, dtype=_FLOATS, allow_nd=True, input_name="pairs")
+            if is_foreign(pairs):
+                pairs = _checked_foreign(pairs, 1, ndim=3, name="pairs")
+            else:
+                pairs = check_array(
+                    pairs, dtype=_dtype_for(pairs), allow_nd=True, input_name="pairs"
+                )
             if pairs.ndim != 3 or tuple(pairs.shape[1:]) != (2, self.n_features_in_):
                 raise ValueError(
                     f"pairs has shape {tuple(pairs.shape)}; without X it must hold vectors, of "
@@ -262,44 +272,58 @@ class LinearMetric(
         return tags
 
 
-_FLOATS = [np.float64, np.float32]
+def _dtype_for(X: Any) -> Any:
+    """Return the dtype to check samples with: float32 and float64 stay, others become float64.
+
+    scikit-learn sees the dtypes of pandas' columns, but not of other data frames'.
+    """
+    frame = hasattr(X, "columns") and len(X.columns) > 0
+    single = frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
+    return np.float32 if single else [np.float64, np.float32]
 
 
-def _checked_foreign(X: Array, min_samples: int) -> Array:
+def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
     """Check an array of another namespace as scikit-learn checks NumPy's; it stays where it is."""
     if compat.is_torch_array(X) and X.requires_grad:
         X = X.detach()  # a fit is no part of anybody's graph
     xp = namespace(X)
-    if X.ndim != 2:
+    if X.ndim != ndim:
         raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array of shape {tuple(X.shape)} instead. Reshape "
-            "X to (n_samples, n_features)."
+            f"Expected {ndim}D array, got {X.ndim}D array of shape {tuple(X.shape)} instead."
         )
-    n, d = X.shape
+    n, d = X.shape[0], X.shape[-1]
     if n < min_samples or d < 1:
         raise ValueError(
             f"Found array with {n} sample(s) and {d} feature(s) (shape={(n, d)}) while a minimum "
             f"of {min_samples} sample(s) and 1 feature(s) is required."
         )
     if xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError("Complex data not supported: X must be real.")
+        raise ValueError(f"Complex data not supported: {name} must be real.")
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
     if not bool(xp.all(xp.isfinite(X))):
-        raise ValueError("Input X contains NaN or infinity.")
+        raise ValueError(f"Input {name} contains NaN or infinity.")
     return X
 
 
 def in_range(X: Array) -> tuple[Array, float]:
-    """Return X times a power of two that keeps its squares in the floating range, and the factor.
+    """Return X times a power of two that keeps sums of squares at ease, and that factor.
 
-    The factor is 1 for all ordinary data, and a power of two never costs a digit.
+    The factor is 1 for all ordinary data, and a power of two never costs a digit. Values whose
+    squares the dtype cannot hold are refused: neither could it hold a variance, or M.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
     largest = float(xp.max(xp.abs(values))) if values.shape[0] else 0.0
+    info = xp.finfo(X.dtype)
+    low, high = 4 * float(info.smallest_normal) ** 0.5, float(info.max) ** 0.5 / 4
+    if largest > 0 and not low <= largest <= high:
+        raise ValueError(
+            f"X holds values up to {largest:.1e}, whose squares {X.dtype} cannot hold: the "
+            f"largest must be between {low:.0e} and {high:.0e}. Scale X, or use float64."
+        )
     limit = 2.0**40 if X.dtype == xp.float32 else 2.0**200
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0
-    factor = 2.0 ** -np.floor(np.log2(largest))
-    return X * factor, float(factor)
+    factor = float(2.0 ** -np.floor(np.log2(largest)))
+    return X * factor, factor

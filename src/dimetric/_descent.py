@@ -5,7 +5,6 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import array_api_compat as compat
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
@@ -73,24 +72,25 @@ class GradientMetric(LinearMetric):
         return -np.inf
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        if compat.is_numpy_array(X):
-            order = canonical_order(X, codes)
-            X, codes = X[order], codes[order]
+        xp = namespace(X)
+        order = canonical_order(to_host(X), codes)
+        X, codes = xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
         X, factor = in_range(X)
         if factor != 1:
             warnings.warn(
-                f"X holds values around {1 / factor:.0e}: the start is scaled to them.",
+                f"X holds values around {1 / factor:.0e}: they are learned from as if they were "
+                "around 1, which changes what init and reg mean. Scale X to avoid this.",
                 stacklevel=2,
             )
         L0 = self._start(X, codes, factor)
-        X = X - namespace(X).mean(X, axis=0)  # pairs do not see the origin, rounding does
+        X = X - xp.mean(X, axis=0)  # pairs do not see the origin, rounding does
         X, unit = _in_own_unit(X)
-        L0, factor = L0 / unit, factor * unit
+        L0 = L0 / unit
         X, A0, lifted = _in_span(X, L0, keep_rest=self.reg == 0)
         d = L0.shape[1]
 
         def fitted(flat: np.ndarray) -> dict[str, Array]:
-            L = lifted(flat.reshape(A0.shape)) * factor
+            L = lifted(flat.reshape(A0.shape)) * (factor * unit)
             return {"components_": like(L, X), "offset_": like(np.zeros(d), X)}
 
         def after_iteration(flat: np.ndarray, value: float, n_iter: int) -> bool:
@@ -99,7 +99,7 @@ class GradientMetric(LinearMetric):
             return progress.step(lambda: fitted(flat))
 
         result = lbfgs(
-            mean_objective(self._rule(), X, codes, ridge=self.reg * factor**2 / d),
+            mean_objective(self._rule(), X, codes, ridge=self.reg * unit**2 / d),
             A0.ravel(),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -119,7 +119,6 @@ class GradientMetric(LinearMetric):
             "final_objective": result.value,
             "converged": result.converged,
             "reason": result.reason,
-            "rank": self._map_rank(),
             "reg": self.reg,
         }
 
@@ -135,10 +134,9 @@ class GradientMetric(LinearMetric):
         k = self.n_components or d
         init = self.init
         if init == "auto":
-            if k <= min(d, len(self.classes_) - 1) and len(self.classes_) < n:
+            init = "pca" if k < min(n, d) else "identity"
+            if k <= min(d, len(self.classes_) - 1) and _vary_within_classes(X, codes):
                 init = "lda"
-            else:
-                init = "pca" if k < min(n, d) else "identity"
         if init == "identity":
             return np.eye(k, d)
         if init == "random":
@@ -159,6 +157,13 @@ class GradientMetric(LinearMetric):
                 f"{name} has shape {L.shape}; it must have {rows} rows and n_features={d} columns."
             )
         return L
+
+
+def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
+    """Tell whether any class is more than a single point; X and codes are sorted by class."""
+    same = codes[1:] == codes[:-1]
+    moved = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
+    return bool(np.any(same & moved))
 
 
 def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:

@@ -5,7 +5,6 @@ from math import inf, log
 import array_api_strict
 import numpy as np
 import pytest
-import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -178,11 +177,10 @@ def test_jeffrey_is_symmetric_and_its_formula(pair):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("xp", [np, torch, array_api_strict], ids=lambda xp: xp.__name__)
-def test_every_namespace_gives_what_numpy_gives(xp, dtype):
+def test_every_namespace_gives_what_numpy_gives(namespace, dtype):
     rng = np.random.default_rng(0)
     args = rng.normal(size=4), definite(rng, 4), rng.normal(size=4), definite(rng, 4)
-    cast = [xp.asarray(a, dtype=getattr(xp, dtype)) for a in args]
+    cast = [namespace.asarray(a, dtype=getattr(namespace, dtype)) for a in args]
     rel = 1e-12 if dtype == "float64" else 1e-5
     for divergence in (gaussian_kl, gaussian_jeffrey):
         value = divergence(*cast)
@@ -199,5 +197,5 @@ def test_every_namespace_gives_what_numpy_gives(xp, dtype):
 def test_the_first_matrix_says_where_to_work():
     rng = np.random.default_rng(0)
     M, M0 = definite(rng, 4), definite(rng, 4)
-    mixed = logdet_divergence(torch.asarray(M), M0)
+    mixed = logdet_divergence(array_api_strict.asarray(M), M0)
     assert mixed == pytest.approx(logdet_divergence(M, M0), rel=1e-12)

@@ -10,7 +10,6 @@ from dimetric import PCA
 from dimetric.linalg.spectral import fixed_signs
 
 X = load_iris().data
-rng = np.random.default_rng(0)
 
 
 def by_deflation(X, k):
@@ -30,7 +29,7 @@ def test_largest_variance_is_greedy_deflation():
     np.testing.assert_allclose(PCA(3).fit(X).components_, by_deflation(X, 3), atol=1e-8)
 
 
-def test_least_reconstruction_error():
+def test_least_reconstruction_error(rng):
     pca = PCA(2).fit(X)
     error = np.sum((X - pca.inverse_transform(pca.transform(X))) ** 2)
     total = np.sum((X - X.mean(0)) ** 2)
@@ -51,7 +50,7 @@ def test_threshold_keeps_the_smallest_k_that_reaches_it(t, k):
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "incremental"])
-def test_right_at_condition_number_1e8(solver):
+def test_right_at_condition_number_1e8(solver, rng):
     n, d = 400, 6
     U = np.linalg.qr(rng.normal(size=(n, d)) - 0)[0]
     U = np.linalg.qr(U - U.mean(0))[0]
@@ -62,7 +61,7 @@ def test_right_at_condition_number_1e8(solver):
     np.testing.assert_allclose(np.abs(pca.components_ @ V), np.eye(d), atol=1e-6)
 
 
-def test_blocks_are_as_well_conditioned_as_the_whole():
+def test_blocks_are_as_well_conditioned_as_the_whole(rng):
     A = rng.normal(size=(300, 5)) * np.logspace(0, -8, 5)
     pca = PCA()
     for block in np.array_split(A, 7):
@@ -73,7 +72,7 @@ def test_blocks_are_as_well_conditioned_as_the_whole():
 
 @pytest.mark.parametrize("solver", ["auto", "full", "covariance_eigh", "randomized", "arpack"])
 @pytest.mark.parametrize("shape", [(60, 200), (200, 60)])
-def test_solvers_agree_with_scikit_learn(solver, shape):
+def test_solvers_agree_with_scikit_learn(solver, shape, rng):
     A = rng.normal(size=shape) @ np.diag(1.1 ** -np.arange(shape[1]))
     ours = PCA(5, svd_solver=solver, random_state=0).fit(A)
     theirs = Reference(5, svd_solver="full").fit(A)

@@ -14,7 +14,6 @@ from dimetric.neighborhood.nca import NCARule
 from dimetric.pairwise.objective import mean_objective
 
 X, y = load_iris(return_X_y=True)
-rng = np.random.default_rng(0)
 
 
 def naive(L, X, y):
@@ -26,7 +25,7 @@ def naive(L, X, y):
     return total / len(X)
 
 
-def test_objective_is_the_triple_loop():
+def test_objective_is_the_triple_loop(rng):
     A, labels, L = rng.normal(size=(17, 3)), rng.integers(0, 3, 17), rng.normal(size=(2, 3))
     f = mean_objective(NCARule(), A - A.mean(0), labels, ridge=0.0)
     np.testing.assert_allclose(-f(L.ravel())[0], naive(L, A, labels), rtol=1e-12)
@@ -97,7 +96,7 @@ def test_tolerance_does_not_depend_on_the_unit():
         )
 
 
-def test_fewer_samples_than_features_is_the_same_problem():
+def test_fewer_samples_than_features_is_the_same_problem(rng):
     A, labels = make_blobs(20, 60, centers=3, cluster_std=8, random_state=0)
     L0 = rng.normal(size=(2, 60)) / 30
     nca = NCA(2, init=L0, tol=1e-9, max_iter=500).fit(A, labels)
@@ -157,6 +156,6 @@ def test_lonely_samples_are_named():
         NCA().fit(X, labels)
 
 
-def test_the_order_of_samples_changes_no_bit():
+def test_the_order_of_samples_changes_no_bit(rng):
     p = rng.permutation(150)
     np.testing.assert_array_equal(NCA().fit(X[p], y[p]).components_, NCA().fit(X, y).components_)

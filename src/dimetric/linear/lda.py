@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from dimetric._base import LinearMetric, in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
@@ -16,6 +17,16 @@ from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
 from dimetric.reduce.tree import tree_reduce
+
+
+def _adds_up(learner: "LDA") -> bool:
+    """Tell whether blocks of samples can be learned from one by one."""
+    if learner.shrinkage == "auto":
+        raise AttributeError(
+            "shrinkage='auto' looks at all samples at once; with partial_fit it must be None or a "
+            "float in [0, 1]."
+        )
+    return True
 
 
 class LDA(LinearMetric):
@@ -115,12 +126,13 @@ class LDA(LinearMetric):
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
         return self._facts()
 
+    @available_if(_adds_up)
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None) -> Self:
         """Learn from one more block of samples; the map is that of all blocks seen so far.
 
-        Blocks may have any number of rows and bring new classes. The learner counts as fitted as
-        soon as there are two classes and samples to spread them by.
+        Blocks may have any number of rows and bring new classes; the learner counts as fitted as
+        soon as there are more classes than `n_components`, and samples to compare them with.
 
         Parameters
         ----------
@@ -135,11 +147,6 @@ class LDA(LinearMetric):
             The learner, fitted to all blocks.
         """
         started = perf_counter()
-        if self.shrinkage == "auto":
-            raise ValueError(
-                "shrinkage='auto' looks at all samples at once; with partial_fit it must be None "
-                "or a float in [0, 1]."
-            )
         seen: Moments | None = getattr(self, "_moments", None)
         known = getattr(self, "classes_", np.empty(0))
         X, codes = self._checked(X, y, reset=seen is None, min_samples=1)
@@ -153,7 +160,8 @@ class LDA(LinearMetric):
                 moments.widened(np.searchsorted(self.classes_, new), n_classes)
             )
         self._moments = moments
-        if len(self.classes_) >= 2 and bool(namespace(X).any(moments.spread != 0)):
+        enough = len(self.classes_) > min(self.n_components or 1, X.shape[1])
+        if enough and bool(namespace(X).any(moments.spread != 0)):
             self._set(moments, self._pencil(moments))
             self._metadata = self._facts() | {"time": perf_counter() - started}
         return self
@@ -227,7 +235,6 @@ class LDA(LinearMetric):
         return {
             "n_components": self.components_.shape[0],
             "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),
-            "rank": self._map_rank(),
             "reg": self.reg,
         }
 
@@ -253,6 +260,8 @@ def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     from sklearn.covariance import ledoit_wolf  # seldom used, and not cheap to import
 
     def covariance(X: np.ndarray) -> np.ndarray:
+        if len(X) == 1:
+            return np.zeros((X.shape[1], X.shape[1]))
         scale = X.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         return scale[:, None] * ledoit_wolf((X - X.mean(axis=0)) / scale)[0] * scale

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
 from dimetric._base import LinearMetric, in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
@@ -140,11 +140,17 @@ class PCA(LinearMetric):
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
         return self._set(n, mean / factor, total / factor**2, s / factor, V)
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.svd_solver not in _DENSE
+        return tags
+
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None) -> Self:
         """Learn from one more block of samples; the map is that of all blocks seen so far.
 
-        Blocks may have any number of rows. Memory is O(n_features^2); sparse blocks become dense.
+        Blocks may have any number of rows; the learner counts as fitted as soon as there are
+        `n_components` samples. Memory is O(n_features^2); sparse blocks become dense.
 
         Parameters
         ----------
@@ -165,9 +171,9 @@ class PCA(LinearMetric):
         moments = moments if seen is None else seen + moments
         self._moments = moments
         n_samples = int(moments.n_samples)
-        if n_samples < 2:  # one sample has no variance: wait for more
+        self._check_n_components(X.shape[1], "incremental")
+        if n_samples < max(2, self._whole_k(1)):  # too few to span the components: wait for more
             return self
-        self._check_n_components(min(n_samples, X.shape[1]), "incremental")
         metadata = self._set(*self._decomposed(moments))
         self._metadata = metadata | {"time": perf_counter() - started}
         return self
@@ -177,7 +183,7 @@ class PCA(LinearMetric):
         n, d = X.shape
         few = isinstance(self.n_components, Integral) and self.n_components < 0.8 * min(n, d)
         if self.svd_solver != "auto":
-            if sparse.issparse(X) and self.svd_solver in ("full", "incremental"):
+            if sparse.issparse(X) and self.svd_solver in _DENSE:
                 raise TypeError(
                     f"svd_solver={self.svd_solver!r} needs dense samples; for sparse X it must be "
                     "'auto', 'covariance_eigh', 'randomized' or 'arpack'."
@@ -196,7 +202,12 @@ class PCA(LinearMetric):
             limit = "strictly less than" if solver == "arpack" else "at most"
             raise ValueError(
                 f"n_components={k} must be {limit} min(n_samples, n_features)={largest} with "
-                f"svd_solver={solver!r}."
+                f"svd_solver={solver!r}; n_features={self.n_features_in_}."
+            )
+        if solver == "arpack" and largest < 2:
+            raise ValueError(
+                f"svd_solver='arpack' needs at least 2 samples and features; n_features="
+                f"{self.n_features_in_}."
             )
         if isinstance(k, Real) and not isinstance(k, Integral) and solver in _TRUNCATED:
             raise ValueError(
@@ -224,6 +235,12 @@ class PCA(LinearMetric):
         n, d = X.shape
         mean, total = _mean_and_total(X)
         random = check_random_state(self.random_state)
+        if float(total) <= n * (d * eps(mean)) ** 2 * float(
+            mean @ mean
+        ):  # constant, but for rounding
+            k, xp = self._whole_k(min(n, d) - (solver == "arpack")), namespace(mean)
+            V = xp.eye(k, d, dtype=mean.dtype, device=mean.device)
+            return n, mean, 0 * total, xp.zeros_like(V[:, 0]), V
         if solver == "arpack":
             k = self._whole_k(min(n, d) - 1)
             start = random.uniform(-1, 1, size=min(n, d))
@@ -257,7 +274,6 @@ class PCA(LinearMetric):
         return {
             "n_components": k,
             "accumulated_eigenvalues": float(xp.sum(ratio)),
-            "rank": self._map_rank(),
         }
 
     def _deviations(self, s: Array, n: int) -> Array:
@@ -274,6 +290,7 @@ class PCA(LinearMetric):
 
 
 _TRUNCATED = ("arpack", "randomized")
+_DENSE = ("full", "incremental")
 
 
 def _moments(X: Array, solver: str) -> Moments:

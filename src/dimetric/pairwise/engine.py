@@ -47,12 +47,12 @@ def squared_distances(A: Array, B: Array) -> Array:
 
 
 def pairwise_loss(
-    rule: Rule, L: Array, X: Array, codes: Array, theta: Any = None, *, block: int = 256
+    rule: Rule, L: Array, X: Array, codes: Array, theta: Any = None, *, block: int | None = None
 ) -> tuple[Array, Array, Any]:
     r"""Return a rule's loss, its gradient in L, and that in theta, summed over all samples.
 
     With :math:`z = L x`, the gradient is :math:`2 L\, S(W) = 2\,[(D_{row} + D_{col} - W - W^T)
-    Z]^T X`. Memory is O(block n), the precision of the sums float64 where the device has it.
+    Z]^T X`. Memory is O(block n); losses of blocks are summed in float64.
 
     Parameters
     ----------
@@ -66,11 +66,13 @@ def pairwise_loss(
         Labels as integers.
     theta : any, optional
         Extra parameters of the rule.
-    block : int, default=256
-        Samples whose distances are held at once.
+    block : int, optional
+        Samples whose distances are held at once; 256, or more on an accelerator.
     """
     xp = namespace(X)
     n = X.shape[0]
+    if block is None:  # large kernels keep an accelerator busy, small blocks a cache
+        block = 256 if "cpu" in str(compat.device(X)).lower() else max(256, 2**26 // n)
     Z = X @ L.T
     index = xp.arange(n, device=compat.device(X))
     loss, dtheta = 0.0, None

@@ -97,6 +97,9 @@ def nca(
     A, B = _augmented(Z)
     Z1 = np.hstack([Z, np.ones_like(Z[:, :1])])  # the ones make column sums of W ride along
     tiny = np.finfo(Z.dtype).tiny
+    # Below this share of its nearest neighbour's weight a sample counts for nothing, but on the
+    # way to 0 are subnormal numbers, at a hundred times the cost of others.
+    negligible = Z.dtype.type(0.4) * np.log(tiny)
 
     def work(blocks: range) -> tuple[float, np.ndarray, np.ndarray]:
         buffer = np.empty((min(BLOCK, n), n), Z.dtype)
@@ -106,7 +109,9 @@ def nca(
             P = np.matmul(A[first:last], B, out=buffer[: last - first])
             P[np.arange(last - first), np.arange(first, last)] = np.inf
             np.subtract(P.min(axis=1, keepdims=True), P, out=P)
+            np.maximum(P, negligible, out=P)
             np.exp(P, out=P)
+            P[np.arange(last - first), np.arange(first, last)] = 0
             scale = 1 / P.sum(axis=1, keepdims=True)
             for rows, own in _class_runs(first, last, starts):
                 here = slice(rows.start - first, rows.stop - first)

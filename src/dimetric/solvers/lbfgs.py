@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from dimetric.solvers.result import Result
+from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
 SEPARABLE = "separable: infimum not attained"
 
@@ -63,10 +63,10 @@ def lbfgs(
         nonlocal stopped
         value = float(intermediate_result.fun)
         history.append(value)
+        if callback is not None and callback(intermediate_result.x, value, len(history) - 1):
+            stopped = STOPPED_BY_CALLBACK
         if value <= infimum + tol:
             stopped = SEPARABLE
-        elif callback is not None and callback(intermediate_result.x, value, len(history) - 1):
-            stopped = "stopped by a callback"
         if stopped:
             raise StopIteration
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+STOPPED_BY_CALLBACK = "stopped by a callback"
+
 
 @dataclass(frozen=True)
 class Result:
@@ -35,8 +37,8 @@ class Result:
     history: tuple[float, ...]
 
     def warn_unless_converged(self, name: str, remedy: str) -> None:
-        """Warn that `name` did not converge, say why, and what to do about it."""
-        if not self.converged:
+        """Warn that `name` did not converge, why, and what to do; whoever stopped it knows."""
+        if not self.converged and self.reason != STOPPED_BY_CALLBACK:
             warnings.warn(
                 f"{name} did not converge: {self.reason}. {remedy}",
                 ConvergenceWarning,

@@ -1,0 +1,186 @@
+"""scikit-learn's own tests, run on dimetric's learners under scikit-learn's names.
+
+The classes translate names and call signatures, and compute nothing that a learner should. A test
+module of scikit-learn is executed from its source, in which the import of the class under test and
+the few lines that a list names are changed.
+"""
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+import pytest
+import sklearn
+from array_api_compat import array_namespace
+from sklearn.decomposition import PCA as TheirPCA
+
+import dimetric
+from dimetric.neighborhood.nca import NCARule
+from dimetric.pairwise.objective import mean_objective
+
+
+class PCA(dimetric.PCA):
+    """With scikit-learn's probabilistic model on top of our directions and variances."""
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        copy=True,
+        whiten=False,
+        svd_solver="auto",
+        tol=0.0,
+        iterated_power="auto",
+        n_oversamples=10,
+        power_iteration_normalizer="auto",
+        random_state=None,
+    ):
+        super().__init__(
+            n_components,
+            whiten=whiten,
+            svd_solver=svd_solver,
+            tol=tol,
+            iterated_power=iterated_power,
+            n_oversamples=n_oversamples,
+            random_state=random_state,
+        )
+        self.copy = copy
+        self.power_iteration_normalizer = power_iteration_normalizer
+
+    # These undo the scale of whitened rows, which scikit-learn's components_ do not have and ours
+    # do: the covariance comes out right with ours.
+    get_covariance = TheirPCA.get_covariance
+    get_precision = TheirPCA.get_precision
+
+    def score_samples(self, X):
+        # Our attributes follow X whether or not scikit-learn dispatches; this makes it follow.
+        with sklearn.config_context(array_api_dispatch=True):
+            return TheirPCA.score_samples(self, X)
+
+    def score(self, X, y=None):
+        with sklearn.config_context(array_api_dispatch=True):
+            return TheirPCA.score(self, X)
+
+    @property
+    def mean_(self):
+        return self.offset_
+
+    @property
+    def noise_variance_(self):
+        """Mean variance of the directions that were left out."""
+        left_out = min(self.n_samples_, self.n_features_in_) - self.n_components_
+        if left_out == 0:
+            return 0.0
+        variance = self.explained_variance_
+        total = variance[0] / self.explained_variance_ratio_[0]
+        return (total - array_namespace(variance).sum(variance)) / left_out
+
+
+class LinearDiscriminantAnalysis(dimetric.LDA):
+    """Takes any solver: ours is one."""
+
+    def __init__(self, solver="svd", shrinkage=None, n_components=None):
+        super().__init__(n_components, shrinkage=shrinkage)
+        self.solver = solver
+
+    @property
+    def scalings_(self):
+        return self.components_.T
+
+
+class NeighborhoodComponentsAnalysis(dimetric.NCA):
+    """Takes a function as callback, and shows the objective under scikit-learn's private name."""
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        init="auto",
+        warm_start=False,
+        max_iter=50,
+        tol=1e-5,
+        callback=None,
+        verbose=0,
+        random_state=None,
+    ):
+        super().__init__(
+            n_components,
+            init=init,
+            warm_start=warm_start,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.callback = callback
+
+    def fit(self, X, y):
+        if self.callback is not None:
+            self.set_callbacks(EachIteration(self.callback))
+        return super().fit(X, y)
+
+    def _loss_grad_lbfgs(self, transformation, X, same_class_mask, sign=1.0):
+        codes = np.unique(same_class_mask.argmax(axis=1), return_inverse=True)[1]
+        loss, gradient = mean_objective(NCARule(), X, codes, ridge=0.0)(transformation.ravel())
+        return -sign * len(X) * loss, -sign * len(X) * gradient
+
+
+class EachIteration:
+    """A function of the map and the number of the iteration, as a callback of scikit-learn."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if fitted_estimator is not None and context.task_name == "iteration":
+            self.function(fitted_estimator.components_.ravel(), context.task_id + 1)
+
+
+def load(name, imported, changed):
+    """Return a test module of scikit-learn, about our class.
+
+    Parameters
+    ----------
+    name : str
+        The module.
+    imported : tuple of (str, str)
+        The import of the class under test, and what takes its place.
+    changed : dict of str to list of (str, str)
+        Per test, the pieces of its source that are replaced.
+    """
+    if not sklearn.__version__.startswith("1.9."):
+        pytest.skip("the lists are of scikit-learn 1.9's tests", allow_module_level=True)
+    original = import_module(name)
+    source = _replaced(inspect.getsource(original), [imported])
+    for test, pieces in changed.items():
+        text = inspect.getsource(getattr(original, test))
+        source = _replaced(source, [(text, _replaced(text, pieces))])
+    module = ModuleType(name)
+    exec(compile(source, original.__file__, "exec"), vars(module))
+    return module
+
+
+def _replaced(text, pieces):
+    for old, new in pieces:
+        if old not in text:
+            raise LookupError(f"scikit-learn's test does not hold {old!r} any more.")
+        text = text.replace(old, new)
+    return text
+
+
+def names_of(module):
+    """Return the names of a module's tests."""
+    return {name for name in vars(module) if name.startswith("test_")}
+
+
+def numeric_share(run, excluded):
+    """Return how many of the tests about numbers run."""
+    ours = sum(kind == "numeric" for kind in run.values())
+    return ours / (ours + sum(kind == "numeric" for kind, _ in excluded.values()))

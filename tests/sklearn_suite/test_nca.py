@@ -1,0 +1,69 @@
+"""scikit-learn's tests of NeighborhoodComponentsAnalysis, on our NCA.
+
+"numeric" tests are about transform, numbers or equivalence; "other" ones about messages, names and
+calls.
+"""
+
+import pytest
+from sklearn_suite.adapter import load, names_of, numeric_share
+
+RUN = {
+    "test_simple_example": "numeric",
+    "test_toy_example_collapse_points": "numeric",
+    "test_finite_differences": "numeric",
+    "test_params_validation": "other",
+    "test_transformation_dimensions": "other",
+    "test_n_components": "other",
+    "test_init_transformation": "other",
+    "test_auto_init": "numeric",
+    "test_warm_start_validation": "other",
+    "test_warm_start_effectiveness": "numeric",
+    "test_no_verbose": "other",
+    "test_singleton_class": "numeric",
+    "test_one_class": "numeric",
+    "test_callback": "other",
+    "test_expected_transformation_shape": "numeric",
+    "test_convergence_warning": "other",
+    "test_parameters_valid_types": "other",
+    "test_nca_feature_names_out": "other",
+}
+
+EXCLUDED = {
+    "test_verbose": ("other", "checks the wording of what verbose=1 prints"),
+}
+
+OWN_WORDING = [("(ValueError, match=re.escape(msg))", "(ValueError)")]
+
+CHANGED = {
+    # tol is of the sum over samples there, of the mean here.
+    "test_toy_example_collapse_points": [("random_state=42, callback", "tol=1e-5 / 3, callback")],
+    "test_params_validation": OWN_WORDING,
+    "test_n_components": OWN_WORDING,
+    "test_init_transformation": OWN_WORDING,
+    "test_warm_start_validation": OWN_WORDING,
+    "test_convergence_warning": [("[{}] NCA did not converge", "{} did not converge")],
+}
+
+theirs = load(
+    "sklearn.neighbors.tests.test_nca",
+    ("from sklearn.neighbors import", "from sklearn_suite.adapter import"),
+    CHANGED,
+)
+globals().update({name: getattr(theirs, name) for name in RUN})
+
+pytestmark = [
+    # scikit-learn warns of these only if verbose, or not at all.
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:.* classes have a single sample:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.* LDA returns . components:UserWarning"),
+    pytest.mark.filterwarnings("ignore:y holds one class:UserWarning"),
+]
+
+
+def test_the_list_is_complete():
+    assert RUN.keys() | EXCLUDED.keys() == names_of(theirs)
+    assert not RUN.keys() & EXCLUDED.keys()
+
+
+def test_enough_numeric_tests_run():
+    assert numeric_share(RUN, EXCLUDED) >= 0.8

@@ -1,0 +1,491 @@
+"""Bad input and hard data: the right answer, or an error that says what is wrong.
+
+Tables. A row says what each learner is to make of an input: it `Fits` (all that comes out is
+finite, real and of X's dtype; no warning but the one that the row names), or it `Raises` an error
+whose text names what is wrong and what is allowed. Where learners differ the row is a dictionary
+from patterns to outcomes: the first pattern found in the learner as it is printed counts.
+"""
+
+import pickle
+import re
+import warnings
+from dataclasses import dataclass
+
+import array_api_strict
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import (
+    LEARNERS,
+    ONE_OF_EACH,
+    each,
+    fit,
+    fitted_arrays,
+    has_partial_fit,
+    host,
+    iterates,
+    samples,
+)
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+X, y = samples()
+INDEX = np.random.default_rng(0).integers(0, 60, size=(9, 2))
+
+
+@dataclass(frozen=True)
+class Fits:
+    warns: str = ""  # pattern of a warning that must come; no other may
+    may_warn: str = ""  # pattern of a warning that may come
+
+    def check(self, call):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for name, value in call().items():
+                assert np.isrealobj(value), name
+                assert np.isfinite(value).all(), name
+        texts = [str(w.message) for w in caught]
+        allowed = self.warns or self.may_warn
+        assert all(allowed and re.search(allowed, text) for text in texts), texts
+        assert texts or not self.warns, f"no warning says {self.warns!r}"
+
+
+@dataclass(frozen=True)
+class Raises:
+    says: str
+    error: type = ValueError
+    may_warn: str = "^$"
+
+    def check(self, call):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", self.may_warn)
+            with pytest.raises(self.error, match=self.says):
+                call()
+
+
+def outcome_of(row, learner):
+    if isinstance(row, dict):
+        return next(outcome for pattern, outcome in row.items() if re.search(pattern, str(learner)))
+    return row
+
+
+def use(learner, X, y):
+    """Fit a copy and return all that it can say about X."""
+    learner = fit(learner, X, y)
+    Z = learner.transform(X)
+    said = fitted_arrays(learner) | {
+        "transform": Z,
+        "inverse_transform": learner.inverse_transform(Z),
+        "metric": learner.metric(),
+        "pair_distance": learner.pair_distance(INDEX % X.shape[0], X),
+    }
+    said = {name: host(value) for name, value in said.items()}
+    dtype = "float32" if str(X.dtype).endswith("float32") else "float64"
+    assert {name: value.dtype for name, value in said.items()} == dict.fromkeys(said, dtype)
+    facts = learner.metadata()
+    assert facts["n_components"] == learner.components_.shape[0]
+    assert facts["rank"] == rank(said["components_"])
+    return said | {name: value for name, value in facts.items() if isinstance(value, float)}
+
+
+def rank(L):
+    """Return how many eigenvalues of L^T L are more than rounding errors."""
+    values = np.linalg.svdvals(L / (np.abs(L).max() or 1)) ** 2
+    return np.sum(values > L.shape[1] * np.finfo(L.dtype).eps * values[0])
+
+
+def torch(values):
+    return pytest.importorskip("torch").asarray(values)
+
+
+strict = array_api_strict.asarray
+
+
+def with_(value, dtype=float):
+    """Return X with one bad value."""
+    bad = X.astype(dtype)
+    bad[3, 1] = value
+    return bad
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def labelled(outcome):
+    """Return an outcome for learners that look at y; PCA does not."""
+    return {"PCA": Fits(), "": outcome}
+
+
+NAN = Raises("Input X contains NaN")
+INFINITE = Raises("Input X contains (NaN or )?infinity")
+COMPLEX = Raises("Complex data not supported")
+ONE_D = Raises("Expected 2D array, got 1D array")
+THREE_D = Raises("(Found array with dim 3|Expected 2D array, got 3D)")
+NO_ROWS = Raises(r"Found array with 0 sample\(s\)")
+NO_COLUMNS = Raises(r"0 feature\(s\)")
+LENGTHS = labelled(Raises(r"inconsistent numbers of samples: \[60, 59\]"))
+NO_SPREAD = {  # within a class
+    "LDA": Raises("Every class is a single point"),
+    "whiten": Fits(warns="2 of 2 components have no variance"),
+    "": Fits(),
+}
+HUGE = {"NCA": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+SINGLE = {"NCA": Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"), "": Fits()}
+
+ROWS = {
+    # X is no matrix of real numbers
+    "NaN": (lambda: (with_(np.nan), y), NAN),
+    "NaN, float32": (lambda: (with_(np.nan, "float32"), y), NAN),
+    "NaN, torch": (lambda: (torch(with_(np.nan)), y), Raises("Input X contains NaN")),
+    "NaN, strict": (lambda: (strict(with_(np.nan)), y), Raises("Input X contains NaN")),
+    "infinity": (lambda: (with_(np.inf), y), INFINITE),
+    "minus infinity": (lambda: (with_(-np.inf), y), INFINITE),
+    "infinity, torch": (lambda: (torch(with_(np.inf)), y), INFINITE),
+    "infinity, strict": (lambda: (strict(with_(np.inf)), y), INFINITE),
+    "no samples": (lambda: (X[:0], y[:0]), NO_ROWS),
+    "no samples, torch": (lambda: (torch(X[:0]), y[:0]), NO_ROWS),
+    "no samples, strict": (lambda: (strict(X[:0]), y[:0]), NO_ROWS),
+    "no features": (lambda: (X[:, :0], y), NO_COLUMNS),
+    "no features, torch": (lambda: (torch(X[:, :0]), y), NO_COLUMNS),
+    "one sample": (lambda: (X[:1], y[:1]), Raises(r"1 sample\(s\).*minimum of 2")),
+    "one sample, torch": (lambda: (torch(X[:1]), y[:1]), Raises(r"1 sample\(s\).*minimum.*of 2")),
+    "0-D": (lambda: (np.float64(3), y), Raises("Expected 2D array, got scalar array")),
+    "1-D": (lambda: (X[:, 0], y), ONE_D),
+    "1-D, torch": (lambda: (torch(X[:, 0]), y), ONE_D),
+    "1-D, strict": (lambda: (strict(X[:, 0]), y), ONE_D),
+    "3-D": (lambda: (X[:, :, None], y), THREE_D),
+    "3-D, torch": (lambda: (torch(X[:, :, None]), y), THREE_D),
+    "complex": (lambda: (X + 1j, y), COMPLEX),
+    "complex, torch": (lambda: (torch(X + 1j), y), COMPLEX),
+    "complex, strict": (lambda: (strict(X + 1j), y), COMPLEX),
+    "strings": (lambda: (np.full((60, 4), "long"), y), Raises("could not convert string.*long")),
+    "objects": (
+        lambda: (with_({"a": 1}, object), y),
+        Raises("must be a string or a real number", TypeError),
+    ),
+    "objects that are numbers": (lambda: (X.astype(object), y), Fits()),
+    "a column of strings": (
+        lambda: (pd.DataFrame(X).assign(name="long").set_axis(list("abcde"), axis=1), y),
+        Raises("could not convert string.*long"),
+    ),
+    "sparse": (
+        lambda: (sparse.csr_array(X), y),
+        {
+            "full|incremental": Raises("needs dense samples|dense data is required", TypeError),
+            "PCA": Fits(),
+            "": Raises("Sparse data was passed.*dense data is required", TypeError),
+        },
+    ),
+    # y is no vector of labels
+    "lengths": (lambda: (X, y[:-1]), LENGTHS),
+    "lengths, torch": (lambda: (torch(X), torch(y[:-1])), LENGTHS),
+    "no y": (lambda: (X, None), labelled(Raises("requires y to be passed"))),
+    "no y, torch": (lambda: (torch(X), None), labelled(Raises("requires y to be passed"))),
+    "y continuous": (lambda: (X, X[:, 0]), labelled(Raises("Unknown label type: continuous"))),
+    "y continuous, torch": (
+        lambda: (torch(X), torch(X[:, 0])),
+        labelled(Raises("Unknown label type: continuous")),
+    ),
+    "y with NaN": (
+        lambda: (X, np.where(y == 2, np.nan, y)),
+        labelled(Raises("Input y contains NaN")),
+    ),
+    "y with NaN, torch": (
+        lambda: (torch(X), torch(np.where(y == 2, np.nan, y))),
+        labelled(Raises("Input y.*contains NaN")),
+    ),
+    "y with None": (
+        lambda: (X, np.where(y == 2, None, y)),
+        labelled(Raises("(Unknown label type|contains NaN|must be a string or a real number)")),
+    ),
+    "y of two columns": (
+        lambda: (X, np.stack([y, y], 1)),
+        labelled(Raises("y should be a 1d array")),
+    ),
+    "y of one column": (
+        lambda: (X, y[:, None]),
+        labelled(Fits(warns="A column-vector y was passed")),
+    ),
+    # classes
+    "one class": (
+        lambda: (X, np.zeros(60)),
+        {
+            "LDA": Raises("at least 2 classes; y holds 1"),
+            "NCA": Fits(warns="y holds one class: NCA has nothing to learn"),
+            "": Fits(),
+        },
+    ),
+    "a class of one": (lambda: (X, np.where(np.arange(60) == 7, 3, y)), SINGLE),
+    "classes of one": (
+        lambda: (X, np.arange(60)),
+        {
+            "LDA": Raises("there are 60 samples of 60 classes", may_warn="The number of unique"),
+            "NCA": Fits(warns="60 of 60 classes have a single sample|The number of unique"),
+            "": Fits(),
+        },
+    ),
+    "k larger than a class": (lambda: (X, np.repeat([0, 1, 2], [2, 2, 56])), Fits()),
+    "separable classes": (lambda: (X + 30 * y[:, None], y), Fits()),
+    # variation
+    "all features constant": (lambda: (np.ones((60, 4)), y), NO_SPREAD),
+    "all samples 0": (lambda: (np.zeros((60, 4)), y), NO_SPREAD),
+    "all features constant, torch": (lambda: (torch(np.ones((60, 4))), y), NO_SPREAD),
+    "classes are points": (lambda: (np.eye(3, 4)[y], y), {"LDA": NO_SPREAD["LDA"], "": Fits()}),
+    "features constant": (lambda: (X * [1, 0, 1, 0] + [0, 5, 0, 0], y), Fits()),
+    "features repeated": (lambda: (X[:, [0, 1, 0, 1]], y), Fits()),
+    "classes spread along a line": (
+        lambda: (np.eye(3, 4)[y] + X[:, :1] * [0, 0, 0, 1], y),
+        {
+            r"LDA\(\)": Fits(warns="returns 1 components instead of 2"),
+            "": Fits(),
+        },
+    ),
+    "samples repeated": (lambda: (X[np.arange(60) % 15], y), Fits()),
+    "samples repeated in other classes": (lambda: (X[np.arange(60) % 20], y), Fits()),
+    # shapes
+    "two samples": (
+        lambda: (X[:2], [0, 1]),
+        {
+            "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
+            "NCA": Fits(warns="2 of 2 classes have a single sample"),
+            "whiten": Fits(warns="1 of 2 components have no variance"),
+            "": Fits(),
+        },
+    ),
+    "one feature": (
+        lambda: (X[:, :1], y),
+        {
+            "n_components=2": Raises(r"n_components=2 must be at most .*n_features\)?=1"),
+            "arpack": Raises(r"n_components=1 must be strictly less than .*n_features\)?=1"),
+            "": Fits(),
+        },
+    ),
+    "fewer samples than features": (lambda: samples(20, 50), Fits()),
+    "fewer samples than features, torch": (
+        lambda: tuple(map(torch, samples(20, 50))),
+        Fits(),
+    ),
+    # sizes of numbers
+    "1e150": (lambda: (X * 1e150, y), HUGE),
+    "1e-150": (lambda: (X * 1e-150, y), HUGE),
+    "1e150, torch": (lambda: (torch(X * 1e150), y), HUGE),
+    "1e-150, strict": (lambda: (strict(X * 1e-150), y), HUGE),
+    "1e200": (lambda: (X * 1e200, y), Raises("values up to .*e[+]20[01], whose squares float64")),
+    "float32, 1e15": (lambda: ((X * 1e15).astype("float32"), y), HUGE),
+    "float32, 1e-15, torch": (lambda: (torch((X * 1e-15).astype("float32")), y), HUGE),
+    "float32, 1e30": (
+        lambda: ((X * 1e30).astype("float32"), y),
+        Raises("values up to .*e[+]30, whose squares float32 cannot hold"),
+    ),
+    "float32, 1e-30, torch": (
+        lambda: (torch((X * 1e-30).astype("float32")), y),
+        Raises("values up to .*e-30, whose squares torch.float32 cannot hold"),
+    ),
+    "features of all sizes": (lambda: (X * [1e8, 1, 1e-8, 1e3], y), Fits()),
+    "far from the origin": (lambda: (X + 1e6, y), Fits()),
+    # memory
+    "float16": (lambda: (X.astype("float16"), y), Fits()),
+    "float16, torch": (lambda: (torch(X.astype("float16")), y), Fits()),
+    "long double": (lambda: (X.astype("longdouble"), y), Fits()),
+    "other byte order": (lambda: (X.astype(">f8"), y), Fits()),
+    "int64": (lambda: ((4 * X).astype("int64"), y), Fits()),
+    "int8": (lambda: ((20 * X).clip(-128, 127).astype("int8"), y), Fits()),
+    "uint8, torch": (lambda: (torch((9 * X + 99).astype("uint8")), y), Fits()),
+    "bool": (lambda: (X > 0, y), Fits()),
+    "bool, strict": (lambda: (strict(X > 0), y), Fits()),
+    "read-only": (lambda: (read_only(X), read_only(y)), Fits()),
+    "reversed view": (lambda: (X[::-1, ::-1], y[::-1]), Fits()),
+}
+
+
+@each()
+@pytest.mark.parametrize("row", ROWS)
+def test_fit(row, learner):
+    data, expected = ROWS[row]
+    samples, labels = data()
+    outcome = outcome_of(expected, learner)
+    outcome.check(lambda: use(learner, samples, labels))
+    if outcome == Fits() and isinstance(learner.n_components, int):
+        assert fit(learner, samples, labels).components_.shape[0] == learner.n_components
+
+
+@each(learners=ONE_OF_EACH)
+def test_many_more_features_than_samples(learner):
+    X, y = samples(62, 2000)
+    learner = fit(learner, X, y)
+    for array in (learner.components_, learner.transform(X), learner.pair_distance(INDEX, X)):
+        assert np.isfinite(array).all()
+    assert learner.metadata()["n_components"] == learner.components_.shape[0]
+
+
+@each(lambda learner: not iterates(learner))
+@pytest.mark.parametrize(
+    ("factor", "dtype"), [(1e150, "f8"), (1e-150, "f8"), (1e15, "f4"), (1e-15, "f4")]
+)
+def test_size_of_numbers_does_not_matter(learner, factor, dtype):
+    scaled = (X * factor).astype(dtype)
+    plain, learner = fit(learner, X, y), fit(learner, scaled, y)
+    ratio = learner.pair_distance(INDEX, scaled) / plain.pair_distance(INDEX, X)
+    assert np.ptp(ratio) <= (1e-9 if dtype == "f8" else 1e-3) * ratio.max()
+    assert learner.metadata()["rank"] == plain.metadata()["rank"]
+
+
+# Parameters
+
+N_COMPONENTS = [0, -1, 0.0, 1.0, 1.5, -0.5, float("nan"), "three", [2]]
+
+
+@each(learners=ONE_OF_EACH)
+@pytest.mark.parametrize("value", N_COMPONENTS, ids=repr)
+def test_n_components_that_are_no_number(learner, value):
+    says = re.escape(f"Got {value!r} instead")
+    says = rf"'n_components' parameter of {type(learner).__name__} must be .*an int in the .*{says}"
+    Raises(says).check(lambda: fit(learner, X, y, n_components=value))
+
+
+@each()
+@pytest.mark.parametrize("value", [5, 1000, 2**70], ids=repr)
+def test_n_components_that_are_too_many(learner, value):
+    says = rf"n_components={value} must be (at most|strictly less than) .*n_features.*=\s*[234]\b"
+    Raises(says).check(lambda: fit(learner, X, y, n_components=value))
+
+
+@each()
+@pytest.mark.parametrize("value", [1, np.int64(1), np.int8(1)], ids=repr)
+def test_n_components_of_any_integer_type(learner, value):
+    assert fit(learner, X, y, n_components=value).components_.shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("learner", "name"),
+    [(learner, name) for learner in ONE_OF_EACH for name in learner.get_params()],
+    ids=str,
+)
+def test_every_parameter_is_checked(learner, name):
+    says = rf"'{name}' parameter of {type(learner).__name__} must be .*Got <object"
+    Raises(says).check(lambda: fit(learner, X, y, **{name: object()}))
+
+
+INITS = {
+    "columns": (np.eye(2, 3), {}, r"init has shape \(2, 3\); .*n_features=4 columns"),
+    "rows": (np.eye(5, 4), {}, r"init has shape \(5, 4\); .*1 to 4 rows"),
+    "other rows": (np.eye(3, 4), {"n_components": 2}, r"init has shape \(3, 4\); .*n_components=2"),
+    "NaN": (np.full((2, 4), np.nan), {}, "init contains NaN"),
+    "strings": ([["a", "b", "c", "d"]], {}, "could not convert string"),
+    "1-D": (np.ones(4), {}, "Expected 2D array, got 1D"),
+    "unknown": ("best", {}, "'init' parameter .*'pca'.*Got 'best' instead"),
+    "too many for LDA": ("lda", {"n_components": 3}, "n_components=3 must be at most .*=2"),
+}
+
+
+@each(lambda learner: "init" in learner.get_params(), learners=ONE_OF_EACH)
+@pytest.mark.parametrize("row", INITS)
+def test_init(learner, row):
+    init, params, says = INITS[row]
+    Raises(says).check(lambda: fit(learner, X, y, init=init, **params))
+
+
+# After fit
+
+P = X[INDEX]
+USES = {
+    "features": (lambda f: f.transform(X[:, :3]), r"X has 3 features, but \w+ is expecting 4"),
+    "features, torch": (lambda f: f.transform(torch(X[:, :3])), "X has 3 features, but"),
+    "NaN": (lambda f: f.transform(with_(np.nan)), "Input X contains NaN"),
+    "NaN, torch": (lambda f: f.transform(torch(with_(np.nan))), "Input X contains NaN"),
+    "1-D": (lambda f: f.transform(X[0]), "Expected 2D array, got 1D"),
+    "complex": (lambda f: f.transform(X + 1j), "Complex data not supported"),
+    "no samples": (lambda f: f.transform(X[:0]), r"Found array with 0 sample\(s\)"),
+    "inverse: columns": (lambda f: f.inverse_transform(np.ones((3, 9))), "Z has 9 columns, but"),
+    "inverse: 1-D": (lambda f: f.inverse_transform(X[0]), "Expected 2D array, got 1D"),
+    "inverse: NaN": (lambda f: f.inverse_transform(f.transform(X) * np.nan), "contains NaN"),
+    "inverse: NaN, torch": (
+        lambda f: f.inverse_transform(torch(f.transform(X)) * np.nan),
+        "contains NaN",
+    ),
+    "inverse: complex": (lambda f: f.inverse_transform(f.transform(X) + 1j), "Complex data"),
+    "pairs: no X": (
+        lambda f: f.pair_distance(INDEX),
+        r"pairs has shape \(9, 2\); without X it must hold vectors, of shape \(n_pairs, 2, 4\)",
+    ),
+    "pairs: three": (lambda f: f.pair_distance(P[:, [0, 1, 1]]), r"pairs has shape \(9, 3, 4\)"),
+    "pairs: features": (lambda f: f.pair_distance(P[:, :, 1:]), r"pairs has shape \(9, 2, 3\)"),
+    "pairs: 1-D": (lambda f: f.pair_distance(P[0, 0]), "Expected 2D array, got 1D|pairs has shape"),
+    "pairs: NaN": (lambda f: f.pair_distance(P * np.nan), "pairs contains NaN"),
+    "pairs: infinity": (lambda f: f.pair_distance(np.full_like(P, np.inf)), "pairs contains inf"),
+    "pairs: NaN, torch": (lambda f: f.pair_distance(torch(P * np.nan)), "pairs contains NaN"),
+    "pairs: NaN, strict": (lambda f: f.pair_distance(strict(P * np.nan)), "pairs contains NaN"),
+    "pairs: complex": (lambda f: f.pair_distance(P + 1j), "Complex data not supported"),
+    "pairs: complex, torch": (lambda f: f.pair_distance(torch(P + 1j)), "Complex data"),
+    "pairs: strings": (lambda f: f.pair_distance(P.astype(str).astype(object) + "m"), "convert"),
+    "rows: too large": (
+        lambda f: f.pair_distance([[0, 1], [2, 60]], X),
+        r"pairs\[1\] = \[2, 60\] names a row outside X, which has 60 samples",
+    ),
+    "rows: negative": (lambda f: f.pair_distance([[0, -1]], X), r"pairs\[0\] = \[0, -1\] names"),
+    "rows: too large, torch": (
+        lambda f: f.pair_distance(torch([[0, 60]]), torch(X)),
+        r"pairs\[0\] = \[0, 60\] names a row outside X",
+    ),
+    "rows: floats": (lambda f: f.pair_distance([[0.0, 1.0]], X), "integers of shape"),
+    "rows: bool": (lambda f: f.pair_distance(INDEX > 9, X), "dtype bool; .*integers of shape"),
+    "rows: three": (lambda f: f.pair_distance([[0, 1, 2]], X), r"shape \(1, 3\)"),
+    "rows: vectors": (lambda f: f.pair_distance(P, X), r"(shape \(9, 2, 4\)|dim 3)"),
+    "rows: features": (lambda f: f.pair_distance(INDEX, X[:, :3]), "X has 3 features, but"),
+    "score": (lambda f: f.pair_score([[2, 60]], X), "names a row outside X"),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {str(learner): fit(learner, X, y) for learner in LEARNERS}
+
+
+@each()
+@pytest.mark.parametrize("row", USES)
+def test_use(fitted, learner, row):
+    call, says = USES[row]
+    state = pickle.dumps(fitted[str(learner)])
+    Raises(says).check(lambda: call(fitted[str(learner)]))
+    assert pickle.dumps(fitted[str(learner)]) == state
+
+
+METHODS = {
+    "transform": (X,),
+    "inverse_transform": (X,),
+    "metric": (),
+    "transformer": (),
+    "metadata": (),
+    "pair_distance": (P,),
+    "pair_score": (P,),
+    "get_feature_names_out": (),
+}
+
+
+@each(learners=ONE_OF_EACH)
+@pytest.mark.parametrize("method", METHODS)
+def test_not_fitted(learner, method):
+    says = f"This {type(learner).__name__} instance is not fitted yet"
+    Raises(says, NotFittedError).check(lambda: getattr(clone(learner), method)(*METHODS[method]))
+
+
+BLOCKS = {
+    "features": (lambda: (X[:, :3], y), "X has 3 features, but"),
+    "NaN": (lambda: (with_(np.nan), y), "Input X contains NaN"),
+    "1-D": (lambda: (X[0], y), "Expected 2D array, got 1D"),
+    "no samples": (lambda: (X[:0], y[:0]), r"0 sample\(s\)"),
+}
+
+
+@each(has_partial_fit)
+@pytest.mark.parametrize("row", BLOCKS)
+def test_bad_block_leaves_the_learner_alone(learner, row):
+    data, says = BLOCKS[row]
+    learner = clone(learner).partial_fit(X, y)
+    state = pickle.dumps(learner)
+    Raises(says).check(lambda: learner.partial_fit(*data()))
+    assert pickle.dumps(learner) == state
