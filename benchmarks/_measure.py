@@ -10,7 +10,10 @@ import resource
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
+
+import numpy as np
 
 
 def in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[float, Any]]:
@@ -19,10 +22,11 @@ def in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[float, A
     results: list[Any] = [None] * len(calls)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(repeats):
-            for i, call in enumerate(calls):
+        for turn in range(repeats):
+            # Who comes after whom matters (caches, threads that still spin): begin elsewhere.
+            for i in np.roll(np.arange(len(calls)), -turn):
                 started = time.perf_counter()
-                results[i] = call()
+                results[i] = calls[i]()
                 best[i] = min(best[i], time.perf_counter() - started)
     return list(zip(best, results, strict=True))
 
@@ -32,8 +36,9 @@ def extra_megabytes(call: Callable[..., Any], *arguments: Any) -> float:
 
     ``call(*arguments)`` prepares (imports, data) and returns what is to be measured.
     """
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_extra, (call, arguments))
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        return pool.submit(_extra, call, arguments).result()
 
 
 def _extra(call: Callable[..., Any], arguments: tuple[Any, ...]) -> float:

@@ -48,5 +48,5 @@ if __name__ == "__main__":
     X, y = load_digits(return_X_y=True)
     against("digits 1,797 x 64", X / 16, y, 3)
     against("digits to 2 dimensions", X / 16, y, 1, n_components=2)
-    against("5,000 x 50", *classification(5000, 50), 2)
+    against("5,000 x 50", *classification(5000, 50), 1)
     print(f"20,000 x 50 adds {extra_megabytes(large, 20_000, 50):.0f} MB")

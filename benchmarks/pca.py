@@ -17,7 +17,7 @@ if __name__ == "__main__":
     results = in_turns(
         lambda: PCA(50).fit(X),
         *(lambda s=s: Reference(50, svd_solver=s, random_state=0).fit(X) for s in SOLVERS),
-        repeats=5,
+        repeats=10,
     )
     ours, model = results[0]
     times = {s: seconds for s, (seconds, _) in zip(SOLVERS, results[1:], strict=True)}

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
@@ -16,7 +17,7 @@ from dimetric.linear.lda import LDA
 from dimetric.linear.pca import PCA
 from dimetric.pairwise.engine import Rule
 from dimetric.pairwise.objective import mean_objective
-from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.lbfgs import FLAT, lbfgs
 
 
 class GradientMetric(LinearMetric):
@@ -46,7 +47,7 @@ class GradientMetric(LinearMetric):
         *,
         init: str | Array = "auto",
         solver: str = "lbfgs",
-        max_iter: int = 100,
+        max_iter: int = 50,
         tol: float = 1e-5,
         reg: float = 0.0,
         warm_start: bool = False,
@@ -106,9 +107,16 @@ class GradientMetric(LinearMetric):
             infimum=self._infimum(np.bincount(codes)) if self.reg == 0 else -np.inf,
             callback=after_iteration,
         )
-        result.warn_unless_converged(
-            type(self).__name__, "Raise max_iter or tol, or scale the features."
-        )
+        name = type(self).__name__
+        result.warn_unless_converged(name, "Raise max_iter or tol, or scale the features.")
+        if result.n_iter == 0 and result.reason == FLAT and len(self.classes_) > 1:
+            warnings.warn(
+                f"{name} did not leave its start, where the objective is flat: its distances may "
+                "be too large or too small to tell neighbours apart. Scale the features, or give "
+                "another init.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         for name, value in fitted(result.x).items():
             setattr(self, name, value)
         self.n_iter_ = result.n_iter

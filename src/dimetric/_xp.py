@@ -87,11 +87,12 @@ def smallest(D: Array, k: int) -> tuple[Array, Array]:
 def eigh_top(S: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, descending, and eigenvectors as rows.
 
-    NumPy's path asks LAPACK for those k alone.
+    Large NumPy matrices ask SciPy's LAPACK for those k alone. Smaller ones stay with NumPy's: the
+    two have a BLAS each, whose threads get in each other's way.
     """
     xp = namespace(S)
     d = S.shape[0]
-    if compat.is_numpy_array(S) and k < d:
+    if compat.is_numpy_array(S) and d > 1000 and 4 * k < d:
         values, vectors = scipy.linalg.eigh(S, subset_by_index=(d - k, d - 1), check_finite=False)
     else:
         values, vectors = xp.linalg.eigh(S)

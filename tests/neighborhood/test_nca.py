@@ -159,3 +159,9 @@ def test_lonely_samples_are_named():
 def test_the_order_of_samples_changes_no_bit(rng):
     p = rng.permutation(150)
     np.testing.assert_array_equal(NCA().fit(X[p], y[p]).components_, NCA().fit(X, y).components_)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e4])
+def test_a_flat_start_is_no_silent_success(unit, rng):
+    with pytest.warns(ConvergenceWarning, match="did not leave its start"):
+        NCA(init="identity").fit(unit * rng.normal(size=(30, 3)), np.arange(30) % 2)

@@ -50,6 +50,8 @@ class Moments:
         if sparse.issparse(X):
             # Centred implicitly: a centred sparse block would be dense.
             S = (X.T @ X).toarray() - (means.T * counts) @ means
+        elif _is_central(X, codes, means):
+            S = X.T @ X - (means.T * counts) @ means  # saves a pass over memory
         else:
             residual = X - _means_by_sample(means, codes)
             S = residual.T @ residual
@@ -103,6 +105,17 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
     counts = xp.sum(member, axis=0)
     sums = member.T @ X
     return counts, sums / xp.where(counts > 0, counts, xp.ones_like(counts))[:, None]
+
+
+def _is_central(X: Array, codes: Array | None, means: Array) -> bool:
+    """Tell, from the first rows, whether means are so small that subtracting them costs no digits.
+
+    Also False where a feature is constant, of which rounding would leave something.
+    """
+    xp = namespace(X)
+    few = min(128, X.shape[0])
+    residual = X[:few, :] - _means_by_sample(means, None if codes is None else codes[:few])
+    return bool(xp.all(xp.max(means**2, axis=0) < 4 * xp.mean(residual**2, axis=0)))
 
 
 def _means_by_sample(means: Array, codes: Array | None) -> Array:

@@ -16,7 +16,7 @@ from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
-from dimetric.reduce.tree import tree_reduce
+from dimetric.reduce.tree import tall_block, tree_reduce
 
 
 def _adds_up(learner: "LDA") -> bool:
@@ -251,8 +251,8 @@ class _Pencil:
 
 
 def _reduced(of: Callable[..., Moments], X: Array, labels: Array, n_classes: int) -> Moments:
-    block = max(4096, 4 * X.shape[1])
-    return tree_reduce(partial(of, n_classes=n_classes), X, labels, block=block)
+    of_block = partial(of, n_classes=n_classes)
+    return tree_reduce(of_block, X, labels, block=tall_block(X.shape[1]))
 
 
 def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

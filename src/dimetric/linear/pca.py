@@ -14,7 +14,7 @@ from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, eps, namespace, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd, top_eigenvectors, top_singular
-from dimetric.reduce.tree import tree_reduce
+from dimetric.reduce.tree import tall_block, tree_reduce
 
 
 class PCA(LinearMetric):
@@ -298,7 +298,7 @@ def _moments(X: Array, solver: str) -> Moments:
     if sparse.issparse(X):
         return Moments.scatter_of(X)
     of = Moments.scatter_of if solver == "covariance_eigh" else Moments.root_of
-    return tree_reduce(lambda X_block, _: of(X_block), X, block=max(4096, 4 * X.shape[1]))
+    return tree_reduce(lambda X_block, _: of(X_block), X, block=tall_block(X.shape[1]))
 
 
 def _mean_and_total(X: Array) -> tuple[Array, Array]:

@@ -55,7 +55,7 @@ class NCA(GradientMetric):
         and samples, else "identity".
     solver : {"lbfgs"}, default="lbfgs"
         How the objective is maximised.
-    max_iter : int, default=100
+    max_iter : int, default=50
         Most iterations.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth

@@ -31,6 +31,19 @@ def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
         yield slice(start, min(start + block, n_rows))
 
 
+def tall_block(n_features: int) -> int:
+    """Return a number of rows for statistics of size n_features^2.
+
+    Tall enough to make them worth their while, and 128 MB of float64 where that is enough.
+
+    Examples
+    --------
+    >>> tall_block(50), tall_block(10_000)
+    (335544, 40000)
+    """
+    return max(4 * n_features, 2**24 // n_features)
+
+
 def tree_reduce(
     stat: Callable[[Any, Any], T],
     X: Array | Iterable[Any],

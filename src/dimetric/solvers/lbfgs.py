@@ -7,6 +7,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
+FLAT = "gradient below tol"
 SEPARABLE = "separable: infimum not attained"
 
 
@@ -88,7 +89,7 @@ def lbfgs(
 def _in_words(found: OptimizeResult, max_iter: int) -> str:
     """Say why SciPy's minimiser stopped."""
     if found.status == 0:
-        return "gradient below tol" if "PGTOL" in found.message else "objective no longer decreases"
+        return FLAT if "PGTOL" in found.message else "objective no longer decreases"
     if found.status == 1:
         return f"max_iter={max_iter} reached"
     return f"the line search failed ({found.message})"
