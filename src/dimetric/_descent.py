@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from dimetric._base import LinearMetric, in_range, report
+from dimetric._base import LinearMetric, report
+from dimetric._checks import in_range
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linear.lda import LDA

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from dimetric._base import LinearMetric, in_range
+from dimetric._base import LinearMetric
+from dimetric._checks import in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.scatter import Moments

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags, check_random_state
 
-from dimetric._base import LinearMetric, in_range
+from dimetric._base import LinearMetric
+from dimetric._checks import checked_samples, in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, eps, namespace, to_host
 from dimetric.linalg.scatter import Moments
@@ -166,7 +167,7 @@ class PCA(LinearMetric):
         """
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
-        X = self._checked_X(X, reset=seen is None)
+        X = checked_samples(self, X, reset=seen is None)
         moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
         moments = moments if seen is None else seen + moments
         self._moments = moments
