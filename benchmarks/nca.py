@@ -20,7 +20,9 @@ def classification(n, d):
 
 def objective(L, X, y):
     """Return the mean probability of picking a neighbour of the own class."""
-    f = mean_objective(NCARule(), X - X.mean(0), np.unique(y, return_inverse=True)[1], ridge=0.0)
+    order = np.argsort(y, kind="stable")
+    codes = np.unique(y[order], return_inverse=True)[1]
+    f = mean_objective(NCARule(), X[order] - X.mean(0), codes, ridge=0.0)
     return -f(L.astype(float).ravel())[0]
 
 

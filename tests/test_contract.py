@@ -561,8 +561,8 @@ def pairwise_problems(draw):
 )
 def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     X, codes, L = problem
-    X, rule = X.astype(dtype), learner._rule()
-    with patch.object(fast, "BLOCK", block), patch.object(fast, "n_threads", lambda n: threads):
+    X, codes, rule = X.astype(dtype), np.sort(codes), learner._rule()
+    with patch.object(fast, "BLOCK", block), patch.object(fast, "n_threads", lambda *_: threads):
         value, grad = mean_objective(rule, X, codes, ridge=0.0)(L.ravel())
     engine = SimpleNamespace(block=rule.block)  # no attribute `fast`
     expected, expected_grad = mean_objective(engine, X, codes, ridge=0.0)(L.ravel())

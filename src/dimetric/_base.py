@@ -113,6 +113,11 @@ class LinearMetric(
         ----------
         Z : array-like of shape (n_samples, n_components)
             Mapped samples.
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+            In Z's namespace, dtype and device.
         """
         check_is_fitted(self)
         Z = checked_array(Z, "Z")

@@ -105,7 +105,7 @@ def in_range(X: Array) -> tuple[Array, float]:
     if largest > 0 and not low <= largest <= high:
         raise ValueError(
             f"X holds values up to {largest:.1e}, whose squares {X.dtype} cannot hold: the "
-            f"largest must be between {low:.0e} and {high:.0e}. Scale X, or use float64."
+            f"largest must be between {low:.0e} and {high:.0e}. Scale X."
         )
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0

@@ -58,43 +58,27 @@ class Progress:
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any, max_iter: int = 0) -> None:
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._root: Any = None
-        self._task: Any = None
         if hasattr(estimator, "_init_callback_context"):
-            # One more than asked for: a solver ends its last step by beginning another one.
-            self._root = estimator._init_callback_context(
-                max_subtasks=max_iter + 1 if max_iter else 0
-            )
+            self._root = estimator._init_callback_context(max_subtasks=max_iter)
             self._root.call_on_fit_task_begin(**self._data)
-        if self.active and max_iter:
-            self._begin()
-
-    @property
-    def active(self) -> bool:
-        """Whether anyone listens."""
-        return bool(self._root is not None and self._root._callbacks)
-
-    def _begin(self) -> None:
-        self._task = self._root.subcontext(task_name="iteration")
-        self._task.call_on_fit_task_begin(**self._data)
 
     def step(self, fitted: Callable[[], dict[str, Any]]) -> bool:
-        """End an iteration; return whether a callback asks to stop.
+        """Tell of an iteration that has ended; return whether a callback asks to stop.
 
         Parameters
         ----------
         fitted : callable
             Gives, on demand, the attributes that would make a fitted estimator of this iterate.
         """
-        if self._task is None:
+        if self._root is None or not self._root._callbacks:
             return False
-        stop = self._task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted)
-        self._begin()
-        return bool(stop)
+        # A solver tells when an iteration ends, not when it begins.
+        task = self._root.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(**self._data)
+        return bool(task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted))
 
     def end(self) -> None:
-        """End the fit."""
-        if self._task is not None:
-            self._task.call_on_fit_task_end(estimator=self._data["estimator"])
+        """Tell that the fit has ended."""
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
 

@@ -85,11 +85,11 @@ class GradientMetric(LinearMetric):
                 stacklevel=2,
             )
         L0 = self._start(X, codes, factor)
-        X = X - xp.mean(X, axis=0)  # pairs do not see the origin, rounding does
         X, unit = _in_own_unit(X)
         L0 = L0 / unit
-        X, A0, lifted = _in_span(X, L0, keep_rest=self.reg == 0)
+        X, A0, rest, lifted = _in_span(X, L0, keep_rest=self.reg == 0)
         d = L0.shape[1]
+        ridge = self.reg * unit**2 / d
 
         def fitted(flat: np.ndarray) -> dict[str, Array]:
             L = lifted(flat.reshape(A0.shape)) * (factor * unit)
@@ -101,18 +101,18 @@ class GradientMetric(LinearMetric):
             return progress.step(lambda: fitted(flat))
 
         result = lbfgs(
-            mean_objective(self._rule(), X, codes, ridge=self.reg * unit**2 / d),
+            mean_objective(self._rule(), X, codes, ridge=ridge),
             A0.ravel(),
             max_iter=self.max_iter,
             tol=self.tol,
             infimum=self._infimum(np.bincount(codes)) if self.reg == 0 else -np.inf,
             callback=after_iteration,
         )
-        name = type(self).__name__
-        result.warn_unless_converged(name, "Raise max_iter or tol, or scale the features.")
+        title = type(self).__name__
+        result.warn_unless_converged(title, "Raise max_iter or tol, or scale the features.")
         if result.n_iter == 0 and result.reason == FLAT and len(self.classes_) > 1:
             warnings.warn(
-                f"{name} did not leave its start, where the objective is flat: its distances may "
+                f"{title} did not leave its start, where the objective is flat: its distances may "
                 "be too large or too small to tell neighbours apart. Scale the features, or give "
                 "another init.",
                 ConvergenceWarning,
@@ -124,7 +124,7 @@ class GradientMetric(LinearMetric):
         return {
             "n_components": len(L0),
             "n_iter": result.n_iter,
-            "initial_objective": result.history[0],
+            "initial_objective": result.history[0] + ridge * float(np.sum(rest**2)),
             "final_objective": result.value,
             "converged": result.converged,
             "reason": result.reason,
@@ -188,30 +188,34 @@ def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
 def _in_own_unit(X: Array) -> tuple[Array, float]:
     """Return centred samples times the power of two that brings them near 1, and that factor.
 
-    The solver's tolerance then means the same whatever unit the features come in.
+    Pairs do not see the origin, but rounding does: it lies among the samples, wherever an outlier
+    is. The solver's tolerance means the same whatever unit the features come in.
     """
-    xp = namespace(X)
-    size = float(xp.mean(X * X)) ** 0.5
+    some = to_host(X[:: max(1, X.shape[0] // 1000), :])  # in canonical order, so always the same
+    centre = np.median(some, axis=0)
+    size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
     factor = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
-    return X * factor, factor
+    return (X - like(centre, X)) * factor, factor
 
 
 def _in_span(
     X: Array, L0: np.ndarray, *, keep_rest: bool
-) -> tuple[Array, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+) -> tuple[Array, np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
     """Return X and a start in coordinates of the samples' span, and the way back for a map.
 
     With fewer samples than features, steps along a gradient never leave the span of the samples,
     so n columns are learned instead of d. What the start does to all other directions is kept,
-    unless a ridge takes it to 0.
+    unless a ridge takes it to 0; the third value is what has been dropped.
     """
     if X.shape[0] > X.shape[1]:
-        return X, L0, lambda A: A
+        return X, L0, np.zeros(0), lambda A: A
     Q = namespace(X).linalg.qr(X.T, mode="reduced").Q
     basis = to_host(Q).astype(np.float64)
     A0 = L0 @ basis
-    rest = L0 - A0 @ basis.T if keep_rest else 0.0
-    return X @ Q, A0, lambda A: A @ basis.T + rest
+    rest = L0 - A0 @ basis.T
+    if keep_rest:
+        return X @ Q, A0, np.zeros(0), lambda A: A @ basis.T + rest
+    return X @ Q, A0, rest, lambda A: A @ basis.T
 
 
 def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -219,7 +223,7 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
     Sums taken in this order are the same to the last bit for any permutation of the samples,
     and so is everything that a solver makes of them. Rows are compared as bytes, which is as
-    cheap as it is meaningless: any fixed order will do.
+    cheap as it is meaningless: any fixed order will do. Only 0 has two forms.
 
     Examples
     --------
@@ -228,6 +232,6 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     >>> np.array_equal(X[::-1][backwards], X[canonical_order(X, codes)])
     True
     """
-    rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.shape[1] * X.itemsize))).ravel()
+    rows = np.ascontiguousarray(X + 0.0).view(np.dtype((np.void, X.shape[1] * X.itemsize))).ravel()
     by_content = np.argsort(rows, kind="stable")
     return by_content[np.argsort(codes[by_content], kind="stable")]

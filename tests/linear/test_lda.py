@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from dimetric import LDA
+from dimetric._xp import to_host
 from dimetric.linalg.spectral import fixed_signs
 
 
@@ -125,3 +126,47 @@ def test_automatic_shrinkage_needs_all_samples():
     with pytest.raises(AttributeError) as error:
         LDA(shrinkage="auto").partial_fit(X, y)
     assert "looks at all samples at once" in str(error.value.__cause__)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 / 7])
+@pytest.mark.parametrize("n", [137, 149, 150])
+def test_rounding_is_no_direction(value, n):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[-n:], y[-n:]
+    useless = [np.full(n, value), value * np.array([0.1, 0.2, 0.7])[y]]
+    expected = pdist(LDA().fit_transform(X, y))
+    for column in useless:
+        wider = np.column_stack([X, column])
+        blocks = LDA().partial_fit(wider[::2], y[::2]).partial_fit(wider[1::2], y[1::2])
+        for lda in (LDA().fit(wider, y), blocks):
+            np.testing.assert_allclose(pdist(lda.transform(wider)), expected, rtol=1e-6)
+
+
+def test_units_change_no_distance_with_fewer_samples_than_features(rng):
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 3
+    units = 10.0 ** rng.integers(-6, 6, 50)
+    np.testing.assert_allclose(
+        pdist(LDA().fit_transform(X * units, y)), pdist(LDA().fit_transform(X, y)), rtol=1e-6
+    )
+
+
+def test_shares_do_not_depend_on_the_shape(rng):
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 3
+    theirs = LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.3).fit(X, y)
+    ours = LDA(shrinkage=0.3).fit(X, y)
+    np.testing.assert_allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_)
+
+
+def test_labels_of_another_kind_are_refused():
+    X, y = load_iris(return_X_y=True)
+    lda = LDA().partial_fit(X, y)
+    with pytest.raises(ValueError, match="must be of one kind"):
+        lda.partial_fit(X, y.astype(str))
+    np.testing.assert_array_equal(lda.classes_, [0, 1, 2])
+
+
+def test_blocks_may_come_from_another_namespace():
+    strict = pytest.importorskip("array_api_strict")
+    X, y = load_iris(return_X_y=True)
+    lda = LDA().partial_fit(X[::2], y[::2]).partial_fit(strict.asarray(X[1::2]), y[1::2])
+    np.testing.assert_allclose(to_host(lda.metric()), LDA().fit(X, y).metric(), rtol=1e-6)

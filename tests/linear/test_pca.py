@@ -153,3 +153,51 @@ def test_digits_like_scikit_learn():
     D = load_digits().data
     ours, theirs = PCA(10).fit(D), Reference(10, svd_solver="full").fit(D)
     np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-7)
+
+
+@pytest.mark.parametrize("solver", ["auto", "randomized", "arpack", "full"])
+def test_a_large_mean_is_no_lack_of_variance(solver, rng):
+    A = (300 + 0.5 * rng.normal(size=(80, 700))).astype(np.float32)
+    exact = np.linalg.svd(A.astype(float) - A.astype(float).mean(0), compute_uv=False)[:5]
+    pca = PCA(5, svd_solver=solver, random_state=0, iterated_power=40).fit(A)
+    np.testing.assert_allclose(pca.singular_values_, exact, rtol=1e-3)
+
+
+def test_means_of_many_float32_samples(rng):
+    A = (100 + 0.1 * rng.normal(size=(300_000, 4))).astype(np.float32)
+    pca = PCA().fit(A)
+    np.testing.assert_allclose(pca.offset_, A.mean(0, dtype=np.float64), rtol=1e-7)
+    np.testing.assert_allclose(pca.explained_variance_.sum(), 0.04, rtol=0.01)
+
+
+def test_float32_samples_do_not_make_the_solver_change_its_mind(rng):
+    A = (rng.normal(size=(2000, 50)) * 0.9 ** np.arange(50)).astype(np.float32)
+    assert PCA(45).fit(A)._fit_svd_solver == "covariance_eigh"
+
+
+@pytest.mark.parametrize("n_components", [None, 45, 0.9])
+def test_all_components_of_wide_sparse_samples(n_components):
+    A = sparse.random_array((50, 20_000), density=1e-3, rng=0, format="csr")
+    pca, dense = PCA(n_components).fit(A), PCA(n_components, svd_solver="full").fit(A.toarray())
+    np.testing.assert_allclose(pca.singular_values_, dense.singular_values_, atol=1e-9)
+
+
+def test_too_many_components_of_large_sparse_samples():
+    A = sparse.csr_array((20_000, 20_000))
+    with pytest.raises(ValueError, match=r"n_components=None .* must be an int below 16000"):
+        PCA().fit(A)
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-170])
+def test_blocks_out_of_range_are_refused_as_wholes_are(size):
+    with pytest.raises(ValueError, match="whose squares float64 cannot hold"):
+        PCA().partial_fit(X * size)
+
+
+def test_a_block_after_a_fit_starts_anew():
+    pca = PCA(3).fit(X)
+    wider = np.column_stack([X, X[:, 0] ** 2])
+    pca.partial_fit(wider[:2])
+    assert not pca.__sklearn_is_fitted__()
+    pca.partial_fit(wider[2:])
+    np.testing.assert_allclose(pca.components_, PCA(3).fit(wider).components_, atol=1e-9)

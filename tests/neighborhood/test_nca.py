@@ -1,6 +1,8 @@
 """What is special to NCA: its objective by a triple loop, its starts, separable data."""
 
 import logging
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from threadpoolctl import threadpool_info
 
 from dimetric import LDA, NCA, PCA
 from dimetric.neighborhood.nca import NCARule
@@ -26,7 +29,11 @@ def naive(L, X, y):
 
 
 def test_objective_is_the_triple_loop(rng):
-    A, labels, L = rng.normal(size=(17, 3)), rng.integers(0, 3, 17), rng.normal(size=(2, 3))
+    A, labels, L = (
+        rng.normal(size=(17, 3)),
+        np.sort(rng.integers(0, 3, 17)),
+        rng.normal(size=(2, 3)),
+    )
     f = mean_objective(NCARule(), A - A.mean(0), labels, ridge=0.0)
     np.testing.assert_allclose(-f(L.ravel())[0], naive(L, A, labels), rtol=1e-12)
     numeric = approx_fprime(L.ravel(), lambda x: -naive(x.reshape(2, 3), A, labels))
@@ -165,3 +172,66 @@ def test_the_order_of_samples_changes_no_bit(rng):
 def test_a_flat_start_is_no_silent_success(unit, rng):
     with pytest.warns(ConvergenceWarning, match="did not leave its start"):
         NCA(init="identity").fit(unit * rng.normal(size=(30, 3)), np.arange(30) % 2)
+
+
+def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
+    A, reg = 64 * X, 0.5
+    nca = NCA(init=np.eye(4) / 64, reg=reg, tol=1e-9, max_iter=300).fit(A, y)
+
+    def objective(flat):
+        return naive(flat.reshape(4, 4), A, y) - reg / 4 * (flat**2).sum()
+
+    L = nca.components_.ravel()
+    np.testing.assert_allclose(nca.metadata()["final_objective"], objective(L))
+    np.testing.assert_allclose(approx_fprime(L, objective) / 64, 0, atol=1e-5)
+
+
+def test_the_start_is_judged_whole_where_a_ridge_drops_a_part_of_it(rng):
+    A, labels = rng.normal(size=(12, 30)), np.arange(12) % 2
+    facts = NCA(init="identity", reg=0.3).fit(A, labels).metadata()
+    expected = naive(np.eye(30), A, labels) - 0.3 / 30 * 30
+    np.testing.assert_allclose(facts["initial_objective"], expected)
+
+
+def test_lonely_samples_count_in_the_infimum():
+    A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
+    A[0], labels[0] = -99, 2  # out of everybody's way
+    with pytest.warns(UserWarning, match="single sample"):
+        facts = NCA(init=np.eye(3)).fit(A, labels).metadata()
+    assert facts["reason"] == "separable: infimum not attained"
+    assert 59 / 60 - 1e-5 <= facts["final_objective"] <= 59 / 60
+
+
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_an_outlier_does_not_blur_the_others(far):
+    A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
+    facts = NCA(init="identity").fit(A, labels).metadata()
+    # The outlier may find a friend or not; nobody else sees it.
+    others = 150 / 151 * naive(np.eye(4), X, y)
+    assert others - 1e-9 <= facts["initial_objective"] <= others + 1 / 151 + 1e-9
+    assert facts["final_objective"] > 0.97
+
+
+def test_zeros_of_both_signs_are_one():
+    A = np.round(X)
+    A[A == 1] = 0
+    np.testing.assert_array_equal(
+        NCA().fit(A, y).components_, NCA().fit(np.where(A == 0, -0.0, A), y).components_
+    )
+
+
+@pytest.mark.parametrize("options", [{"init": 1e200 * np.eye(4)}, {"reg": 1e300}])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_start_that_is_out_of_this_world(options):
+    with pytest.raises(ValueError, match=r"The objective is .* at the start"):
+        NCA(**options).fit(X, y)
+
+
+def test_fits_in_several_threads_leave_blas_as_it_was():
+    A, labels = make_blobs(1200, 10, centers=4, cluster_std=9, random_state=0)
+    before = [lib["num_threads"] for lib in threadpool_info()]
+    with ThreadPoolExecutor(3) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        maps = list(pool.map(lambda _: NCA(max_iter=5).fit(A, labels).components_, range(6)))
+    assert [lib["num_threads"] for lib in threadpool_info()] == before
+    assert all(np.array_equal(maps[0], L) for L in maps)

@@ -47,3 +47,30 @@ def test_follows_the_namespace(namespace):
 def test_impossible_numbers_of_neighbours(k):
     with pytest.raises(ValueError, match=f"k={k} .* 1 to 59"):
         nearest(X, k)
+
+
+@pytest.mark.parametrize(
+    ("far", "spread", "dtype"), [(1e4, 1e-5, "f8"), (1e2, 1e-1, "f4"), (10, 1e-2, "f4")]
+)
+def test_exact_where_one_product_is_not(far, spread, dtype, namespace):
+    rng = np.random.default_rng(0)
+    centres = np.repeat([[-far], [far]], 40, axis=0)
+    A = (centres + spread * rng.normal(size=(80, 3))).astype(dtype)
+    distances, indices = nearest(namespace.asarray(A), 3)
+    pairs = np.linalg.norm((A[:, None] - A).astype(np.float64), axis=2)
+    np.fill_diagonal(pairs, np.inf)
+    nearest_three = np.sort(pairs, axis=1)[:, :3]
+    np.testing.assert_allclose(to_host(distances), nearest_three, rtol=1e-5)
+    found = np.take_along_axis(pairs, to_host(indices), axis=1)
+    np.testing.assert_allclose(found, nearest_three, rtol=1e-5)
+
+
+def test_equal_distances_come_in_the_order_of_the_points(namespace):
+    grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
+    distances, indices = map(to_host, nearest(namespace.asarray(grid), 15))
+    assert all(
+        i < j
+        for row, d in zip(indices, distances, strict=True)
+        for i, j, a, b in zip(row, row[1:], d, d[1:], strict=False)
+        if a == b
+    )

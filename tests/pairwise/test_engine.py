@@ -13,7 +13,7 @@ from dimetric.pairwise.objective import mean_objective
 rng = np.random.default_rng(0)
 X = rng.normal(size=(23, 4))
 X -= X.mean(0)
-codes = rng.integers(0, 3, 23)
+codes = np.sort(rng.integers(0, 3, 23))
 L = rng.normal(size=(2, 4))
 
 
@@ -51,3 +51,8 @@ def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
     loss = pairwise_loss(NCARule(), L, X, codes)[0]
     np.testing.assert_allclose(value, loss / 23 + ridge * (L**2).sum())
     np.testing.assert_allclose(grad, approx_fprime(L.ravel(), lambda x: f(x)[0]), atol=1e-6)
+
+
+def test_the_objective_wants_samples_sorted_by_class():
+    with pytest.raises(ValueError, match="codes must be ascending"):
+        mean_objective(NCARule(), X, codes[::-1], ridge=0.0)

@@ -122,7 +122,9 @@ class NeighborhoodComponentsAnalysis(dimetric.NCA):
 
     def _loss_grad_lbfgs(self, transformation, X, same_class_mask, sign=1.0):
         codes = np.unique(same_class_mask.argmax(axis=1), return_inverse=True)[1]
-        loss, gradient = mean_objective(NCARule(), X, codes, ridge=0.0)(transformation.ravel())
+        order = np.argsort(codes)
+        objective = mean_objective(NCARule(), X[order], codes[order], ridge=0.0)
+        loss, gradient = objective(transformation.ravel())
         return -sign * len(X) * loss, -sign * len(X) * gradient
 
 

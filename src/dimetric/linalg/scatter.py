@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from dimetric._xp import Array, like, namespace, one_hot, triangle
+from dimetric._xp import Array, eps, like, namespace, one_hot, triangle
 from dimetric.reduce.tree import row_blocks
 
 
@@ -23,7 +23,8 @@ class Moments:
 
     `spread` holds S itself (:meth:`scatter_of`, one matrix product), or a root R with
     :math:`R^T R = S` (:meth:`root_of`, a QR decomposition): three times the work, but the
-    conditioning of the samples is not squared.
+    conditioning of the samples is not squared. All are float64, whatever the samples are: sums
+    over many float32 samples would drown in rounding.
 
     References
     ----------
@@ -46,6 +47,7 @@ class Moments:
     @classmethod
     def scatter_of(cls, X: Array, codes: Array | None = None, n_classes: int = 1) -> Self:
         """Return the moments of a block with the scatter itself; CSR blocks stay sparse."""
+        X = _in_float64(X)
         counts, means = _counts_means(X, codes, n_classes)
         if sparse.issparse(X):
             # Centred implicitly: a centred sparse block would be dense.
@@ -60,6 +62,7 @@ class Moments:
     @classmethod
     def root_of(cls, X: Array, codes: Array | None = None, n_classes: int = 1) -> Self:
         """Return the moments of a block with a root of the scatter."""
+        X = _in_float64(X)
         counts, means = _counts_means(X, codes, n_classes)
         return cls(counts, means, _compress(X - _means_by_sample(means, codes)), is_root=True)
 
@@ -88,6 +91,32 @@ class Moments:
             spread = self.spread + other.spread + between.T @ between
         return Moments(counts, means, spread, self.is_root)
 
+    def above_rounding(self) -> "Moments":
+        """Return the moments with spreads of 0 for features that are constant but for rounding.
+
+        The mean of n equal numbers may be off by some roundings, which leaves a spread where
+        there is none: nothing to divide by.
+        """
+        xp = namespace(self.means)
+        squares = (
+            xp.sum(self.spread**2, axis=0) if self.is_root else xp.linalg.diagonal(self.spread)
+        )
+        size = xp.max(xp.abs(self.means), axis=0)
+        # n squares, each of a mean that is off by about sqrt(n) roundings
+        real = squares > (8 * self.n_samples * eps(self.means) * size) ** 2
+        real = xp.astype(real, self.means.dtype)
+        spread = self.spread * real if self.is_root else self.spread * real * real[:, None]
+        return Moments(self.counts, self.means, spread, self.is_root)
+
+    def moved_to(self, other: "Moments") -> "Moments":
+        """Return the moments in the namespace and on the device of others."""
+        return Moments(
+            like(self.counts, other.counts),
+            like(self.means, other.means),
+            like(self.spread, other.spread),
+            self.is_root,
+        )
+
     def widened(self, positions: np.ndarray, n_classes: int) -> "Moments":
         """Return the same moments among more classes: old class c becomes ``positions[c]``."""
         xp = namespace(self.counts)
@@ -95,11 +124,19 @@ class Moments:
         return Moments(place @ self.counts, xp.matmul(place, self.means), self.spread, self.is_root)
 
 
+def _in_float64(X: Array) -> Array:
+    xp = namespace(X)
+    return X.astype(np.float64) if sparse.issparse(X) else xp.astype(X, xp.float64, copy=False)
+
+
 def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array, Array]:
     xp = namespace(X)
     if codes is None:
         n = X.shape[0]
-        mean = X.mean(axis=0) if sparse.issparse(X) else xp.mean(X, axis=0)
+        if sparse.issparse(X):
+            mean = np.asarray(X.mean(axis=0))
+        else:
+            mean = xp.ones((n,), dtype=X.dtype, device=X.device) @ X / n  # BLAS beats a plain sum
         return like(np.asarray([n]), mean), xp.reshape(mean, (1, -1))
     member = one_hot(codes, n_classes, X.dtype)
     counts = xp.sum(member, axis=0)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
 from dimetric._xp import Array, eigh_top, eps, like, namespace, to_host
@@ -142,7 +143,7 @@ def lanczos_svd(
 ) -> tuple[Array, Array]:
     """Return the k largest singular values and right vectors of ``X - mean``, by Lanczos (ARPACK).
 
-    Only products with vectors are taken, so X may be sparse and is never centred in memory.
+    Only products with vectors are taken, so that a sparse X is never centred in memory.
     """
     product, transposed = _centred_products(X, mean)
     operator = LinearOperator(
@@ -180,8 +181,14 @@ def randomized_svd(
 def _centred_products(
     X: Array, mean: Array
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """Return the products of ``X - mean`` and of its transpose with a vector or a matrix."""
+    """Return the products of ``X - mean`` and of its transpose with a vector or a matrix.
+
+    Dense samples are centred once: a difference of products would lose what the mean outweighs.
+    """
     xp = namespace(mean)
+    if not sparse.issparse(X):
+        centred = X - mean
+        return lambda v: centred @ v, lambda u: centred.T @ u
 
     def product(v: Array) -> Array:
         return X @ v - mean @ v

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from dimetric._base import LinearMetric
-from dimetric._checks import in_range
+from dimetric._checks import checked_labelled, in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.scatter import Moments
@@ -64,6 +64,8 @@ class LDA(LinearMetric):
         Labels.
     means_ : array of shape (n_classes, n_features)
         Class means.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
 
     References
     ----------
@@ -114,7 +116,9 @@ class LDA(LinearMetric):
             moments = _reduced(Moments.scatter_of, X, labels, n_classes)
             within, between = _ledoit_wolf(to_host(X), codes)
             ridge = self.reg / X.shape[1] * float(np.trace(within))
-            self._set(moments, _Pencil(like(within, X), False, like(between, X), ridge))
+            in_float64 = moments.means
+            pencil = _Pencil(like(within, in_float64), False, like(between, in_float64), ridge)
+            self._set(moments, pencil)
         else:
             wide = X.shape[0] <= X.shape[1]
             of = Moments.root_of if wide else Moments.scatter_of
@@ -125,7 +129,7 @@ class LDA(LinearMetric):
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
-        return self._facts()
+        return self._in_dtype_of(X)
 
     @available_if(_adds_up)
     @fit_method
@@ -133,7 +137,8 @@ class LDA(LinearMetric):
         """Learn from one more block of samples; the map is that of all blocks seen so far.
 
         Blocks may have any number of rows and bring new classes; the learner counts as fitted as
-        soon as there are more classes than `n_components`, and samples to compare them with.
+        soon as there are more classes than `n_components`, and samples to compare them with. After
+        a :meth:`fit` the first block starts anew.
 
         Parameters
         ----------
@@ -149,22 +154,24 @@ class LDA(LinearMetric):
         """
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
-        known = getattr(self, "classes_", np.empty(0))
-        X, codes = self._checked(X, y, reset=seen is None, min_samples=1)
-        new = self.classes_
+        X, y = checked_labelled(self, X, y, reset=seen is None, min_samples=1)
+        in_range(X)  # refuses what has no variance in this dtype
+        classes, codes = np.unique(y, return_inverse=True)
         labels = like(codes, X, dtype=namespace(X).int64)
-        moments = Moments.root_of(X, labels, n_classes=len(new))
-        if seen is not None:
-            self.classes_ = np.union1d(known, new)
-            n_classes = len(self.classes_)
-            moments = seen.widened(np.searchsorted(self.classes_, known), n_classes) + (
-                moments.widened(np.searchsorted(self.classes_, new), n_classes)
+        moments = Moments.root_of(X, labels, n_classes=len(classes))
+        if seen is None:
+            self.__dict__.pop("components_", None)  # of an earlier fit
+        else:
+            known, new = self.classes_, classes
+            classes = _union(known, new)
+            moments = seen.widened(np.searchsorted(classes, known), len(classes)) + (
+                moments.moved_to(seen).widened(np.searchsorted(classes, new), len(classes))
             )
-        self._moments = moments
-        enough = len(self.classes_) > min(self.n_components or 1, X.shape[1])
-        if enough and bool(namespace(X).any(moments.spread != 0)):
+        self._moments, self.classes_ = moments, classes
+        enough = len(classes) > min(self.n_components or 1, X.shape[1])
+        if enough and bool(namespace(moments.means).any(moments.above_rounding().spread != 0)):
             self._set(moments, self._pencil(moments))
-            self._metadata = self._facts() | {"time": perf_counter() - started}
+            self._metadata = self._in_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
     def _pencil(self, moments: Moments) -> "_Pencil":
@@ -172,7 +179,7 @@ class LDA(LinearMetric):
         xp = namespace(moments.means)
         n, d = moments.n_samples, moments.means.shape[1]
         s = float(self.shrinkage or 0.0)
-        within = moments.spread / (n**0.5 if moments.is_root else n)
+        within = moments.above_rounding().spread / (n**0.5 if moments.is_root else n)
         deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
         trace = xp.sum(within**2) if moments.is_root else xp.linalg.trace(within)
         ridge = (s + self.reg) / d * float(trace)
@@ -187,10 +194,13 @@ class LDA(LinearMetric):
             basis = Q / unit[:, None]
         within = ((1 - s) ** 0.5 if moments.is_root else 1 - s) * within
         between = (1 - s) * deviations.T @ deviations
+        outside = 0.0
         if s:
             eye = xp.eye(between.shape[0], dtype=between.dtype, device=between.device)
-            between = between + s / d * xp.sum(deviations**2) * eye
-        return _Pencil(within, moments.is_root, between, ridge, basis)
+            floor = s / d * xp.sum(deviations**2)  # also of S_b in directions outside the basis
+            between = between + floor * eye
+            outside = (d - within.shape[1]) * float(floor) / ridge if ridge > 0 else 0.0
+        return _Pencil(within, moments.is_root, between, ridge, basis, outside)
 
     def _set(self, moments: Moments, pencil: "_Pencil") -> bool:
         """Set the fitted attributes; return whether S_w could be inverted without losing digits."""
@@ -217,7 +227,7 @@ class LDA(LinearMetric):
             )
         values, L = top_ratio(pencil.between, T, min(k, T.shape[0]))
         self.components_ = L if pencil.basis is None else fixed_signs(L @ pencil.basis.T)
-        total = xp.sum((T @ pencil.between) * T)
+        total = xp.sum((T @ pencil.between) * T) + pencil.outside
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
         self.offset_, self.means_ = moments.mean, moments.means
         return True
@@ -231,13 +241,26 @@ class LDA(LinearMetric):
             )
         return self.n_components or largest
 
-    def _facts(self) -> dict[str, Any]:
+    def _in_dtype_of(self, X: Array) -> dict[str, Any]:
+        """Bring the fitted attributes, learned in float64, to X's dtype; return metadata."""
         xp = namespace(self.components_)
+        for name in ("components_", "offset_", "means_", "explained_variance_ratio_"):
+            setattr(self, name, like(getattr(self, name), X))
         return {
             "n_components": self.components_.shape[0],
             "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),
             "reg": self.reg,
         }
+
+
+def _union(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return the classes of both, unless they are of kinds that do not compare."""
+    if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
+        raise ValueError(
+            f"y holds labels such as {new[0]!r}, earlier blocks held such as {known[0]!r}: they "
+            "must be of one kind."
+        )
+    return np.union1d(known, new)
 
 
 @dataclass(frozen=True)
@@ -249,6 +272,7 @@ class _Pencil:
     between: Array  # S_b
     ridge: float = 0.0  # of S_w
     basis: Array | None = None  # what their coordinates refer to, if not the features
+    outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
 
 
 def _reduced(of: Callable[..., Moments], X: Array, labels: Array, n_classes: int) -> Moments:

@@ -1,6 +1,7 @@
 """Principal component analysis."""
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -12,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from dimetric._base import LinearMetric
 from dimetric._checks import checked_samples, in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
-from dimetric._xp import Array, eps, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd, top_eigenvectors, top_singular
 from dimetric.reduce.tree import tall_block, tree_reduce
@@ -71,6 +72,8 @@ class PCA(LinearMetric):
         k.
     n_samples_ : int
         Number of samples seen.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
 
     References
     ----------
@@ -127,19 +130,24 @@ class PCA(LinearMetric):
         X, factor = in_range(X)
         solver = self._solver_for(X)
         self._check_n_components(min(X.shape), solver)
-        if solver in ("arpack", "randomized"):
-            n, mean, total, s, V = self._iterated(X, solver)
+        X = X.toarray() if sparse.issparse(X) and solver == "full" else X
+        if solver in _TRUNCATED:
+            parts = self._iterated(X, solver)
         else:
-            n, mean, total, s, V = self._decomposed(_moments(X, solver))
-            # Eigenvalues below this have lost half their digits to the squaring.
-            lost = eps(s) ** 0.5 * s[0] ** 2
+            parts = self._decomposed(_moments(X, solver))
             squared = solver == "covariance_eigh" and not sparse.issparse(X)
-            if self.svd_solver == "auto" and squared and s[-1] ** 2 < lost:
+            if self.svd_solver == "auto" and squared and self._lost_digits(parts, X):
                 solver = "full"
-                n, mean, total, s, V = self._decomposed(_moments(X, solver))
+                parts = self._decomposed(_moments(X, solver))
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
-        return self._set(n, mean / factor, total / factor**2, s / factor, V)
+        return self._set(parts.times(1 / factor), X)
+
+    @staticmethod
+    def _lost_digits(parts: "_Parts", X: Array) -> bool:
+        """Tell whether squaring has cost eigenvalues half the digits that the samples have."""
+        s = parts.s
+        return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -151,7 +159,8 @@ class PCA(LinearMetric):
         """Learn from one more block of samples; the map is that of all blocks seen so far.
 
         Blocks may have any number of rows; the learner counts as fitted as soon as there are
-        `n_components` samples. Memory is O(n_features^2); sparse blocks become dense.
+        `n_components` samples. After a :meth:`fit` the first block starts anew. Memory is
+        O(n_features^2); sparse blocks become dense.
 
         Parameters
         ----------
@@ -168,15 +177,18 @@ class PCA(LinearMetric):
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
         X = checked_samples(self, X, reset=seen is None)
-        moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
-        moments = moments if seen is None else seen + moments
-        self._moments = moments
-        n_samples = int(moments.n_samples)
+        in_range(X)  # refuses what has no variance in this dtype
         self._check_n_components(X.shape[1], "incremental")
-        if n_samples < max(2, self._whole_k(1)):  # too few to span the components: wait for more
-            return self
-        metadata = self._set(*self._decomposed(moments))
-        self._metadata = metadata | {"time": perf_counter() - started}
+        moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
+        if seen is None:
+            self.__dict__.pop("components_", None)  # of an earlier fit
+        else:
+            moments = seen + moments.moved_to(seen)
+        self._moments = moments
+        # Too few samples to span the components: wait for more.
+        if moments.n_samples >= max(2, self._whole_k(1)):
+            metadata = self._set(self._decomposed(moments), X)
+            self._metadata = metadata | {"time": perf_counter() - started}
         return self
 
     def _solver_for(self, X: Array) -> str:
@@ -191,10 +203,24 @@ class PCA(LinearMetric):
                 )
             return self.svd_solver
         if sparse.issparse(X):
-            return "arpack" if few and d > 500 else "covariance_eigh"
+            return self._sparse_solver_for(X, few)
         if d <= 1000 and n >= 10 * d:
             return "covariance_eigh"
         return "randomized" if few and max(n, d) > 500 else "full"
+
+    def _sparse_solver_for(self, X: Array, few: bool) -> str:
+        """Take few components by Lanczos iteration, all from what fits into memory."""
+        n, d = X.shape
+        if d <= 500 or (d <= 5000 and not few):
+            return "covariance_eigh"
+        if few:
+            return "arpack"
+        if n * d <= 2**27:  # a gigabyte, dense
+            return "full"
+        raise ValueError(
+            f"n_components={self.n_components} asks for nearly all components of a large sparse X "
+            f"of shape {X.shape}; it must be an int below {0.8 * min(n, d):.0f}."
+        )
 
     def _check_n_components(self, largest: int, solver: str) -> None:
         """Say which numbers of components there can be."""
@@ -217,8 +243,8 @@ class PCA(LinearMetric):
                 "'auto', 'full', 'covariance_eigh', 'incremental'."
             )
 
-    def _decomposed(self, moments: Moments) -> tuple[int, Array, Array, Array, Array]:
-        """Return n, mean, total scatter, singular values and V of whole moments."""
+    def _decomposed(self, moments: Moments) -> "_Parts":
+        """Decompose the scatter, or a root of it."""
         xp = namespace(moments.means)
         n, d = int(moments.n_samples), moments.means.shape[1]
         k = self._whole_k(min(n, d))
@@ -229,58 +255,55 @@ class PCA(LinearMetric):
             values, V = top_eigenvectors(moments.spread, k)
             s = xp.sqrt(xp.clip(values, 0))
             total = xp.linalg.trace(moments.spread)
-        return n, moments.mean, total, s, V
+        return _Parts(n, moments.mean, total, s, V)
 
-    def _iterated(self, X: Array, solver: str) -> tuple[int, Array, Array, Array, Array]:
-        """Return n, mean, total scatter, singular values and V by power or Lanczos iteration."""
+    def _iterated(self, X: Array, solver: str) -> "_Parts":
+        """Decompose the samples by power or Lanczos iteration."""
         n, d = X.shape
         mean, total = _mean_and_total(X)
         random = check_random_state(self.random_state)
-        if float(total) <= n * (d * eps(mean)) ** 2 * float(
-            mean @ mean
-        ):  # constant, but for rounding
-            k, xp = self._whole_k(min(n, d) - (solver == "arpack")), namespace(mean)
-            V = xp.eye(k, d, dtype=mean.dtype, device=mean.device)
-            return n, mean, 0 * total, xp.zeros_like(V[:, 0]), V
-        if solver == "arpack":
-            k = self._whole_k(min(n, d) - 1)
+        k = self._whole_k(min(n, d) - (solver == "arpack"))
+        constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # but for rounding
+        if constant:
+            V = namespace(mean).eye(k, d, dtype=mean.dtype, device=mean.device)
+            s, total = 0 * V[:, 0], 0 * total
+        elif solver == "arpack":
             start = random.uniform(-1, 1, size=min(n, d))
-            return n, mean, total, *lanczos_svd(X, mean, k, start, self.tol)
-        k = self._whole_k(min(n, d))
-        start = random.normal(size=(d, min(k + self.n_oversamples, n, d)))
-        enough = 7 if k < 0.1 * min(n, d) else 4
-        n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
-        return n, mean, total, *randomized_svd(X, mean, k, start, n_iter)
+            s, V = lanczos_svd(X, mean, k, start, self.tol)
+        else:
+            start = random.normal(size=(d, min(k + self.n_oversamples, n, d)))
+            enough = 7 if k < 0.1 * min(n, d) else 4
+            n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
+            s, V = randomized_svd(X, mean, k, start, n_iter)
+        return _Parts(n, mean, total, s, V)
 
     def _whole_k(self, otherwise: int) -> int:
         """Return n_components if it is a whole number."""
         k = self.n_components
         return int(k) if isinstance(k, Integral) else otherwise
 
-    def _set(self, n: int, mean: Array, total: Array, s: Array, V: Array) -> dict[str, Any]:
-        """Set the fitted attributes from a decomposition; return metadata."""
+    def _set(self, parts: "_Parts", X: Array) -> dict[str, Any]:
+        """Set the fitted attributes, in X's dtype; return metadata."""
+        n, s, total = parts.n, parts.s, parts.total
         xp = namespace(s)
         ratio = s**2 / xp.where(total > 0, total, xp.ones_like(total))
         k = s.shape[0]
         if self.n_components is not None and not isinstance(self.n_components, Integral):
             reached = np.cumsum(to_host(ratio)) >= self.n_components
             k = int(np.argmax(reached)) + 1 if reached.any() else k
-        s, V, ratio = s[:k], V[:k, :], ratio[:k]
-        self.components_ = V / self._deviations(s, n)[:, None] if self.whiten else V
-        self.offset_ = mean
-        self.singular_values_ = s
-        self.explained_variance_ = s**2 / (n - 1)
-        self.explained_variance_ratio_ = ratio
+        s, V, ratio = s[:k], parts.V[:k, :], ratio[:k]
+        L = V / self._deviations(s, n, X)[:, None] if self.whiten else V
+        self.components_, self.offset_ = like(L, X), like(parts.mean, X)
+        self.singular_values_ = like(s, X)
+        self.explained_variance_ = like(s**2 / (n - 1), X)
+        self.explained_variance_ratio_ = like(ratio, X)
         self.n_components_, self.n_samples_ = k, n
-        return {
-            "n_components": k,
-            "accumulated_eigenvalues": float(xp.sum(ratio)),
-        }
+        return {"n_components": k, "accumulated_eigenvalues": float(xp.sum(ratio))}
 
-    def _deviations(self, s: Array, n: int) -> Array:
+    def _deviations(self, s: Array, n: int, X: Array) -> Array:
         """Return the standard deviations; infinite where there is no variance to scale to 1."""
         xp = namespace(s)
-        flat = s <= max(n, self.n_features_in_) * eps(s) * s[0]
+        flat = s <= max(n, self.n_features_in_) * eps(X) * s[0]
         if bool(xp.any(flat)):
             warnings.warn(
                 f"{int(xp.sum(xp.astype(flat, xp.int64)))} of {s.shape[0]} components have no "
@@ -288,6 +311,21 @@ class PCA(LinearMetric):
                 stacklevel=2,
             )
         return xp.where(flat, xp.inf, s / (n - 1) ** 0.5)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A decomposition of centred samples."""
+
+    n: int
+    mean: Array
+    total: Array  # trace of their scatter
+    s: Array  # singular values
+    V: Array  # right singular vectors, as rows
+
+    def times(self, factor: float) -> "_Parts":
+        """Return the parts of samples that are so many times larger."""
+        return _Parts(self.n, self.mean * factor, self.total * factor**2, self.s * factor, self.V)
 
 
 _TRUNCATED = ("arpack", "randomized")
@@ -303,10 +341,12 @@ def _moments(X: Array, solver: str) -> Moments:
 
 
 def _mean_and_total(X: Array) -> tuple[Array, Array]:
-    """Return the mean of the samples and the trace of their scatter."""
+    """Return the mean of the samples, summed in float64, and the trace of their scatter."""
     xp = namespace(X)
+    n = X.shape[0]
     if sparse.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        return mean, np.sum(X.multiply(X)) - X.shape[0] * mean @ mean
-    mean = xp.mean(X, axis=0)
-    return mean, (X.shape[0] - 1) * xp.sum(xp.var(X, axis=0, correction=1))
+        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+        total = np.sum(X.multiply(X), dtype=np.float64) - n * mean @ mean
+        return mean.astype(X.dtype), total
+    mean = xp.astype(xp.sum(X, axis=0, dtype=xp.float64) / n, X.dtype)
+    return mean, xp.sum((X - mean) ** 2, dtype=xp.float64)

@@ -79,6 +79,8 @@ class NCA(GradientMetric):
         Labels.
     n_iter_ : int
         Iterations done.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
 
     References
     ----------

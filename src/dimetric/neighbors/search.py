@@ -2,7 +2,7 @@
 
 import array_api_compat as compat
 
-from dimetric._xp import Array, namespace, smallest
+from dimetric._xp import Array, eps, namespace, smallest
 from dimetric.pairwise.engine import squared_distances
 from dimetric.reduce.tree import row_blocks
 
@@ -12,8 +12,9 @@ def nearest(
 ) -> tuple[Array, Array]:
     """Return the k nearest points of every row of X, nearest first.
 
-    Candidates are found from one matrix product a block; their distances are then taken from
-    the differences themselves, so that near-duplicates keep their digits.
+    Candidates are found from one matrix product a block, which rounds relative to the norms of
+    the samples; their distances are then taken from the differences themselves. Candidates are
+    added until no other point can be nearer, whatever the rounding.
 
     Parameters
     ----------
@@ -47,20 +48,39 @@ def nearest(
     if not 1 <= k <= available:
         raise ValueError(f"k={k} neighbours were asked for; there can be 1 to {available}.")
     centre = xp.mean(points, axis=0)
-    X, points = X - centre, points - centre
+    A, B = X - centre, points - centre  # candidates come from these, distances do not
     index = xp.arange(points.shape[0], device=compat.device(X))
+    reach = xp.max(xp.sqrt(xp.sum(B * B, axis=1)))
     distances, indices = [], []
     for b in row_blocks(X.shape[0], block):
-        D = squared_distances(X[b, :], points)
+        D = squared_distances(A[b, :], B)
         if alone:
             D = xp.where(index[b][:, None] == index[None, :], xp.inf, D)
-        # A few candidates more than asked for: rounding may have swapped the last ones.
-        _, columns = smallest(D, min(k + 4, available))
-        exact = _distances_to(X[b, :], points, columns)
-        near, order = smallest(exact, k)
+        norms = xp.sqrt(xp.sum(A[b, :] ** 2, axis=1))
+        rounding = (X.shape[1] + 4) * eps(X) * (norms + reach) ** 2
+        near, columns = _nearest_in_block(X[b, :], points, D, rounding, k, available)
         distances.append(near)
-        indices.append(xp.take_along_axis(columns, order, axis=1))
+        indices.append(columns)
     return xp.concat(distances), xp.concat(indices)
+
+
+def _nearest_in_block(
+    X: Array, points: Array, D: Array, rounding: Array, k: int, available: int
+) -> tuple[Array, Array]:
+    """Return exact distances and columns, given squared distances D up to `rounding`."""
+    xp = namespace(X)
+    m = k + 4
+    while True:
+        m = min(m, available)
+        approximate, columns = smallest(D, min(m + 1, available))
+        columns = xp.sort(columns[:, :m], axis=1)  # equal distances come in the points' order
+        exact = _distances_to(X, points, columns)
+        order = xp.argsort(exact, axis=1, stable=True)[:, :k]
+        near = xp.take_along_axis(exact, order, axis=1)
+        left_out = approximate[:, -1] - rounding
+        if m == available or bool(xp.all(left_out >= near[:, -1] ** 2)):
+            return near, xp.take_along_axis(columns, order, axis=1)
+        m = 4 * m
 
 
 def _distances_to(X: Array, points: Array, columns: Array) -> Array:

@@ -32,16 +32,14 @@ def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
 
 
 def tall_block(n_features: int) -> int:
-    """Return a number of rows for statistics of size n_features^2.
-
-    Tall enough to make them worth their while, and 128 MB of float64 where that is enough.
+    """Return a number of rows for statistics of size n_features^2, so that they pay off.
 
     Examples
     --------
-    >>> tall_block(50), tall_block(10_000)
-    (335544, 40000)
+    >>> tall_block(50), tall_block(784), tall_block(10_000)
+    (65536, 21399, 40000)
     """
-    return max(4 * n_features, 2**24 // n_features)
+    return max(4 * n_features, min(2**24 // n_features, 2**16))
 
 
 def tree_reduce(

@@ -79,6 +79,11 @@ def lbfgs(
         callback=after_iteration,
         options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
     )
+    if not np.isfinite([history[0], found.fun]).all():
+        raise ValueError(
+            f"The objective is {history[0]:.3g} at the start, from where no finite value was "
+            "reached: choose a smaller init or reg, or scale X."
+        )
     if not stopped and found.fun <= infimum + tol:  # the start was there already
         stopped = SEPARABLE
     reason = stopped or _in_words(found, max_iter)
