@@ -73,14 +73,24 @@ def test_whitening_knows_when_squaring_has_cost_digits():
     assert whitening(constant.T @ constant, is_root=False)[1]
 
 
-def test_top_ratio_solves_the_generalised_problem(rng):
+@pytest.mark.parametrize("is_root", [False, True])
+def test_top_ratio_solves_the_generalised_problem(is_root, rng):
     B = R.T @ R
-    A = np.cov(rng.normal(size=(6, 20)))
-    values, L = top_ratio(A, whitening(R, is_root=True)[0], 3)
+    root = rng.normal(size=(4, 6))
+    A = root.T @ root
+    T, _ = whitening(R, is_root=True)
+    values, L, total = top_ratio(root if is_root else A, T, 5, is_root=is_root)
     expected, vectors = scipy.linalg.eigh(A, B)
-    np.testing.assert_allclose(values, expected[::-1][:3])
-    np.testing.assert_allclose(L @ B @ L.T, np.eye(3), atol=1e-10)
-    np.testing.assert_allclose(L, fixed_signs(vectors.T[::-1][:3]), atol=1e-9)
+    np.testing.assert_allclose(values, expected[::-1][:5], atol=1e-12)
+    np.testing.assert_allclose(total, expected.sum())
+    np.testing.assert_allclose(L @ B @ L.T, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(L[:4], fixed_signs(vectors.T[::-1][:4]), atol=1e-9)
+
+
+def test_equal_entries_do_not_make_signs_depend_on_rounding():
+    row = np.array([[1.0, -1.0, 0.5]])
+    for slip in (1e-15, -1e-15):
+        np.testing.assert_allclose(fixed_signs(row * [1 + slip, 1, 1]), row)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])

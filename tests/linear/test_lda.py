@@ -170,3 +170,12 @@ def test_blocks_may_come_from_another_namespace():
     X, y = load_iris(return_X_y=True)
     lda = LDA().partial_fit(X[::2], y[::2]).partial_fit(strict.asarray(X[1::2]), y[1::2])
     np.testing.assert_allclose(to_host(lda.metric()), LDA().fit(X, y).metric(), rtol=1e-6)
+
+
+def test_nearly_collinear_features_do_not_make_the_order_of_samples_matter(rng):
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X, X[:, :3].mean(1) + 1e-8 * rng.normal(size=150)])
+    p = rng.permutation(150)
+    np.testing.assert_allclose(
+        LDA().fit(X[p], y[p]).transform(X), LDA().fit(X, y).transform(X), atol=1e-5
+    )

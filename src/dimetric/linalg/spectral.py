@@ -10,9 +10,10 @@ from dimetric._xp import Array, eigh_top, eps, like, namespace, to_host
 
 
 def fixed_signs(V: Array) -> Array:
-    """Return the rows of V with their largest absolute entry positive (the first, if several are).
+    """Return the rows of V with their largest absolute entry positive.
 
-    Eigenvectors are defined up to sign only; this makes them reproducible.
+    Eigenvectors are defined up to sign only; this makes them reproducible. Of entries that are
+    equally large but for rounding the first counts.
 
     Examples
     --------
@@ -21,7 +22,9 @@ def fixed_signs(V: Array) -> Array:
            [ 0.8,  0.6]])
     """
     xp = namespace(V)
-    top = xp.argmax(xp.abs(V), axis=1)
+    size = xp.abs(V)
+    largest = size >= (1 - 1e-6) * xp.max(size, axis=1, keepdims=True)
+    top = xp.argmax(xp.astype(largest, xp.int64), axis=1)
     at_top = xp.take_along_axis(V, top[:, None], axis=1)
     return V * xp.where(at_top < 0, -xp.ones_like(at_top), xp.ones_like(at_top))
 
@@ -111,7 +114,7 @@ def whitening(
     return V[:rank, :] / s[:rank, None] / scale, reliable
 
 
-def top_ratio(A: Array, T: Array, k: int) -> tuple[Array, Array]:
+def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Array, Array]:
     r"""Maximise :math:`\mathrm{tr}((L B L^T)^{-1} L A L^T)`, scaled so that :math:`L B L^T = I`.
 
     The rows of L are eigenvectors of :math:`B^{-1} A` for its k largest eigenvalues, found in the
@@ -119,12 +122,15 @@ def top_ratio(A: Array, T: Array, k: int) -> tuple[Array, Array]:
 
     Parameters
     ----------
-    A : array of shape (d, d)
-        Symmetric.
+    A : array of shape (d, d), or (m, d)
+        A symmetric matrix, or a root R of it, :math:`A = R^T R`: where B is ill-conditioned, T is
+        large, and only a root comes through without loss.
     T : array of shape (r, d)
         A :func:`whitening` of B.
     k : int
         Number of rows, at most r.
+    is_root : bool
+        Which of them A is.
 
     Returns
     -------
@@ -132,10 +138,20 @@ def top_ratio(A: Array, T: Array, k: int) -> tuple[Array, Array]:
         Eigenvalues, descending.
     L : array of shape (k, d)
         Signs fixed.
+    total : array
+        Sum of all eigenvalues.
     """
-    whitened = T @ A @ T.T
-    values, V = eigh_top((whitened + whitened.T) / 2, k)
-    return values, fixed_signs(V @ T)
+    xp = namespace(T)
+    if not is_root:
+        whitened = T @ A @ T.T
+        values, V = eigh_top((whitened + whitened.T) / 2, k)
+        return values, fixed_signs(V @ T), xp.linalg.trace(whitened)
+    R = A @ T.T
+    missing = k - R.shape[0]
+    if missing > 0:  # the rest has eigenvalue 0
+        R = xp.concat([R, xp.zeros((missing, R.shape[1]), dtype=R.dtype, device=R.device)])
+    _, s, V = xp.linalg.svd(R, full_matrices=False)
+    return s[:k] ** 2, fixed_signs(V[:k, :] @ T), xp.sum(s**2)
 
 
 def lanczos_svd(

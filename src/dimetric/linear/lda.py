@@ -117,7 +117,9 @@ class LDA(LinearMetric):
             within, between = _ledoit_wolf(to_host(X), codes)
             ridge = self.reg / X.shape[1] * float(np.trace(within))
             in_float64 = moments.means
-            pencil = _Pencil(like(within, in_float64), False, like(between, in_float64), ridge)
+            pencil = _Pencil(
+                like(within, in_float64), False, like(between, in_float64), False, ridge
+            )
             self._set(moments, pencil)
         else:
             wide = X.shape[0] <= X.shape[1]
@@ -193,14 +195,14 @@ class LDA(LinearMetric):
             within, deviations = within / unit @ Q, deviations / unit @ Q
             basis = Q / unit[:, None]
         within = ((1 - s) ** 0.5 if moments.is_root else 1 - s) * within
-        between = (1 - s) * deviations.T @ deviations
-        outside = 0.0
-        if s:
-            eye = xp.eye(between.shape[0], dtype=between.dtype, device=between.device)
-            floor = s / d * xp.sum(deviations**2)  # also of S_b in directions outside the basis
-            between = between + floor * eye
-            outside = (d - within.shape[1]) * float(floor) / ridge if ridge > 0 else 0.0
-        return _Pencil(within, moments.is_root, between, ridge, basis, outside)
+        if not s:
+            return _Pencil(within, moments.is_root, deviations, True, ridge, basis)
+        p = within.shape[1]
+        floor = s / d * xp.sum(deviations**2)  # of S_b, also in directions outside the basis
+        eye = xp.eye(p, dtype=within.dtype, device=within.device)
+        between = (1 - s) * deviations.T @ deviations + floor * eye
+        outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
+        return _Pencil(within, moments.is_root, between, False, ridge, basis, outside)
 
     def _set(self, moments: Moments, pencil: "_Pencil") -> bool:
         """Set the fitted attributes; return whether S_w could be inverted without losing digits."""
@@ -208,7 +210,7 @@ class LDA(LinearMetric):
         k = self._n_components(len(self.classes_), moments.means.shape[1])
         T, reliable = whitening(
             pencil.within,
-            is_root=pencil.is_root,
+            is_root=pencil.within_is_root,
             ridge=pencil.ridge,
             by_feature=pencil.basis is None,
         )
@@ -225,9 +227,11 @@ class LDA(LinearMetric):
                 f"{T.shape[0]} components instead of {k}. reg > 0 allows for more.",
                 stacklevel=2,
             )
-        values, L = top_ratio(pencil.between, T, min(k, T.shape[0]))
+        values, L, total = top_ratio(
+            pencil.between, T, min(k, T.shape[0]), is_root=pencil.between_is_root
+        )
         self.components_ = L if pencil.basis is None else fixed_signs(L @ pencil.basis.T)
-        total = xp.sum((T @ pencil.between) * T) + pencil.outside
+        total = total + pencil.outside
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
         self.offset_, self.means_ = moments.mean, moments.means
         return True
@@ -268,8 +272,9 @@ class _Pencil:
     """The two scatters that LDA compares."""
 
     within: Array  # S_w, or a root of it
-    is_root: bool
-    between: Array  # S_b
+    within_is_root: bool
+    between: Array  # S_b, or a root of it
+    between_is_root: bool
     ridge: float = 0.0  # of S_w
     basis: Array | None = None  # what their coordinates refer to, if not the features
     outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
