@@ -1,13 +1,14 @@
 """Scatter matrices: the moments of samples by class, and the weighted scatter of their pairs."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from dimetric._xp import Array, eps, like, namespace, one_hot, triangle
-from dimetric.reduce.tree import row_blocks
+from dimetric.reduce.tree import row_blocks, tall_block, tree_reduce
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,16 @@ class Moments:
         X = _in_float64(X)
         counts, means = _counts_means(X, codes, n_classes)
         return cls(counts, means, _compress(X - _means_by_sample(means, codes)), is_root=True)
+
+    @classmethod
+    def of_all(
+        cls, X: Array, codes: Array | None = None, n_classes: int = 1, *, root: bool
+    ) -> "Moments":
+        """Return the moments of all samples, reduced block by block."""
+        of_block = partial(cls.root_of if root else cls.scatter_of, n_classes=n_classes)
+        if sparse.issparse(X):
+            return of_block(X, codes)
+        return tree_reduce(of_block, X, codes, block=tall_block(X.shape[1]))
 
     @property
     def n_samples(self) -> float:

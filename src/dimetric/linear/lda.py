@@ -1,9 +1,7 @@
 """Linear discriminant analysis."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -17,7 +15,6 @@ from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
-from dimetric.reduce.tree import tall_block, tree_reduce
 
 
 def _adds_up(learner: "LDA") -> bool:
@@ -113,7 +110,7 @@ class LDA(LinearMetric):
             )
         labels = like(codes, X, dtype=namespace(X).int64)
         if self.shrinkage == "auto":
-            moments = _reduced(Moments.scatter_of, X, labels, n_classes)
+            moments = Moments.of_all(X, labels, n_classes, root=False)
             within, between = _ledoit_wolf(to_host(X), codes)
             ridge = self.reg / X.shape[1] * float(np.trace(within))
             in_float64 = moments.means
@@ -123,10 +120,9 @@ class LDA(LinearMetric):
             self._set(moments, pencil)
         else:
             wide = X.shape[0] <= X.shape[1]
-            of = Moments.root_of if wide else Moments.scatter_of
-            moments = _reduced(of, X, labels, n_classes)
+            moments = Moments.of_all(X, labels, n_classes, root=wide)
             if not self._set(moments, self._pencil(moments)):
-                moments = _reduced(Moments.root_of, X, labels, n_classes)
+                moments = Moments.of_all(X, labels, n_classes, root=True)
                 self._set(moments, self._pencil(moments))
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
         self.components_ = self.components_ * factor
@@ -278,11 +274,6 @@ class _Pencil:
     ridge: float = 0.0  # of S_w
     basis: Array | None = None  # what their coordinates refer to, if not the features
     outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
-
-
-def _reduced(of: Callable[..., Moments], X: Array, labels: Array, n_classes: int) -> Moments:
-    of_block = partial(of, n_classes=n_classes)
-    return tree_reduce(of_block, X, labels, block=tall_block(X.shape[1]))
 
 
 def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

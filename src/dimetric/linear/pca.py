@@ -1,7 +1,7 @@
 """Principal component analysis."""
 
 import warnings
-from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -14,9 +14,9 @@ from dimetric._base import LinearMetric
 from dimetric._checks import checked_samples, in_range
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric._xp import Array, eps, like, namespace, to_host
+from dimetric.linalg.principal import PrincipalAxes, by_iteration, from_moments
 from dimetric.linalg.scatter import Moments
-from dimetric.linalg.spectral import lanczos_svd, randomized_svd, top_eigenvectors, top_singular
-from dimetric.reduce.tree import tall_block, tree_reduce
+from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 
 
 class PCA(LinearMetric):
@@ -131,23 +131,18 @@ class PCA(LinearMetric):
         solver = self._solver_for(X)
         self._check_n_components(min(X.shape), solver)
         X = X.toarray() if sparse.issparse(X) and solver == "full" else X
+        k = self._whole_k(min(X.shape) - (solver == "arpack"))
         if solver in _TRUNCATED:
-            parts = self._iterated(X, solver)
+            axes = self._iterated(X, k, solver)
         else:
-            parts = self._decomposed(_moments(X, solver))
+            axes = from_moments(Moments.of_all(X, root=solver != "covariance_eigh"), k)
             squared = solver == "covariance_eigh" and not sparse.issparse(X)
-            if self.svd_solver == "auto" and squared and self._lost_digits(parts, X):
+            if self.svd_solver == "auto" and squared and axes.lost_digits(X):
                 solver = "full"
-                parts = self._decomposed(_moments(X, solver))
+                axes = from_moments(Moments.of_all(X, root=True), k)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
-        return self._set(parts.times(1 / factor), X)
-
-    @staticmethod
-    def _lost_digits(parts: "_Parts", X: Array) -> bool:
-        """Tell whether squaring has cost eigenvalues half the digits that the samples have."""
-        s = parts.s
-        return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
+        return self._set(axes.times(1 / factor), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -187,7 +182,8 @@ class PCA(LinearMetric):
         self._moments = moments
         # Too few samples to span the components: wait for more.
         if moments.n_samples >= max(2, self._whole_k(1)):
-            metadata = self._set(self._decomposed(moments), X)
+            k = self._whole_k(min(int(moments.n_samples), X.shape[1]))
+            metadata = self._set(from_moments(moments, k), X)
             self._metadata = metadata | {"time": perf_counter() - started}
         return self
 
@@ -243,57 +239,35 @@ class PCA(LinearMetric):
                 "'auto', 'full', 'covariance_eigh', 'incremental'."
             )
 
-    def _decomposed(self, moments: Moments) -> "_Parts":
-        """Decompose the scatter, or a root of it."""
-        xp = namespace(moments.means)
-        n, d = int(moments.n_samples), moments.means.shape[1]
-        k = self._whole_k(min(n, d))
-        if moments.is_root:
-            s, V = top_singular(moments.spread, k)
-            total = xp.sum(moments.spread**2)
-        else:
-            values, V = top_eigenvectors(moments.spread, k)
-            s = xp.sqrt(xp.clip(values, 0))
-            total = xp.linalg.trace(moments.spread)
-        return _Parts(n, moments.mean, total, s, V)
-
-    def _iterated(self, X: Array, solver: str) -> "_Parts":
-        """Decompose the samples by power or Lanczos iteration."""
-        n, d = X.shape
-        mean, total = _mean_and_total(X)
+    def _iterated(self, X: Array, k: int, solver: str) -> PrincipalAxes:
+        """Take k axes by the iteration asked for, from a random start."""
         random = check_random_state(self.random_state)
-        k = self._whole_k(min(n, d) - (solver == "arpack"))
-        constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # but for rounding
-        if constant:
-            V = namespace(mean).eye(k, d, dtype=mean.dtype, device=mean.device)
-            s, total = 0 * V[:, 0], 0 * total
-        elif solver == "arpack":
-            start = random.uniform(-1, 1, size=min(n, d))
-            s, V = lanczos_svd(X, mean, k, start, self.tol)
-        else:
-            start = random.normal(size=(d, min(k + self.n_oversamples, n, d)))
-            enough = 7 if k < 0.1 * min(n, d) else 4
-            n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
-            s, V = randomized_svd(X, mean, k, start, n_iter)
-        return _Parts(n, mean, total, s, V)
+        smaller = min(X.shape)
+        if solver == "arpack":
+            start = random.uniform(-1, 1, size=smaller)
+            return by_iteration(X, k, partial(lanczos_svd, start=start, tol=self.tol))
+        start = random.normal(size=(X.shape[1], min(k + self.n_oversamples, smaller)))
+        enough = 7 if k < 0.1 * smaller else 4
+        n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
+        return by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
 
     def _whole_k(self, otherwise: int) -> int:
         """Return n_components if it is a whole number."""
         k = self.n_components
         return int(k) if isinstance(k, Integral) else otherwise
 
-    def _set(self, parts: "_Parts", X: Array) -> dict[str, Any]:
+    def _set(self, axes: PrincipalAxes, X: Array) -> dict[str, Any]:
         """Set the fitted attributes, in X's dtype; return metadata."""
-        n, s, total = parts.n, parts.s, parts.total
+        n, s, total = axes.n, axes.s, axes.total
         xp = namespace(s)
         ratio = s**2 / xp.where(total > 0, total, xp.ones_like(total))
         k = s.shape[0]
         if self.n_components is not None and not isinstance(self.n_components, Integral):
             reached = np.cumsum(to_host(ratio)) >= self.n_components
             k = int(np.argmax(reached)) + 1 if reached.any() else k
-        s, V, ratio = s[:k], parts.V[:k, :], ratio[:k]
+        s, V, ratio = s[:k], axes.V[:k, :], ratio[:k]
         L = V / self._deviations(s, n, X)[:, None] if self.whiten else V
-        self.components_, self.offset_ = like(L, X), like(parts.mean, X)
+        self.components_, self.offset_ = like(L, X), like(axes.mean, X)
         self.singular_values_ = like(s, X)
         self.explained_variance_ = like(s**2 / (n - 1), X)
         self.explained_variance_ratio_ = like(ratio, X)
@@ -313,40 +287,5 @@ class PCA(LinearMetric):
         return xp.where(flat, xp.inf, s / (n - 1) ** 0.5)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """A decomposition of centred samples."""
-
-    n: int
-    mean: Array
-    total: Array  # trace of their scatter
-    s: Array  # singular values
-    V: Array  # right singular vectors, as rows
-
-    def times(self, factor: float) -> "_Parts":
-        """Return the parts of samples that are so many times larger."""
-        return _Parts(self.n, self.mean * factor, self.total * factor**2, self.s * factor, self.V)
-
-
 _TRUNCATED = ("arpack", "randomized")
 _DENSE = ("full", "incremental")
-
-
-def _moments(X: Array, solver: str) -> Moments:
-    """Reduce all samples, in blocks tall enough for the products and decompositions to pay off."""
-    if sparse.issparse(X):
-        return Moments.scatter_of(X)
-    of = Moments.scatter_of if solver == "covariance_eigh" else Moments.root_of
-    return tree_reduce(lambda X_block, _: of(X_block), X, block=tall_block(X.shape[1]))
-
-
-def _mean_and_total(X: Array) -> tuple[Array, Array]:
-    """Return the mean of the samples, summed in float64, and the trace of their scatter."""
-    xp = namespace(X)
-    n = X.shape[0]
-    if sparse.issparse(X):
-        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
-        total = np.sum(X.multiply(X), dtype=np.float64) - n * mean @ mean
-        return mean.astype(X.dtype), total
-    mean = xp.astype(xp.sum(X, axis=0, dtype=xp.float64) / n, X.dtype)
-    return mean, xp.sum((X - mean) ** 2, dtype=xp.float64)
