@@ -54,7 +54,8 @@ class Moments:
             # Centred implicitly: a centred sparse block would be dense.
             S = (X.T @ X).toarray() - (means.T * counts) @ means
         elif _is_central(X, codes, means):
-            S = X.T @ X - (means.T * counts) @ means  # saves a pass over memory
+            S = X.T @ X  # saves a pass over memory
+            S -= (means.T * counts) @ means
         else:
             residual = X - _means_by_sample(means, codes)
             S = residual.T @ residual
