@@ -179,3 +179,15 @@ def test_nearly_collinear_features_do_not_make_the_order_of_samples_matter(rng):
     np.testing.assert_allclose(
         LDA().fit(X[p], y[p]).transform(X), LDA().fit(X, y).transform(X), atol=1e-5
     )
+
+
+def test_automatic_shrinkage_that_shrinks_nothing(monkeypatch):
+    # As with very many samples: collinear features then leave S_w singular.
+    monkeypatch.setattr("sklearn.covariance.ledoit_wolf", lambda X: (X.T @ X / len(X), 0.0))
+    X, y = load_iris(return_X_y=True)
+    wider = np.column_stack([X, X[:, 0] + X[:, 1]])
+    np.testing.assert_allclose(
+        pdist(LDA(shrinkage="auto").fit_transform(wider, y)),
+        pdist(LDA().fit_transform(X, y)),
+        rtol=1e-6,
+    )

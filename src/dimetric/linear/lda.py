@@ -117,13 +117,17 @@ class LDA(LinearMetric):
             pencil = _Pencil(
                 like(within, in_float64), False, like(between, in_float64), False, ridge
             )
-            self._set(moments, pencil)
+            T, _ = pencil.whitening()  # there is no root of such covariances to turn to
         else:
             wide = X.shape[0] <= X.shape[1]
             moments = Moments.of_all(X, labels, n_classes, root=wide)
-            if not self._set(moments, self._pencil(moments)):
+            pencil = self._pencil(moments)
+            T, reliable = pencil.whitening()
+            if not reliable:
                 moments = Moments.of_all(X, labels, n_classes, root=True)
-                self._set(moments, self._pencil(moments))
+                pencil = self._pencil(moments)
+                T, _ = pencil.whitening()
+        self._set(moments, pencil, T)
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
@@ -168,7 +172,8 @@ class LDA(LinearMetric):
         self._moments, self.classes_ = moments, classes
         enough = len(classes) > min(self.n_components or 1, X.shape[1])
         if enough and bool(namespace(moments.means).any(moments.above_rounding().spread != 0)):
-            self._set(moments, self._pencil(moments))
+            pencil = self._pencil(moments)
+            self._set(moments, pencil, pencil.whitening()[0])
             self._metadata = self._in_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
@@ -200,18 +205,10 @@ class LDA(LinearMetric):
         outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
         return _Pencil(within, moments.is_root, between, False, ridge, basis, outside)
 
-    def _set(self, moments: Moments, pencil: "_Pencil") -> bool:
-        """Set the fitted attributes; return whether S_w could be inverted without losing digits."""
+    def _set(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
+        """Set the fitted attributes, given the whitening T of S_w."""
         xp = namespace(moments.means)
         k = self._n_components(len(self.classes_), moments.means.shape[1])
-        T, reliable = whitening(
-            pencil.within,
-            is_root=pencil.within_is_root,
-            ridge=pencil.ridge,
-            by_feature=pencil.basis is None,
-        )
-        if not reliable:
-            return False
         if T.shape[0] == 0:
             raise ValueError(
                 "Every class is a single point: there is no spread within classes that LDA could "
@@ -230,7 +227,6 @@ class LDA(LinearMetric):
         total = total + pencil.outside
         self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
         self.offset_, self.means_ = moments.mean, moments.means
-        return True
 
     def _n_components(self, n_classes: int, d: int) -> int:
         largest = min(n_classes - 1, d)
@@ -274,6 +270,15 @@ class _Pencil:
     ridge: float = 0.0  # of S_w
     basis: Array | None = None  # what their coordinates refer to, if not the features
     outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
+
+    def whitening(self) -> tuple[Array, bool]:
+        """Return a whitening of S_w, and whether it could be had without losing digits."""
+        return whitening(
+            self.within,
+            is_root=self.within_is_root,
+            ridge=self.ridge,
+            by_feature=self.basis is None,
+        )
 
 
 def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
