@@ -34,21 +34,15 @@ def report(message: str, *values: object) -> None:
     logger.info(message, *values)
 
 
-class LinearMetric(
+class Learner(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
 ):
-    r"""A learner of a linear map, and so of a Mahalanobis distance.
+    """A learner of a map, linear or not: checks of the input, the fit template, metadata.
 
-    .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
-              \quad M = L^T L
-
-    A learner implements ``_fit``, which sets ``components_`` (L) and ``offset_`` (o) and returns
-    its metadata. Everything follows X: the container, dtype and device of the input decide where
-    the work runs and what comes back; the learned map moves to where it is applied.
+    A learner implements ``_fit``, which sets the fitted attributes and returns the metadata.
     """
 
-    components_: Array
-    offset_: Array
+    _learned: ClassVar[str]  # the attribute whose presence makes a learner fitted
     _needs_labels: ClassVar[bool] = True
     _min_samples: ClassVar[int] = 2
     _accepts_sparse: ClassVar[bool] = False
@@ -80,6 +74,49 @@ class LinearMetric(
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()
         return self
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what is known about the fit: objective, iterations, reason, time, ..."""
+        check_is_fitted(self)
+        return dict(self._metadata)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._learned)
+
+    def _checked(
+        self, X: Array, y: Array | None, *, reset: bool = True, min_samples: int | None = None
+    ) -> tuple[Array, np.ndarray | None]:
+        """Return the samples as an array and, if the learner uses labels, their codes."""
+        min_samples = min_samples or self._min_samples
+        if not self._needs_labels:
+            return checked_samples(self, X, reset=reset, min_samples=min_samples), None
+        samples, labels = checked_labelled(self, X, y, reset=reset, min_samples=min_samples)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        return samples, codes
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_labels
+        tags.input_tags.sparse = self._accepts_sparse
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.array_api_support = True
+        return tags
+
+
+class LinearMetric(Learner):
+    r"""A learner of a linear map, and so of a Mahalanobis distance.
+
+    .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
+              \quad M = L^T L
+
+    A learner's ``_fit`` sets ``components_`` (L) and ``offset_`` (o). Everything follows X: the
+    container, dtype and device of the input decide where the work runs and what comes back; the
+    learned map moves to where it is applied.
+    """
+
+    components_: Array
+    offset_: Array
+    _learned: ClassVar[str] = "components_"
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(X - offset_) @ components_.T``.
@@ -146,8 +183,8 @@ class LinearMetric(
 
     def metadata(self) -> dict[str, Any]:
         """Return what is known about the fit: objective, iterations, reason, rank, time, ..."""
-        check_is_fitted(self)
-        return self._metadata | {"rank": self._map_rank()}  # of M, which can take longer than a fit
+        # The rank of M can take longer than a fit: only on demand.
+        return super().metadata() | {"rank": self._map_rank()}
 
     def pair_distance(self, pairs: Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
@@ -176,9 +213,6 @@ class LinearMetric(
         """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
         return -self.pair_distance(pairs, X)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
-
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
@@ -191,22 +225,3 @@ class LinearMetric(
         values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
         tolerance = self.n_features_in_ * eps(values) * xp.max(values)
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
-
-    def _checked(
-        self, X: Array, y: Array | None, *, reset: bool = True, min_samples: int | None = None
-    ) -> tuple[Array, np.ndarray | None]:
-        """Return the samples as an array and, if the learner uses labels, their codes."""
-        min_samples = min_samples or self._min_samples
-        if not self._needs_labels:
-            return checked_samples(self, X, reset=reset, min_samples=min_samples), None
-        samples, labels = checked_labelled(self, X, y, reset=reset, min_samples=min_samples)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        return samples, codes
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._needs_labels
-        tags.input_tags.sparse = self._accepts_sparse
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        tags.array_api_support = True
-        return tags
