@@ -7,7 +7,7 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from dimetric import NCA
 from dimetric.neighborhood.nca import NCARule
-from dimetric.pairwise.objective import mean_objective
+from dimetric.pairwise.objective import PairwiseObjective, on_maps
 
 
 def classification(n, d):
@@ -22,7 +22,7 @@ def objective(L, X, y):
     """Return the mean probability of picking a neighbour of the own class."""
     order = np.argsort(y, kind="stable")
     codes = np.unique(y[order], return_inverse=True)[1]
-    f = mean_objective(NCARule(), X[order] - X.mean(0), codes, ridge=0.0)
+    f = on_maps(PairwiseObjective(NCARule(), X[order] - X.mean(0), codes))
     return -f(L.astype(float).ravel())[0]
 
 

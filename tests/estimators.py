@@ -52,7 +52,7 @@ def iterates(learner):
 
 
 def has_fast_path(learner):
-    return hasattr(learner, "_rule") and hasattr(learner._rule(), "fast")
+    return hasattr(learner, "_rule") and learner._rule().fast is not None
 
 
 def each(*conditions, learners=LEARNERS):

@@ -8,7 +8,6 @@ import sys
 import warnings
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import array_api_compat
@@ -43,7 +42,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dimetric.pairwise import fast
-from dimetric.pairwise.objective import mean_objective
+from dimetric.pairwise.objective import PairwiseObjective, on_maps, on_metrics
 
 X, y = samples()
 NAMES = ["length", "width", "height", "weight"]
@@ -562,10 +561,17 @@ def pairwise_problems(draw):
 def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     X, codes, L = problem
     X, codes, rule = X.astype(dtype), np.sort(codes), learner._rule()
-    with patch.object(fast, "BLOCK", block), patch.object(fast, "n_threads", lambda *_: threads):
-        value, grad = mean_objective(rule, X, codes, ridge=0.0)(L.ravel())
-    engine = SimpleNamespace(block=rule.block)  # no attribute `fast`
-    expected, expected_grad = mean_objective(engine, X, codes, ridge=0.0)(L.ravel())
-    tol = 1e-3 if dtype == "float32" else 1e-10
-    assert_allclose(value, expected, rtol=tol, atol=tol)
-    assert_allclose(grad, expected_grad, rtol=tol, atol=tol * max(1, np.abs(expected_grad).max()))
+    with patch.object(type(rule), "fast", None):
+        engine = PairwiseObjective(rule, X, codes)
+    objective = PairwiseObjective(rule, X, codes)
+    for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
+        with (
+            patch.object(fast, "BLOCK", block),
+            patch.object(fast, "n_threads", lambda *_: threads),
+        ):
+            value, grad = function(objective)(at)
+        expected, expected_grad = function(engine)(at)
+        tol = 1e-3 if dtype == "float32" else 1e-10
+        assert_allclose(value, expected, rtol=tol, atol=tol)
+        scale = max(1, np.abs(expected_grad).max())
+        assert_allclose(grad, expected_grad, rtol=tol, atol=tol * scale)

@@ -68,9 +68,14 @@ class Learner(
             The fitted learner.
         """
         started = perf_counter()
-        samples, codes = self._checked(X, y)
-        progress = Progress(self, X, y, getattr(self, "max_iter", 0))
-        metadata = self._fit(samples, codes, progress)
+        try:
+            samples, codes = self._checked(X, y)
+            progress = Progress(self, X, y, getattr(self, "max_iter", 0))
+            metadata = self._fit(samples, codes, progress)
+        except BaseException:
+            # An interrupt too: what an earlier fit left no longer goes with the rest.
+            self.__dict__.pop(self._learned, None)
+            raise
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()
         return self

@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
 from dimetric.neighborhood.nca import NCARule
-from dimetric.pairwise.objective import mean_objective
+from dimetric.pairwise.objective import PairwiseObjective, on_maps
 
 
 class PCA(dimetric.PCA):
@@ -123,7 +123,7 @@ class NeighborhoodComponentsAnalysis(dimetric.NCA):
     def _loss_grad_lbfgs(self, transformation, X, same_class_mask, sign=1.0):
         codes = np.unique(same_class_mask.argmax(axis=1), return_inverse=True)[1]
         order = np.argsort(codes)
-        objective = mean_objective(NCARule(), X[order], codes[order], ridge=0.0)
+        objective = on_maps(PairwiseObjective(NCARule(), X[order], codes[order]))
         loss, gradient = objective(transformation.ravel())
         return -sign * len(X) * loss, -sign * len(X) * gradient
 

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from dimetric._compat import Progress
-from dimetric._descent import GradientMetric
+from dimetric._descent.metric import GradientMetric
 from dimetric._xp import Array
 from dimetric.pairwise import fast
+from dimetric.pairwise.engine import Rule
 
 
-class NCARule:
+class NCARule(Rule):
     r"""Minus the probability that a sample picks a neighbour of its class, :math:`-p_i`.
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and
@@ -22,7 +23,7 @@ class NCARule:
     fast = staticmethod(fast.nca)
 
     def block(
-        self, xp: Any, D: Array, same: Array, rows: Array, theta: None = None
+        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.pairwise.engine.Rule`."""
         others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
@@ -32,6 +33,10 @@ class NCARule:
         same = xp.astype(same, D.dtype)
         p = xp.sum(P * same, axis=1, keepdims=True)
         return -xp.sum(p), P * (same - p), 0.0
+
+    def infimum(self, counts: np.ndarray) -> float:
+        """Return minus the share of samples that have company in their class."""
+        return -float(np.sum(counts[counts > 1]) / np.sum(counts))
 
 
 class NCA(GradientMetric):
@@ -53,21 +58,30 @@ class NCA(GradientMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs"}, default="lbfgs"
-        How the objective is maximised.
+    solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
+        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
+        for more samples than all pairs can be looked at of.
     max_iter : int, default=50
-        Most iterations.
+        Most iterations; of "sgd", passes over the samples.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
     reg : float, default=0.0
         Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Of ``init="random"``, and of "pca" where that is randomised.
+        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
 
     Attributes
     ----------
@@ -96,12 +110,10 @@ class NCA(GradientMetric):
     (0.838, True)
     """
 
+    _maximises = True
+
     def _rule(self) -> NCARule:
         return NCARule()
-
-    def _infimum(self, counts: np.ndarray) -> float:
-        # A sample without company in its class never picks one of it.
-        return -float(np.sum(counts[counts > 1]) / np.sum(counts))
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
         alone = np.flatnonzero(np.bincount(codes) == 1)
@@ -113,7 +125,4 @@ class NCA(GradientMetric):
                 f"neighbour can serve: {self.classes_[alone[:5]].tolist()}.",
                 stacklevel=2,
             )
-        facts = super()._fit(X, codes, progress)
-        for name in ("initial_objective", "final_objective"):
-            facts[name] = -facts[name]  # NCA maximises what its rule minimises
-        return facts
+        return super()._fit(X, codes, progress)

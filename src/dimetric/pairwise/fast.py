@@ -81,9 +81,9 @@ def _single_threaded_blas(evaluate: Callable[..., Any]) -> Callable[..., Any]:
     """Run with one BLAS thread, and with as many workers as BLAS had threads."""
 
     @wraps(evaluate)
-    def limited(L: np.ndarray, X: np.ndarray, *arguments: Any) -> Any:
+    def limited(Z: np.ndarray, *arguments: Any) -> Any:
         with _one_blas_thread() as allowed:
-            return evaluate(L, X, *arguments, threads=n_threads(allowed, len(X)))
+            return evaluate(Z, *arguments, threads=n_threads(allowed, len(Z)))
 
     return limited
 
@@ -109,25 +109,12 @@ def _class_runs(first: int, last: int, starts: np.ndarray) -> list[tuple[slice, 
 
 @_single_threaded_blas
 def nca(
-    L: np.ndarray, X: np.ndarray, starts: np.ndarray, *, threads: int = 1
-) -> tuple[float, np.ndarray]:
-    """Return NCA's loss and gradient, summed over samples; see ``neighborhood.nca.NCARule``.
-
-    Parameters
-    ----------
-    L : ndarray of shape (k, d)
-        The map.
-    X : ndarray of shape (n, d)
-        Samples, centred and sorted by class.
-    starts : ndarray of shape (n_classes + 1,)
-        Class c is ``X[starts[c]:starts[c + 1]]``.
-    threads : int
-        Set by the decorator.
-    """
-    n = len(X)
-    Z = X @ L.T
+    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray, *, threads: int = 1
+) -> tuple[float, np.ndarray, float]:
+    """Return what ``engine.laplacian_product`` does for ``neighborhood.nca.NCARule``."""
+    n = len(Z)
     A, B = _augmented(Z)
-    Z1 = np.hstack([Z, np.ones_like(Z[:, :1])])  # the ones make column sums of W ride along
+    V1 = np.hstack([V, np.ones_like(V[:, :1])])  # the ones make column sums of W ride along
     tiny = np.finfo(Z.dtype).tiny
     # Below this share of its nearest neighbour's weight a sample counts for nothing, but on the
     # way to 0 are subnormal numbers, at a hundred times the cost of others.
@@ -135,7 +122,7 @@ def nca(
 
     def work(blocks: range) -> tuple[float, np.ndarray, np.ndarray]:
         buffer = np.empty((min(BLOCK, n), n), Z.dtype)
-        loss, by_row, by_column = 0.0, np.zeros_like(Z), np.zeros_like(Z1)
+        loss, by_row, by_column = 0.0, np.zeros_like(V), np.zeros_like(V1)
         for first in blocks:
             last = min(first + BLOCK, n)
             P = np.matmul(A[first:last], B, out=buffer[: last - first])
@@ -153,8 +140,8 @@ def nca(
                 p = np.maximum(p, tiny)
                 P[here] *= -p * scale[here]
                 P[here, own] *= (p - 1) / p
-            by_row[first:last] = P @ Z
-            by_column += P.T @ Z1[first:last]
+            by_row[first:last] = P @ V
+            by_column += P.T @ V1[first:last]
         return loss, by_row, by_column
 
     parts = _over_blocks(work, n, threads)
@@ -162,5 +149,4 @@ def nca(
     by_row = sum(part[1] for part in parts)
     by_column = sum(part[2] for part in parts)
     # Rows of W sum to 0, so only its column sums are left of the Laplacian's diagonal.
-    laplacian = by_column[:, -1:] * Z - by_row - by_column[:, :-1]
-    return loss, 2 * (laplacian.T @ X)
+    return loss, by_column[:, -1:] * V - by_row - by_column[:, :-1], 0.0

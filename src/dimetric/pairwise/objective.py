@@ -1,65 +1,135 @@
-"""A rule over given samples, as a function of one host vector that a solver can minimise."""
+"""Objectives over points, and the functions of a host vector that solvers minimise."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, Self
 
 import array_api_compat as compat
 import numpy as np
 
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.pairwise.engine import Rule, pairwise_loss
+from dimetric.linalg.psd import map_of
+from dimetric.pairwise.engine import Rule, laplacian_product
+
+ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
-def mean_objective(
-    rule: Rule, X: Array, codes: np.ndarray, *, ridge: float
-) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    r"""Return ``value_and_grad`` of a rule's mean loss, as a function of the flattened map.
+class Objective(Protocol):
+    """A sum over squared distances between points, to be minimised over maps of the points.
 
-    .. math:: f(L) = \frac{1}{n} \sum_i \mathrm{loss}_i(L) + ridge\, |L|_F^2
+    Attributes
+    ----------
+    points : array of shape (m, d)
+        Samples, and what else distances are taken to.
+    n_terms : float
+        Terms of the sum: solvers see its mean.
+    infimum : float
+        Greatest lower bound of the mean where no finite map attains it, else -inf.
+    theta : ndarray of shape (p,)
+        Start of extra parameters; often there are none.
+    """
+
+    points: Array
+    n_terms: float
+    infimum: float
+    theta: np.ndarray
+
+    def evaluate(
+        self, Z: Array, V: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return (sum, Laplacian of its weights times V, gradient in theta) at mapped points Z."""
+
+    def batch(self, rows: np.ndarray) -> Self | None:
+        """Return the objective of some samples (ascending), None if it has nothing to say."""
+
+
+class PairwiseObjective:
+    """A rule over labelled samples.
 
     NumPy's samples take the rule's ``fast`` path if it has one, all others the engine.
 
     Parameters
     ----------
     rule : Rule
-        A pairwise objective without extra parameters.
+        What is summed.
     X : array of shape (n, d)
         Samples, centred.
     codes : ndarray of shape (n,)
         Labels as integers from 0, ascending, on the host.
-    ridge : float
-        Weight of the squared norm.
+    theta : sequence of float
+        Start of the rule's extra parameters.
     """
-    n, d = X.shape
-    if np.any(np.diff(codes) < 0):
-        raise ValueError("codes must be ascending: sort the samples by class.")
-    evaluate = _evaluator(rule, X, codes)
+
+    def __init__(self, rule: Rule, X: Array, codes: np.ndarray, theta: Any = ()) -> None:
+        if np.any(np.diff(codes) < 0):
+            raise ValueError("codes must be ascending: sort the samples by class.")
+        self.rule, self.points, self.codes = rule, X, codes
+        self.theta = np.asarray(theta, dtype=np.float64)
+        counts = np.bincount(codes)
+        self.n_terms, self.infimum = rule.n_terms(counts), rule.infimum(counts)
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
+        self._fast = rule.fast if compat.is_numpy_array(X) else None
+        self._labels = like(codes, X, dtype=namespace(X).int64)
+
+    def evaluate(
+        self, Z: Array, V: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return what :class:`Objective` asks for."""
+        if self._fast is not None:
+            return self._fast(Z, V, self._starts, theta)
+        return laplacian_product(self.rule, Z, V, self._labels, theta)
+
+    def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
+        """Return the rule over the pairs of some samples; None if they are of one class."""
+        codes = self.codes[rows]
+        if codes[0] == codes[-1]:
+            return None
+        xp = namespace(self.points)
+        X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
+        return PairwiseObjective(self.rule, X, codes, self.theta)
+
+
+def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
+    r"""Return the mean objective as a function of the flattened map, followed by theta.
+
+    .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(L X, \theta) + ridge\, |L|_F^2
+    """
+    X, n = objective.points, objective.n_terms
+    d, p = X.shape[1], len(objective.theta)
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        L = flat.reshape(-1, d)
-        loss, grad = evaluate(L)
+        L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
+        Z = X @ like(L, X).T
+        loss, product, dtheta = objective.evaluate(Z, Z, theta)
+        grad = 2 * (_host(product.T @ X) / n + ridge * L)
         value = loss / n + ridge * float(np.vdot(L, L))
-        return value, (grad / n + 2 * ridge * L).ravel()
+        return value, np.concatenate([grad.ravel(), _host_theta(dtheta, p) / n])
 
     return value_and_grad
 
 
-def _evaluator(
-    rule: Any, X: Array, codes: np.ndarray
-) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """Return the sum of the rule's loss and its float64 gradient, for a map on the host."""
-    if compat.is_numpy_array(X) and hasattr(rule, "fast"):
-        starts = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+def on_metrics(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
+    r"""Return the mean objective as a function of the flattened metric M, followed by theta.
 
-        def evaluate(L: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, grad = rule.fast(L.astype(X.dtype, copy=False), X, starts)
-            return loss, grad.astype(np.float64, copy=False)
+    .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(M^{1/2} X, \theta) + ridge\, \mathrm{tr} M
+    """
+    X, n = objective.points, objective.n_terms
+    d, p = X.shape[1], len(objective.theta)
 
-    else:
-        labels = like(codes, X, dtype=namespace(X).int64)
+    def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        M, theta = flat[: d * d].reshape(d, d), flat[d * d :]
+        Z = X @ like(map_of(M), X).T
+        loss, product, dtheta = objective.evaluate(Z, X, theta)
+        G = _host(X.T @ product) / n
+        G = (G + G.T) / 2 + ridge * np.eye(d)
+        value = loss / n + ridge * float(np.trace(M))
+        return value, np.concatenate([G.ravel(), _host_theta(dtheta, p) / n])
 
-        def evaluate(L: np.ndarray) -> tuple[float, np.ndarray]:
-            loss, grad, _ = pairwise_loss(rule, like(L, X), X, labels)
-            return float(loss), to_host(grad).astype(np.float64, copy=False)
+    return value_and_grad
 
-    return evaluate
+
+def _host(a: Array) -> np.ndarray:
+    return to_host(a).astype(np.float64, copy=False)
+
+
+def _host_theta(dtheta: Any, p: int) -> np.ndarray:
+    return np.reshape(np.asarray(dtheta, dtype=np.float64), p) if p else np.zeros(0)

@@ -5,10 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
-
-FLAT = "gradient below tol"
-SEPARABLE = "separable: infimum not attained"
+from dimetric.solvers.result import FLAT, SEPARABLE, STOPPED_BY_CALLBACK, Result
 
 
 def lbfgs(

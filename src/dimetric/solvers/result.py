@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+FLAT = "gradient below tol"
+SEPARABLE = "separable: infimum not attained"
 STOPPED_BY_CALLBACK = "stopped by a callback"
 
 

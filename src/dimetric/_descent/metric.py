@@ -1,0 +1,194 @@
+"""What learners share that minimise an objective over maps: parameters, start, solver, facts."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from dimetric._base import LinearMetric, report
+from dimetric._checks import in_range
+from dimetric._compat import Interval, Progress, StrOptions
+from dimetric._descent.coordinates import Coordinates
+from dimetric._descent.solve import Solution, Solver, Watch
+from dimetric._descent.start import NAMES, given_start, named_start
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.pairwise.engine import Rule
+from dimetric.pairwise.objective import Objective, PairwiseObjective
+from dimetric.reduce.order import canonical_order
+from dimetric.solvers.result import FLAT, Result
+
+
+class GradientMetric(LinearMetric):
+    r"""A learner that minimises a mean of losses over maps.
+
+    .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + \frac{reg}{d} |L|_F^2
+
+    A learner gives its ``_rule()``, or another ``_objective``. Its parameters are these, or these
+    and more.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions(NAMES), "array-like"],
+        "solver": [StrOptions({"lbfgs", "bgd", "sgd"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [StrOptions({"adaptive", "constant"})],
+        "eta0": [Interval(Real, 0, None, closed="neither"), None],
+        "learn_inc": [Interval(Real, 1, None, closed="left")],
+        "learn_dec": [Interval(Real, 0, 1, closed="neither")],
+        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+    # Learners whose loss is convex in M = L^T L can be solved there, and certified.
+    _convex_constraints: ClassVar[dict[str, list[Any]]] = _parameter_constraints | {
+        "solver": [StrOptions({"lbfgs", "bgd", "sgd", "sdp"})],
+    }
+    _maximises: ClassVar[bool] = False  # whether users know the objective with the other sign
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: str | Array = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        reg: float = 0.0,
+        learning_rate: str = "adaptive",
+        eta0: float | None = None,
+        learn_inc: float = 1.01,
+        learn_dec: float = 0.5,
+        batch_size: int = 512,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg = reg
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.learn_inc = learn_inc
+        self.learn_dec = learn_dec
+        self.batch_size = batch_size
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _rule(self) -> Rule:
+        """Return what is summed over pairs of samples."""
+        raise TypeError(f"{type(self).__name__} does not say what it minimises.")
+
+    def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> Objective:
+        """Return the objective of samples sorted by class; `order` has their rows in the given X.
+
+        The samples are in :class:`Coordinates`, with the distances of the given ones for every
+        map that has been brought along.
+        """
+        return PairwiseObjective(self._rule(), X, codes)
+
+    def _minimise(
+        self, objective: Objective, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
+    ) -> Solution:
+        """Return the best map; a learner may take several runs of the solver."""
+        return self._solver()(objective, L0, ridge=ridge, codes=codes, watch=watch)
+
+    def _facts(self, objective: Objective, solution: Solution, ridge: float) -> dict[str, Any]:
+        """Return what else is known about the solution; may set fitted attributes."""
+        return {}
+
+    def _solver(self, **settings: Any) -> Solver:
+        """Return the solver that the parameters name, with other settings where given."""
+        rate = ("learning_rate", "eta0", "learn_inc", "learn_dec")
+        own = {
+            "name": self.solver,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "rate": {name: getattr(self, name) for name in rate},
+            "batch_size": self.batch_size,
+            "random_state": self.random_state,
+        }
+        return Solver(**(own | settings))
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        xp = namespace(X)
+        order = canonical_order(to_host(X), codes)
+        X, codes = xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
+        X, factor = in_range(X)
+        if factor != 1:
+            warnings.warn(
+                f"X holds values around {1 / factor:.0e}: they are learned from as if they were "
+                "around 1, which changes what init and reg mean. Scale X to avoid this.",
+                stacklevel=2,
+            )
+        at = Coordinates.of(X, self._start(X, codes, factor), keep_rest=self.reg == 0)
+        ridge = at.ridge(self.reg)
+        sign = -1.0 if self._maximises else 1.0
+
+        def fitted(L: np.ndarray) -> dict[str, Array]:
+            components = like(at.back(L) * factor, X)
+            return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
+
+        def watch(current: Any, value: float, n_iter: int) -> bool:
+            if self.verbose:
+                name = type(self).__name__
+                report("[%s] iteration %d: objective %.6g", name, n_iter, sign * value)
+            return progress.step(lambda: fitted(current()[0]))
+
+        objective = self._objective(at.samples, codes, order)
+        solution = self._minimise(objective, at.start, ridge, codes, watch)
+        facts = self._facts(objective, solution, ridge)
+        result = solution.result
+        self._warn_unless_done(result)
+        for name, value in fitted(solution.map).items():
+            setattr(self, name, value)
+        self.n_iter_ = result.n_iter
+        return {
+            "n_components": len(solution.map),
+            "n_iter": result.n_iter,
+            "initial_objective": sign * (result.history[0] + ridge * at.dropped),
+            "final_objective": sign * result.value,
+            "converged": result.converged,
+            "reason": result.reason,
+            "reg": self.reg,
+        } | facts
+
+    def _warn_unless_done(self, result: Result) -> None:
+        """Warn of a solver that did not converge, or never moved."""
+        name = type(self).__name__
+        result.warn_unless_converged(name, "Raise max_iter or tol, or scale the features.")
+        if result.n_iter == 0 and result.reason == FLAT and len(self.classes_) > 1:
+            warnings.warn(
+                f"{name} did not leave its start, where the objective is flat: its distances may "
+                "be too large or too small to tell neighbours apart. Scale the features, or give "
+                "another init.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _start(self, X: Array, codes: np.ndarray, factor: float) -> np.ndarray:
+        """Return the first map, on the host, for samples that were multiplied by `factor`."""
+        d, k = X.shape[1], self.n_components
+        if k is not None and k > d:
+            raise ValueError(f"n_components={k} must be at most n_features={d}.")
+        if self.solver == "sdp" and k is not None and k < d:
+            name = type(self).__name__
+            raise ValueError(
+                f"solver='sdp' learns a metric of all {d} features, n_components={k} are fewer. "
+                f"Reduce the features first, make_pipeline(PCA({k}), {name}(solver='sdp')), or "
+                "take another solver."
+            )
+        if self.warm_start and hasattr(self, "components_"):
+            return given_start(self.components_, k, d, "the map of the last fit") / factor
+        if not isinstance(self.init, str):
+            return given_start(self.init, k, d, "init") / factor
+        return named_start(self.init, X, codes, k or d, random_state=self.random_state)

@@ -1,0 +1,133 @@
+"""From an objective and the name of a solver to the best map."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dimetric.linalg.psd import map_of, metric_of, project_psd
+from dimetric.pairwise.objective import Objective, ValueAndGrad, on_maps, on_metrics
+from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.result import Result
+
+# Called after every iteration with a function that gives the map and theta, the value and the
+# number of the iteration; true stops the solver.
+Watch = Callable[[Callable[[], tuple[np.ndarray, np.ndarray]], float, int], bool]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The best map found, the extra parameters beside it, and how the solver ended."""
+
+    map: np.ndarray
+    theta: np.ndarray
+    result: Result
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver with its settings: what a learner's parameters of the same names say."""
+
+    name: str  # "lbfgs", "bgd" or "sgd" over maps, "sdp" over metrics
+    max_iter: int
+    tol: float
+    rate: dict[str, Any]  # learning_rate, eta0, learn_inc, learn_dec of "bgd" and "sgd"
+    batch_size: int
+    random_state: Any
+
+    def __call__(
+        self,
+        objective: Objective,
+        L0: np.ndarray,
+        *,
+        ridge: float,
+        codes: np.ndarray,
+        watch: Watch,
+    ) -> Solution:
+        """Minimise the mean objective plus `ridge` times the squared norm of the map."""
+        d, p = L0.shape[1], len(objective.theta)
+
+        def as_map(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            first, theta = flat[: flat.size - p], flat[flat.size - p :]
+            if self.name == "sdp":
+                return _some_rows(map_of(first.reshape(d, d))), theta
+            return first.reshape(-1, d), theta
+
+        settings: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            # A ridge makes the optimum finite; what is below it then is no infimum.
+            "infimum": objective.infimum if ridge == 0 else -np.inf,
+            "callback": lambda flat, value, n_iter: watch(lambda: as_map(flat), value, n_iter),
+        }
+        start = np.concatenate([L0.ravel(), objective.theta])
+        if self.name == "lbfgs":
+            result = lbfgs(on_maps(objective, ridge=ridge), start, **settings)
+        elif self.name == "bgd":
+            from dimetric.solvers.gradient import bgd
+
+            result = bgd(on_maps(objective, ridge=ridge), start, **settings, **self.rate)
+        elif self.name == "sgd":
+            from dimetric.solvers.gradient import sgd
+
+            epoch = self._epochs(objective, codes, ridge)
+            result = sgd(epoch, start, **settings, **self.rate)
+        else:
+            from dimetric.solvers.projected import projected_gradient
+
+            start = np.concatenate([metric_of(L0).ravel(), objective.theta])
+            result = projected_gradient(
+                on_metrics(objective, ridge=ridge), _onto_metrics(d), start, **settings
+            )
+        return Solution(*as_map(result.x), result)
+
+    def _epochs(
+        self, objective: Objective, codes: np.ndarray, ridge: float
+    ) -> Callable[[int], Iterator[ValueAndGrad | None]]:
+        """Return a function that deals out the samples of an epoch in mini-batches."""
+        rng = check_random_state(self.random_state)
+        n_batches = max(1, len(codes) // self.batch_size)
+
+        def epoch(_: int) -> Iterator[ValueAndGrad | None]:
+            for rows in np.array_split(stratified_order(codes, rng), n_batches):
+                part = objective.batch(np.sort(rows))
+                yield None if part is None else on_maps(part, ridge=ridge)
+
+        return epoch
+
+
+def stratified_order(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Return a random order of samples in which every class is spread evenly.
+
+    Parts of such an order have all classes in proportion, as far as that goes.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 0, 0, 0, 1, 1])
+    >>> order = stratified_order(codes, np.random.RandomState(0))
+    >>> np.sort(codes[order[:3]]), np.sort(order)
+    (array([0, 0, 1]), array([0, 1, 2, 3, 4, 5]))
+    """
+    shuffled = rng.permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    counts = np.bincount(codes)
+    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = (rank + rng.uniform(size=len(codes))) / np.repeat(counts, counts)
+    return by_class[np.argsort(place)]
+
+
+def _onto_metrics(d: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the projection of [M, theta] on positive semidefinite M."""
+
+    def project(flat: np.ndarray) -> np.ndarray:
+        M = project_psd(flat[: d * d].reshape(d, d))
+        return np.concatenate([M.ravel(), flat[d * d :]])
+
+    return project
+
+
+def _some_rows(L: np.ndarray) -> np.ndarray:
+    """Return the map, or one row of zeros if it has none."""
+    return L if len(L) else np.zeros((1, L.shape[1]))

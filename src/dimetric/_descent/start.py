@@ -1,0 +1,77 @@
+"""Where a descent over maps starts."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array
+
+from dimetric._xp import Array, namespace, to_host
+from dimetric.linear.lda import LDA
+from dimetric.linear.pca import PCA
+
+NAMES = {"auto", "identity", "pca", "lda", "random"}
+
+
+def named_start(
+    name: str, X: Array, codes: np.ndarray, k: int, *, random_state: Any = None
+) -> np.ndarray:
+    """Return the map, on the host, that a name stands for.
+
+    Parameters
+    ----------
+    name : {"auto", "identity", "pca", "lda", "random"}
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    X : array of shape (n, d)
+        Samples.
+    codes : ndarray of shape (n,)
+        Labels as integers from 0, ascending.
+    k : int
+        Rows of the map.
+    random_state : int, RandomState or None
+        Of "random", and of "pca" where that is randomised.
+    """
+    n, d = X.shape
+    if name == "auto":
+        name = "pca" if k < min(n, d) else "identity"
+        if k <= min(d, int(codes[-1])) and _vary_within_classes(X, codes):
+            name = "lda"
+    if name == "identity":
+        return np.eye(k, d)
+    if name == "random":
+        return check_random_state(random_state).normal(size=(k, d))
+    if name == "pca":
+        learner = PCA(n_components=k, random_state=random_state).fit(X)
+    else:
+        learner = _lda_with_all_rows(X, codes, k)
+    return to_host(learner.components_).astype(np.float64)
+
+
+def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
+    """Return a map that is given as the start, checked: k rows (None: any), d columns."""
+    L = check_array(to_host(L), dtype=np.float64, input_name=name)
+    rows = f"n_components={k}" if k is not None else f"1 to {d}"
+    if L.shape[1] != d or L.shape[0] > d or (k is not None and L.shape[0] != k):
+        raise ValueError(
+            f"{name} has shape {L.shape}; it must have {rows} rows and n_features={d} columns."
+        )
+    return L
+
+
+def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
+    """Tell whether any class is more than a single point; X and codes are sorted by class."""
+    same = codes[1:] == codes[:-1]
+    moved = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
+    return bool(np.any(same & moved))
+
+
+def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
+    """Return LDA with k rows also where samples spread in fewer directions within classes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learner = LDA(n_components=k).fit(X, codes)
+        if learner.components_.shape[0] < k:
+            learner = LDA(n_components=k, reg=1e-3).fit(X, codes)
+    return learner
