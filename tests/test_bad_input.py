@@ -133,13 +133,19 @@ THREE_D = Raises("(Found array with dim 3|Expected 2D array, got 3D)")
 NO_ROWS = Raises(r"Found array with 0 sample\(s\)")
 NO_COLUMNS = Raises(r"0 feature\(s\)")
 LENGTHS = labelled(Raises(r"inconsistent numbers of samples: \[60, 59\]"))
+FEW = "classes have fewer distinct samples than n_centroids"
 NO_SPREAD = {  # within a class
     "LDA": Raises("Every class is a single point"),
     "whiten": Fits(warns="2 of 2 components have no variance"),
+    "NCMC": Fits(warns=rf"3 of 3 {FEW}.*\[0, 1, 2\]"),
     "": Fits(),
 }
-HUGE = {"NCA": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
-SINGLE = {"NCA": Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"), "": Fits()}
+HUGE = {"NCA|NCM": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+SINGLE = {
+    "NCA": Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"),
+    "NCMC": Fits(warns=rf"1 of 4 {FEW}.*\[3\]"),
+    "": Fits(),
+}
 
 ROWS = {
     # X is no matrix of real numbers
@@ -220,7 +226,7 @@ ROWS = {
         lambda: (X, np.zeros(60)),
         {
             "LDA": Raises("at least 2 classes; y holds 1"),
-            "NCA": Fits(warns="y holds one class: NCA has nothing to learn"),
+            "NCA|NCM": Fits(warns=r"y holds one class: NC\w+ has nothing to learn"),
             "": Fits(),
         },
     ),
@@ -230,16 +236,24 @@ ROWS = {
         {
             "LDA": Raises("there are 60 samples of 60 classes", may_warn="The number of unique"),
             "NCA": Fits(warns="60 of 60 classes have a single sample|The number of unique"),
+            "NCMC": Fits(warns=f"60 of 60 {FEW}|The number of unique"),
+            "NCMML": Fits(warns="The number of unique"),
             "": Fits(),
         },
     ),
-    "k larger than a class": (lambda: (X, np.repeat([0, 1, 2], [2, 2, 56])), Fits()),
+    "k larger than a class": (
+        lambda: (X, np.repeat([0, 1, 2], [2, 2, 56])),
+        {"NCMC.*n_components": Fits(warns=rf"2 of 3 {FEW}.*\[0, 1\]"), "": Fits()},
+    ),
     "separable classes": (lambda: (X + 30 * y[:, None], y), Fits()),
     # variation
     "all features constant": (lambda: (np.ones((60, 4)), y), NO_SPREAD),
     "all samples 0": (lambda: (np.zeros((60, 4)), y), NO_SPREAD),
     "all features constant, torch": (lambda: (torch(np.ones((60, 4))), y), NO_SPREAD),
-    "classes are points": (lambda: (np.eye(3, 4)[y], y), {"LDA": NO_SPREAD["LDA"], "": Fits()}),
+    "classes are points": (
+        lambda: (np.eye(3, 4)[y], y),
+        {name: NO_SPREAD[name] for name in ("LDA", "NCMC")} | {"": Fits()},
+    ),
     "features constant": (lambda: (X * [1, 0, 1, 0] + [0, 5, 0, 0], y), Fits()),
     "features repeated": (lambda: (X[:, [0, 1, 0, 1]], y), Fits()),
     "classes spread along a line": (
@@ -257,6 +271,7 @@ ROWS = {
         {
             "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
             "NCA": Fits(warns="2 of 2 classes have a single sample"),
+            "NCMC": Fits(warns=f"2 of 2 {FEW}"),
             "whiten": Fits(warns="1 of 2 components have no variance"),
             "": Fits(),
         },

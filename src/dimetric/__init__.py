@@ -8,15 +8,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dimetric.centroid.ncmc import NCMC
+    from dimetric.centroid.ncmml import NCMML
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
     from dimetric.neighborhood.nca import NCA
 
-__all__ = ["LDA", "NCA", "PCA"]
+__all__ = ["LDA", "NCA", "NCMC", "NCMML", "PCA"]
 
 _HOME = {
     "LDA": "dimetric.linear.lda",
     "NCA": "dimetric.neighborhood.nca",
+    "NCMC": "dimetric.centroid.ncmc",
+    "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
 }
 
