@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import LDA, NCA, NCMC, NCMML, PCA
+from dimetric import ANMM, DMLMJ, LDA, NCA, NCMC, NCMML, PCA, Covariance
 from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
@@ -23,7 +23,10 @@ VARIANTS = {
         {"n_components": 2, "svd_solver": "randomized", "random_state": 0},
         {"n_components": 1, "svd_solver": "arpack", "random_state": 0},
     ],
+    Covariance: [{}, {"reg": 0.1}],
     LDA: [{}, {"n_components": 1}, {"shrinkage": 0.3}, {"shrinkage": "auto"}, {"reg": 0.1}],
+    ANMM: [{}, {"n_components": 2}, {"n_components": 1, "n_friends": 1, "n_enemies": 4}],
+    DMLMJ: [{}, {"n_components": 2}, {"n_components": 2, "n_neighbors": 1, "alpha": 0.0}],
     NCA: [
         {},
         {"n_components": 2},
@@ -44,6 +47,11 @@ ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
 
 def needs_labels(learner):
     return get_tags(learner).target_tags.required
+
+
+def reduces(learner):
+    """Tell whether the number of components can be chosen."""
+    return "n_components" in learner.get_params()
 
 
 def accepts_sparse(learner):

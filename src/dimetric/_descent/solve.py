@@ -12,6 +12,9 @@ from dimetric.pairwise.objective import Objective, ValueAndGrad, on_maps, on_met
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import Result
 
+# Mini-batches of an iteration of "sgd": with many samples a pass would be too long to wait for.
+MOST_BATCHES = 100
+
 # Called after every iteration with a function that gives the map and theta, the value and the
 # number of the iteration; true stops the solver.
 Watch = Callable[[Callable[[], tuple[np.ndarray, np.ndarray]], float, int], bool]
@@ -91,7 +94,8 @@ class Solver:
         n_batches = max(1, len(codes) // self.batch_size)
 
         def epoch(_: int) -> Iterator[ValueAndGrad | None]:
-            for rows in np.array_split(stratified_order(codes, rng), n_batches):
+            batches = np.array_split(stratified_order(codes, rng), n_batches)
+            for rows in batches[:MOST_BATCHES]:
                 part = objective.batch(np.sort(rows))
                 yield None if part is None else on_maps(part, ridge=ridge)
 
