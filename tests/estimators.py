@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import ANMM, DMLMJ, LDA, NCA, PCA, Covariance
+from dimetric import ANMM, DMLMJ, LDA, NCA, NCMC, NCMML, PCA, Covariance
+from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
     PCA: [
@@ -31,6 +32,12 @@ VARIANTS = {
         {"n_components": 2},
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
+    ],
+    NCMML: [{}, {"n_components": 2}, {"reg": 0.1}],
+    NCMC: [
+        {"n_centroids": 2, "random_state": 0},
+        {"n_components": 2, "random_state": 0},
+        {"n_centroids": 2, "reg": 0.1, "random_state": 0},
     ],
 }
 
@@ -60,7 +67,8 @@ def iterates(learner):
 
 
 def has_fast_path(learner):
-    return hasattr(learner, "_rule") and learner._rule().fast is not None
+    rule = getattr(type(learner), "_rule", GradientMetric._rule)
+    return rule is not GradientMetric._rule and learner._rule().fast is not None
 
 
 def each(*conditions, learners=LEARNERS):

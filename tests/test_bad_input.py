@@ -138,18 +138,21 @@ NO_FRIENDS = Raises(
     "Every sample is at distance 0 from its friends, or has none",
     may_warn=r".*fewer than \d (friends|enemies)|The number of unique",
 )
+FEW_DISTINCT = "classes have fewer distinct samples than n_centroids"
 NO_SPREAD = {  # within a class
     "LDA": Raises("Every class is a single point"),
     "DMLMJ": NO_FRIENDS,
     "Covariance": Raises("All samples are the same point"),
     "whiten": Fits(warns="2 of 2 components have no variance"),
+    "NCMC": Fits(warns=rf"3 of 3 {FEW_DISTINCT}.*\[0, 1, 2\]"),
     "": Fits(),
 }
-NO_SPREAD_WITHIN = {"LDA": NO_SPREAD["LDA"], "DMLMJ": NO_FRIENDS, "": Fits()}
-HUGE = {"NCA": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+NO_SPREAD_WITHIN = {name: NO_SPREAD[name] for name in ("LDA", "DMLMJ", "NCMC", "")}
+HUGE = {"NCA|NCM": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
 FEW_FRIENDS = r"\d+ of \d+ samples have fewer than \d (friends|enemies)"
 SINGLE = {
     "NCA": Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"),
+    "NCMC": Fits(warns=rf"1 of 4 {FEW_DISTINCT}.*\[3\]"),
     "ANMM|DMLMJ": Fits(warns=r"1 of 60 samples have fewer than \d friends.*\(1 with none\)"),
     "": Fits(),
 }
@@ -233,7 +236,7 @@ ROWS = {
         lambda: (X, np.zeros(60)),
         {
             "LDA|ANMM|DMLMJ": Raises("at least 2 classes; y holds 1"),
-            "NCA": Fits(warns="y holds one class: NCA has nothing to learn"),
+            "NCA|NCM": Fits(warns=r"y holds one class: NC\w+ has nothing to learn"),
             "": Fits(),
         },
     ),
@@ -243,6 +246,8 @@ ROWS = {
         {
             "LDA": Raises("there are 60 samples of 60 classes", may_warn="The number of unique"),
             "NCA": Fits(warns="60 of 60 classes have a single sample|The number of unique"),
+            "NCMC": Fits(warns=f"60 of 60 {FEW_DISTINCT}|The number of unique"),
+            "NCMML": Fits(warns="The number of unique"),
             "ANMM": Fits(warns=f"{FEW_FRIENDS}|The number of unique"),
             "DMLMJ": NO_FRIENDS,
             "": Fits(),
@@ -250,7 +255,12 @@ ROWS = {
     ),
     "k larger than a class": (
         lambda: (X, np.repeat([0, 1, 2], [2, 2, 56])),
-        {"n_(friends|neighbors)=1": Fits(), "ANMM|DMLMJ": Fits(warns=FEW_FRIENDS), "": Fits()},
+        {
+            "n_(friends|neighbors)=1": Fits(),
+            "ANMM|DMLMJ": Fits(warns=FEW_FRIENDS),
+            "NCMC.*n_components": Fits(warns=rf"2 of 3 {FEW_DISTINCT}.*\[0, 1\]"),
+            "": Fits(),
+        },
     ),
     "separable classes": (lambda: (X + 30 * y[:, None], y), Fits()),
     # variation
@@ -278,6 +288,7 @@ ROWS = {
         {
             "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
             "NCA": Fits(warns="2 of 2 classes have a single sample"),
+            "NCMC": Fits(warns=f"2 of 2 {FEW_DISTINCT}"),
             "ANMM": Fits(warns=FEW_FRIENDS),
             "DMLMJ": NO_FRIENDS,
             "whiten": Fits(warns="1 of 2 components have no variance"),

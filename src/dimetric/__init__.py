@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dimetric.centroid.ncmc import NCMC
+    from dimetric.centroid.ncmml import NCMML
     from dimetric.information.dmlmj import DMLMJ
     from dimetric.linear.anmm import ANMM
     from dimetric.linear.covariance import Covariance
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from dimetric.linear.pca import PCA
     from dimetric.neighborhood.nca import NCA
 
-__all__ = ["ANMM", "DMLMJ", "LDA", "NCA", "PCA", "Covariance"]
+__all__ = ["ANMM", "DMLMJ", "LDA", "NCA", "NCMC", "NCMML", "PCA", "Covariance"]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
@@ -23,6 +25,8 @@ _HOME = {
     "DMLMJ": "dimetric.information.dmlmj",
     "LDA": "dimetric.linear.lda",
     "NCA": "dimetric.neighborhood.nca",
+    "NCMC": "dimetric.centroid.ncmc",
+    "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
 }
 
