@@ -93,6 +93,12 @@ def test_the_default_rate_is_the_inverse_curvature(x0, curvature):
     assert 0.5 <= step * curvature <= 1
 
 
+def test_an_objective_without_a_lower_bound():
+    result = bgd(lambda x: (-float(x[0]), -np.ones(1)), np.ones(1), max_iter=5)
+    assert result.reason == "max_iter=5 reached"
+    assert np.isfinite(result.x).all()
+
+
 @pytest.mark.parametrize("eta0", [1.0, 1e300])
 def test_a_constant_rate_that_diverges(eta0):
     result = bgd(quadratic([1, 3]), np.ones(2), learning_rate="constant", eta0=eta0)
@@ -124,7 +130,9 @@ def test_a_valley_that_is_only_crossed_is_no_optimum():
 
 def test_a_rate_that_shrinks_to_nothing():
     for start in (0.0, 1.0):
-        uphill = bgd(lambda x: (float(x[0]), -np.ones(1)), np.array([start]), eta0=1.0)
+        f = Counted(lambda x: (float(x[0]), -np.ones(1)))
+        uphill = bgd(f, np.array([start]), eta0=1.0)
+        assert len(f.points) < 150
         assert (uphill.n_iter, uphill.converged) == (0, False)
         assert uphill.reason == "the step shrank to nothing"
 
@@ -245,6 +253,14 @@ def test_the_best_epoch_is_returned():
     assert (result.value, result.x) == (4.1, 3.25)
 
 
+def test_chance_does_not_add_up():
+    values = [9.0, 5.0, 6.0, 7.0, 8.0]  # a standard error of 1.4 apart from the next one each
+    result = sgd(
+        scripted(values, noise=2.0), np.zeros(1), learning_rate="constant", eta0=1.0, max_iter=4
+    )
+    assert result.value == 6
+
+
 def test_ten_epochs_without_progress():
     values = [9.0, 5.0, *np.linspace(6, 7, 40)]
     result = sgd(scripted(values), np.zeros(1), max_iter=40)
@@ -263,6 +279,17 @@ def test_batches_without_anything_to_learn_are_left_out():
     here, there = sgd(with_gaps, x0, max_iter=3), sgd(epoch, x0, max_iter=3)
     np.testing.assert_array_equal(here.x, there.x)
     assert here.history == there.history
+
+
+def test_a_flat_batch_says_nothing_about_the_rate():
+    _, epoch, _, x0 = regression()
+
+    def flat(x):
+        return 1.0, np.zeros_like(x)
+
+    here = sgd(lambda k: epoch(k) if k else [flat, *epoch(0)][:10], x0, max_iter=3)
+    there = sgd(lambda k: epoch(k) if k else list(epoch(0))[:9], x0, max_iter=3)
+    np.testing.assert_array_equal(here.x, there.x)
 
 
 def test_epochs_without_anything_to_learn():
@@ -286,6 +313,20 @@ def test_epochs_that_diverge(eta0):
     result = sgd(epoch, x0, eta0=min(eta0, 1e10), learn_dec=0.1)
     assert np.isfinite(result.history).all()
     assert f(result.x)[0] < f(best)[0] + 1e-3
+
+
+def test_an_epoch_that_ends_astray_is_not_gone_on_from():
+    """The last mini-batch of the first epoch throws the iterate where no rate helps."""
+    f = quadratic([1.0])
+
+    def epoch(k):
+        yield from [f] * 3
+        if k == 1:
+            yield lambda x: (f(x)[0], np.full(1, 1e6))
+
+    result = sgd(epoch, np.ones(1), eta0=0.5)
+    assert result.converged
+    assert abs(result.x) < 1e-2
 
 
 def test_an_epoch_that_diverges_at_any_rate():

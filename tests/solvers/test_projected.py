@@ -210,24 +210,54 @@ def test_a_step_that_shrinks_to_nothing(start):
 
 
 def test_momentum_out_of_the_domain():
-    """The objective is infinite outside of the set, where momentum may lead."""
+    """The objective is not a number outside of the set, where momentum leads."""
+
+    points = []
 
     def f(x):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value = float(np.sum(x**2 - np.sqrt(x)))
-            return (value if np.isfinite(value) else np.inf), 2 * x - 0.5 / np.sqrt(x)
+        points.append(x)
+        value = 50 * (x[0] - 1) ** 2 + x[1] if x[1] >= 0 else np.nan
+        return float(value), np.array([100 * (x[0] - 1), 1.0]) * (value - value + 1)
 
-    def positive(x):
-        return np.maximum(x, 1e-3)
+    def project(x):
+        assert np.isfinite(x).all()
+        return np.maximum(x, 0)
 
-    result = projected_gradient(f, positive, np.array([5.0, 1e-3]), tol=1e-9, max_iter=500)
+    result = projected_gradient(f, project, np.array([2.0, 1.0]), max_iter=500)
+    assert np.min(points) < 0
     assert result.converged
-    np.testing.assert_allclose(result.x, 0.25 ** (2 / 3), atol=1e-4)
+    np.testing.assert_allclose(result.x, [1, 0], atol=1e-3)
 
 
-def test_to_the_last_digit():
-    """Where values are nothing but rounding, gradients still lead on."""
-    f = weighted_distance(np.diag([1.0, 2.0, -1.0]), np.diag([1.0, 5.0, 9.0]) + 1)
-    result = projected_gradient(f, on_cone(3), np.eye(3).ravel(), tol=0.0, max_iter=10**4)
-    assert result.converged
-    np.testing.assert_allclose(result.x.reshape(3, 3), np.diag([1.0, 2.0, 0.0]), atol=1e-7)
+@both
+@pytest.mark.parametrize("offset", [1.0, 1e6])
+def test_to_the_last_digit(accelerated, offset):
+    """Where values are nothing but rounding, that is the end, and no failure."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(6, 4))
+
+        def f(x, A=A):  # the optimum is 0, which no small step rounds away
+            return offset + float(np.sum((A @ x) ** 2)), 2 * A.T @ (A @ x)
+
+        result = projected_gradient(
+            f, lambda x: x, np.ones(4), accelerated=accelerated, tol=0.0, max_iter=10**4
+        )
+        assert result.converged, result.reason
+        assert np.abs(result.x).max() < 1e-3
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4, 1e-5])
+def test_a_flat_stretch_is_not_the_end(tol):
+    """When the objective no longer decreases, a plain step does not lower it either."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        A, w = symmetric(rng, 4), 10 ** rng.uniform(0, 1.5, size=4)
+        f = weighted_distance(A, np.outer(w, w))
+        result = projected_gradient(f, on_cone(4), np.eye(4).ravel(), tol=tol, max_iter=10**4)
+        assert result.reason == "objective no longer decreases"
+        small = tol * max(1.0, result.value) / 10
+        value, gradient = f(result.x)
+        step = 1 / np.max(w) ** 2
+        assert value - f(on_cone(4)(result.x - step * gradient))[0] <= small
+        assert np.sum(-np.diff(result.history) <= small) <= 4

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimetric.solvers.result import FLAT, RATE_GONE, Callback, Objective, Result, Trace
+from dimetric.solvers.result import RATE_GONE, Callback, Objective, Result, Trace
 
 NO_BATCH = "no mini-batch of an epoch has anything to learn from"
 # What the first rate and the value at the start are taken from, and for how many epochs the
@@ -72,23 +72,23 @@ def bgd(
     adaptive = _is_adaptive(learning_rate, learn_dec)
     x = np.array(x0, dtype=np.float64)
     value, gradient = value_and_grad(x)
-    trace = Trace(x, value, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback)
-    if not trace.reason and _largest(gradient) <= tol:
-        trace.stop(FLAT, converged=True)
+    trace = Trace(
+        x, value, gradient, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback
+    )
     if trace.reason:
         return trace.result()
     rate = eta0 or _first_rate([(value_and_grad, value, gradient)], x)
     least = 1e-30 * rate
     while not trace.reason:
-        trial, reached, slope = _step(value_and_grad, x, rate, gradient)
+        trial, reached, there = _step(value_and_grad, x, rate, gradient)
         if adaptive and not reached < value:
             rate *= learn_dec
-            if rate < least or np.array_equal(x - rate * gradient, x):
+            if not rate > least or np.array_equal(x - rate * gradient, x):
                 trace.stop(RATE_GONE)
             continue
         change = max(abs(value - reached), rate * float(gradient @ gradient))
-        x, value, gradient = trial, reached, slope
-        trace.add(x, value, slope=_largest(gradient), change=change)
+        x, value, gradient = trial, reached, there
+        trace.add(x, value, gradient, change=change)
         if adaptive:
             rate *= learn_inc
     return trace.result()
@@ -143,8 +143,9 @@ def sgd(
         Which rate.
     eta0 : float, optional
         First rate. By default as :func:`bgd`'s from the first mini-batch, then halved until it
-        does for ten of them. On the problems above this alone was fit for all: steps as long as a
-        share of `x0`, Adam and AdaGrad each stood still or diverged on some.
+        does for ten of them. On the problems above it stood still only where distances were too
+        large for NCA to tell neighbours apart, and never diverged; steps as long as a share of
+        `x0`, Adam and AdaGrad each did one or the other on several.
     learn_inc, learn_dec : float, default=1.01, 0.5
         What the adaptive rate is multiplied by.
     infimum : float, default=-inf
@@ -174,7 +175,10 @@ def sgd(
     if not first:
         return Result(x, np.nan, 0, False, NO_BATCH, (np.nan,))
     value = float(np.mean([value for _, value, _ in first]))
-    trace = Trace(x, value, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback)
+    gradient = np.mean([gradient for _, _, gradient in first], axis=0)
+    trace = Trace(
+        x, value, gradient, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback
+    )
     if trace.reason:
         return trace.result()
     rate = eta0 or _first_rate(first, x)
@@ -185,7 +189,7 @@ def sgd(
             trace.stop(NO_BATCH)
         elif adaptive and trace.far_above(seen.value):
             x, rate = trace.x, rate * learn_dec
-            if rate < least:
+            if not rate > least:
                 trace.stop(RATE_GONE)
         else:
             x = seen.last
@@ -193,8 +197,7 @@ def sgd(
                 rate *= learn_inc if seen.value < trace.history[-1] else learn_dec
             values = [*trace.history, seen.value]
             change = min(values[:-PATIENCE], default=np.inf) - min(values)
-            slope = _largest(seen.gradient)
-            trace.add(seen.mean, seen.value, slope=slope, change=change, noise=seen.noise)
+            trace.add(seen.mean, seen.value, seen.gradient, change=change, noise=seen.noise)
     return trace.result()
 
 
@@ -272,7 +275,3 @@ def _run_epoch(batches: Iterable[Objective | None], x: np.ndarray, rate: float) 
             return None
         noise = float(np.std(values)) / n**0.5
         return _Epoch(x, iterates / n, float(np.mean(values)), gradients / n, noise)
-
-
-def _largest(gradient: np.ndarray) -> float:
-    return float(np.max(np.abs(gradient), initial=0.0))

@@ -5,15 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimetric.solvers.result import (
-    FLAT,
-    NO_DECREASE,
-    RATE_GONE,
-    Callback,
-    Objective,
-    Result,
-    Trace,
-)
+from dimetric.solvers.result import NO_DECREASE, RATE_GONE, Callback, Objective, Result, Trace
 
 
 def projected_gradient(
@@ -34,8 +26,8 @@ def projected_gradient(
               t_{k+1} = \tfrac{1}{2} \bigl(1 + \sqrt{1 + 4 t_k^2}\bigr)
 
     FISTA [1]_; without acceleration :math:`y = x`. A step s is halved until the quadratic model
-    bounds f, and grows by a fifth in every iteration. Momentum is dropped when it points uphill,
-    or would not lower the objective [2]_, so that the history falls.
+    bounds f, and grows by a fifth in every iteration. Momentum is dropped when it would not lower
+    the objective [2]_, so that the history falls.
 
     Stops when the largest entry of the residual
 
@@ -86,9 +78,10 @@ def projected_gradient(
     (array([1., 0.]), 'objective no longer decreases')
     """
     at = _point(value_and_grad, project(np.array(x0, dtype=np.float64)))
-    trace = Trace(at.x, at.value, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback)
-    if not trace.reason and _largest(at.x - project(at.x - at.gradient)) <= tol:
-        trace.stop(FLAT, converged=True)
+    residual = at.x - project(at.x - at.gradient)
+    trace = Trace(
+        at.x, at.value, residual, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback
+    )
     if trace.reason:
         return trace.result()
     step = float((np.linalg.norm(at.x) or 1.0) / np.linalg.norm(at.gradient))
@@ -100,9 +93,8 @@ def projected_gradient(
             decrease = at.value - new.value
             residual = (y.x - new.x) / step - y.gradient + new.gradient
             change = np.inf if has_momentum else decrease
-            trace.add(new.x, new.value, slope=_largest(residual), change=change)
-            uphill = (y.x - new.x) @ (new.x - at.x) > 0
-            if not accelerated or uphill or trace.is_small(decrease):
+            trace.add(new.x, new.value, residual, change=change)
+            if trace.reason or not accelerated or trace.is_small(decrease):
                 y, t = new, 1.0
             else:
                 y, t = _extrapolate(value_and_grad, at, new, t)
@@ -130,16 +122,11 @@ def _descend(
     objective: Objective, project: Callable[[np.ndarray], np.ndarray], y: _Point, step: float
 ) -> tuple[_Point | None, float]:
     """Return the end of a step from y that is short enough, or None, and the step."""
-    for n_halvings in range(50):
+    for _ in range(40):
         new = _point(objective, project(y.x - step * y.gradient))
         move = new.x - y.x
-        length = float(move @ move) / step
-        if n_halvings < 10 and abs(new.value - y.value) <= 1e-10 * abs(y.value):
-            # Values as near as that, if not for the step alone, are mostly rounding.
-            curvature = float((new.gradient - y.gradient) @ move)
-        else:
-            curvature = 2 * (new.value - y.value - float(y.gradient @ move))
-        if curvature <= length:
+        model = y.value + float(y.gradient @ move) + float(move @ move) / (2 * step)
+        if new.value <= model:
             return new, step
         step /= 2
     return None, step
@@ -152,7 +139,3 @@ def _extrapolate(objective: Objective, last: _Point, new: _Point, t: float) -> t
         return new, next_t
     y = _point(objective, new.x + (t - 1) / next_t * (new.x - last.x))
     return (y, next_t) if np.isfinite(y.value) else (new, 1.0)
-
-
-def _largest(residual: np.ndarray) -> float:
-    return float(np.max(np.abs(residual), initial=0.0))

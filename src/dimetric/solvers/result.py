@@ -63,6 +63,8 @@ class Trace:
         Start.
     value : float
         Objective there; ValueError if that is not finite.
+    gradient : ndarray of shape (p,)
+        What is 0 at an optimum: the gradient there, as far as constraints leave it.
     max_iter : int
         Most iterations.
     tol : float
@@ -77,6 +79,7 @@ class Trace:
         self,
         x: np.ndarray,
         value: float,
+        gradient: np.ndarray,
         *,
         max_iter: int,
         tol: float,
@@ -92,20 +95,24 @@ class Trace:
         self.converged = False
         if value <= infimum + tol:
             self.stop(SEPARABLE, converged=True)
+        elif self.is_flat(gradient):
+            self.stop(FLAT, converged=True)
 
     def add(
-        self, x: np.ndarray, value: float, *, slope: float, change: float, noise: float = 0.0
+        self,
+        x: np.ndarray,
+        value: float,
+        gradient: np.ndarray,
+        *,
+        change: float,
+        noise: float = 0.0,
     ) -> None:
         """Record an iteration, and stop if it meets a criterion.
 
         Parameters
         ----------
-        x : ndarray of shape (p,)
-            Where it led.
-        value : float
-            Objective there.
-        slope : float
-            Largest absolute entry of the gradient there.
+        x, value, gradient : ndarray, float, ndarray
+            Where it led, as at the start.
         change : float
             By how much the objective still moves.
         noise : float, default=0.0
@@ -125,13 +132,18 @@ class Trace:
             self.stop(SEPARABLE, converged=True)
         elif stop:
             self.stop(STOPPED_BY_CALLBACK)
-        elif slope <= self.tol or self.is_small(change):
+        elif self.is_flat(gradient) or self.is_small(change):
             if value > self.history[0]:  # the plateaus far out are flat as well
                 self.stop(f"the objective stays at {value:.3g}, above its start: try another eta0")
             else:
-                self.stop(FLAT if slope <= self.tol else NO_DECREASE, converged=True)
+                reason = FLAT if self.is_flat(gradient) else NO_DECREASE
+                self.stop(reason, converged=True)
         elif n_iter >= self.max_iter:
             self.stop(f"max_iter={self.max_iter} reached")
+
+    def is_flat(self, gradient: np.ndarray) -> bool:
+        """Tell whether a gradient counts as 0."""
+        return bool(np.max(np.abs(gradient), initial=0.0) <= self.tol)
 
     def is_small(self, change: float) -> bool:
         """Tell whether a change of the objective counts as none."""
