@@ -7,8 +7,11 @@ import numpy as np
 
 from dimetric._compat import Progress
 from dimetric._descent.metric import GradientMetric
+from dimetric._descent.solve import Solution, Watch
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array
 from dimetric.pairwise.centroids import CentroidObjective, group_means
+from dimetric.pairwise.objective import Objective
 
 
 class CentroidMetric(GradientMetric):
@@ -48,6 +51,13 @@ class CentroidMetric(GradientMetric):
     def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> CentroidObjective:
         classes = self._centroid_codes()
         return CentroidObjective(X, classes[codes], group_means(X, codes, len(classes)), classes)
+
+    def _minimise(
+        self, objective: Objective, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
+    ) -> Solution:
+        # The objective brings its own threads; steps of a solver are too short for those of BLAS.
+        with _one_blas_thread():
+            return super()._minimise(objective, L0, ridge, codes, watch)
 
     def _centroid_codes(self) -> np.ndarray:
         """Return the class of every centroid, as an integer."""

@@ -4,12 +4,15 @@ The pairs are bipartite: a loss of squared distances between n samples and m cen
 O(n m), not O(n^2), and its gradient comes from products with an n x m matrix of weights.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 
+from dimetric._threads import _one_blas_thread, n_threads
 from dimetric._xp import Array, like, namespace, one_hot
 from dimetric.pairwise.objective import scatter
 from dimetric.reduce.tree import row_blocks, tree_reduce
@@ -65,13 +68,15 @@ class CentroidObjective:
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
         """Return what :class:`dimetric.pairwise.objective.Objective` asks for."""
         n, xp = len(self.codes), namespace(Z)
-        VC = V[n:, :]
-        loss, by_sample, by_centroid = 0.0, [], xp.zeros_like(VC)
-        for rows, part, WT in self._weights(Z[:n, :], Z[n:, :], Z[n:, :]):
-            loss += part
-            by_sample.append(-(WT.T @ VC))  # a sample's weights sum to 0: so does its degree
-            by_centroid = by_centroid + xp.sum(WT, axis=1)[:, None] * VC - WT @ V[rows, :]
-        return loss, xp.concat([*by_sample, by_centroid]), 0.0
+        VC, by_sample = V[n:, :], {}
+
+        def product(rows: slice, WT: Array) -> Array:
+            by_sample[rows.start] = -(WT.T @ VC)  # a sample's weights sum to 0: so does its degree
+            return xp.sum(WT, axis=1)[:, None] * VC - WT @ V[rows, :]
+
+        with self._workers() as threads:
+            loss, by_centroid = self._over_blocks(product, Z[:n, :], Z[n:, :], Z[n:, :], threads)
+        return loss, xp.concat([*(by_sample[i] for i in sorted(by_sample)), by_centroid]), 0.0
 
     def scatter(
         self, L: Array, A: Array | None, theta: np.ndarray
@@ -85,14 +90,16 @@ class CentroidObjective:
         X, C = self.points[:n, :], self.points[n:, :]
         if k * (d + C.shape[0]) < d * C.shape[0]:
             return scatter(self, L, A, theta)
-        Z = C @ L.T
-        loss, S, degree = 0.0, xp.zeros_like(C), xp.zeros_like(C[:, 0])
-        for rows, part, WT in self._weights(X, Z @ L, Z):
-            loss += part
-            S = S + WT @ X[rows, :]
-            degree = degree + xp.sum(WT, axis=1)
-        AC, AS = (C.T, S.T) if A is None else (Z.T, L @ S.T)
-        return loss, AC @ (degree[:, None] * C - S) - AS @ C, 0.0
+
+        def sums(rows: slice, WT: Array) -> Array:
+            return xp.concat([WT @ X[rows, :], xp.sum(WT, axis=1)[:, None]], axis=1)
+
+        with self._workers() as threads:
+            Z = C @ L.T
+            loss, found = self._over_blocks(sums, X, Z @ L, Z, threads)
+            S, degree = found[:, :d], found[:, d:]
+            AC, AS = (C.T, S.T) if A is None else (Z.T, L @ S.T)
+            return loss, AC @ (degree * C - S) - AS @ C, 0.0
 
     def batch(self, rows: np.ndarray) -> "CentroidObjective":
         """Return the objective of some samples and all centroids."""
@@ -102,20 +109,49 @@ class CentroidObjective:
             X, self.codes[rows], self.points[n:, :], self.centroid_codes, block=self._block
         )
 
-    def _weights(self, Y: Array, T: Array, Z: Array) -> Iterator[tuple[slice, float, Array]]:
-        """Yield (rows, loss, W^T) of blocks, from products T Y^T of mapped centroids Z and samples.
+    @contextmanager
+    def _workers(self) -> Iterator[int]:
+        """Yield how many threads to use; NumPy's BLAS has one meanwhile, others see to themselves.
 
-        A sample is a column here: sums over few centroids are sums of long rows.
+        The products are small: threads of BLAS would mostly wait for one another.
+        """
+        if compat.is_numpy_array(self.points):
+            with _one_blas_thread() as allowed:
+                yield n_threads(allowed, len(self.codes) * len(self.centroid_codes) // 32)
+        else:
+            yield 1
+
+    def _over_blocks(
+        self, use: Callable[[slice, Array], Array], Y: Array, T: Array, Z: Array, threads: int
+    ) -> tuple[float, Array]:
+        """Return the loss, and the sum of ``use(rows, W^T)`` over blocks.
+
+        The products T Y^T are those of mapped samples and mapped centroids Z. A sample is a column:
+        sums over a few centroids are sums of long rows then.
         """
         xp = namespace(Y)
         offset = xp.sum(Z * Z, axis=1, keepdims=True) / 2
-        for rows in row_blocks(Y.shape[0], self._block):
-            # Minus half the squared distances, but for |z_i|^2, which no softmax sees.
-            logits = T @ Y[rows, :].T - offset
-            own = self._centroid_labels[:, None] == self._labels[rows][None, :]
-            total, P = _softmax(logits)
-            likely, R = _softmax(xp.where(own, logits, -xp.inf))
-            yield rows, float(xp.sum(total - likely)), (R - P) / 2
+
+        def work(blocks: list[slice]) -> tuple[float, Array]:
+            loss, total = 0.0, 0.0
+            for rows in blocks:
+                # Minus half the squared distances, but for |z_i|^2, which no softmax sees.
+                logits = T @ Y[rows, :].T - offset
+                own = self._centroid_labels[:, None] == self._labels[rows][None, :]
+                whole, P = _softmax(logits)
+                part, R = _softmax(xp.where(own, logits, -xp.inf))
+                loss = loss + float(xp.sum(whole - part))
+                total = total + use(rows, (R - P) / 2)
+            return loss, total
+
+        blocks = list(row_blocks(Y.shape[0], self._block))
+        # The deal is fixed, so the same thread count gives the same bits.
+        deals = [blocks[first::threads] for first in range(min(threads, len(blocks)))]
+        if len(deals) == 1:
+            return work(blocks)
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(work, deals))
+        return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 
 
 def _softmax(logits: Array) -> tuple[Array, Array]:
