@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 from dimetric.linear.pca import PCA
 from dimetric.neighborhood.nca import NCARule
-from dimetric.pairwise.objective import mean_objective
+from dimetric.pairwise.objective import PairwiseObjective, on_maps
 from dimetric.solvers.gradient import bgd, sgd
 
 
@@ -185,7 +185,7 @@ def test_mini_batches_reach_the_optimum(rate, height, unit):
     to_gain = f(x0)[0] - f(best)[0]
     left = f(result.x)[0] - f(best)[0]
     assert left < {"constant": 2e-2, "adaptive": 1e-3}[rate] * to_gain
-    assert result.value == pytest.approx(f(best)[0], rel=0.1)
+    assert result.value == pytest.approx(f(best)[0], rel=0.15)
 
 
 def test_the_mean_of_an_epoch_beats_its_last_iterate():
@@ -347,9 +347,9 @@ def test_a_metric_from_mini_batches():
     def epoch(k):
         for rows in np.random.default_rng(k).permutation(len(X))[:1700].reshape(-1, 100):
             rows = np.sort(rows)
-            yield mean_objective(NCARule(), X[rows], y[rows], ridge=0.0)
+            yield on_maps(PairwiseObjective(NCARule(), X[rows], y[rows]))
 
-    f = mean_objective(NCARule(), X, y, ridge=0.0)
+    f = on_maps(PairwiseObjective(NCARule(), X, y))
     start = PCA(n_components=2).fit(X).components_.ravel()
     result = sgd(epoch, start, max_iter=20)
     assert f(start)[0] > -0.3

@@ -142,10 +142,10 @@ def sgd(
     learning_rate : {"adaptive", "constant"}, default="adaptive"
         Which rate.
     eta0 : float, optional
-        First rate. By default as :func:`bgd`'s from the first mini-batch, then halved until it
-        does for ten of them. On the problems above it stood still only where distances were too
-        large for NCA to tell neighbours apart, and never diverged; steps as long as a share of
-        `x0`, Adam and AdaGrad each did one or the other on several.
+        First rate. By default as :func:`bgd`'s from the steepest of ten mini-batches, then halved
+        until it does for all of them. On the problems above it stood still only where distances
+        were too large for NCA to tell neighbours apart, and never diverged; steps as long as a
+        share of `x0`, Adam and AdaGrad each did one or the other on several.
     learn_inc, learn_dec : float, default=1.01, 0.5
         What the adaptive rate is multiplied by.
     infimum : float, default=-inf
@@ -212,8 +212,9 @@ def _is_adaptive(learning_rate: str, learn_dec: float) -> bool:
 def _first_rate(seen: list[tuple[Objective, float, np.ndarray]], x: np.ndarray) -> float:
     """Return a rate that pays for each objective, given with its value and gradient at x."""
     rate = 0.0
-    for objective, value, gradient in seen:
-        if not gradient.any():
+    # The steepest one first: one that is all but flat would pay at a rate out of all proportion.
+    for objective, value, gradient in sorted(seen, key=lambda one: -float(one[2] @ one[2])):
+        if gradient @ gradient == 0:  # as good as flat; squares of what is smaller vanish
             continue
         if rate == 0:
             rate = float((np.linalg.norm(x) or 1.0) / np.linalg.norm(gradient))

@@ -22,7 +22,7 @@ def projected_gradient(
     r"""Minimise a smooth function over a closed convex set.
 
     .. math:: x_{k+1} = P(y_k - s \nabla f(y_k)), \qquad
-              y_{k+1} = x_{k+1} + \tfrac{t_k - 1}{t_{k+1}} (x_{k+1} - x_k), \qquad
+              y_{k+1} = P(x_{k+1} + \tfrac{t_k - 1}{t_{k+1}} (x_{k+1} - x_k)), \qquad
               t_{k+1} = \tfrac{1}{2} \bigl(1 + \sqrt{1 + 4 t_k^2}\bigr)
 
     FISTA [1]_; without acceleration :math:`y = x`. A step s is halved until the quadratic model
@@ -97,7 +97,7 @@ def projected_gradient(
             if trace.reason or not accelerated or trace.is_small(decrease):
                 y, t = new, 1.0
             else:
-                y, t = _extrapolate(value_and_grad, at, new, t)
+                y, t = _extrapolate(value_and_grad, project, at, new, t)
             at = new
         elif has_momentum:
             y, t = at, 1.0
@@ -132,10 +132,17 @@ def _descend(
     return None, step
 
 
-def _extrapolate(objective: Objective, last: _Point, new: _Point, t: float) -> tuple[_Point, float]:
+def _extrapolate(
+    objective: Objective,
+    project: Callable[[np.ndarray], np.ndarray],
+    last: _Point,
+    new: _Point,
+    t: float,
+) -> tuple[_Point, float]:
     """Return where momentum leads, and the next t; there is none in the first of its steps."""
     next_t = (1 + (1 + 4 * t**2) ** 0.5) / 2
     if t == 1.0:
         return new, next_t
-    y = _point(objective, new.x + (t - 1) / next_t * (new.x - last.x))
+    # Outside of the set an objective need not have a value: an indefinite M is no metric.
+    y = _point(objective, project(new.x + (t - 1) / next_t * (new.x - last.x)))
     return (y, next_t) if np.isfinite(y.value) else (new, 1.0)
