@@ -9,7 +9,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import LDA, NCA, PCA
+from dimetric import ANMM, DMLMJ, LDA, NCA, NCMC, NCMML, PCA, Covariance
+from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
     PCA: [
@@ -22,12 +23,21 @@ VARIANTS = {
         {"n_components": 2, "svd_solver": "randomized", "random_state": 0},
         {"n_components": 1, "svd_solver": "arpack", "random_state": 0},
     ],
+    Covariance: [{}, {"reg": 0.1}],
     LDA: [{}, {"n_components": 1}, {"shrinkage": 0.3}, {"shrinkage": "auto"}, {"reg": 0.1}],
+    ANMM: [{}, {"n_components": 2}, {"n_components": 1, "n_friends": 1, "n_enemies": 4}],
+    DMLMJ: [{}, {"n_components": 2}, {"n_components": 2, "n_neighbors": 1, "alpha": 0.0}],
     NCA: [
         {},
         {"n_components": 2},
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
+    ],
+    NCMML: [{}, {"n_components": 2}, {"reg": 0.1}],
+    NCMC: [
+        {"n_centroids": 2, "random_state": 0},
+        {"n_components": 2, "random_state": 0},
+        {"n_centroids": 2, "reg": 0.1, "random_state": 0},
     ],
 }
 
@@ -37,6 +47,11 @@ ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
 
 def needs_labels(learner):
     return get_tags(learner).target_tags.required
+
+
+def reduces(learner):
+    """Tell whether the number of components can be chosen."""
+    return "n_components" in learner.get_params()
 
 
 def accepts_sparse(learner):
@@ -52,7 +67,8 @@ def iterates(learner):
 
 
 def has_fast_path(learner):
-    return hasattr(learner, "_rule") and learner._rule().fast is not None
+    rule = getattr(type(learner), "_rule", GradientMetric._rule)
+    return rule is not GradientMetric._rule and learner._rule().fast is not None
 
 
 def each(*conditions, learners=LEARNERS):

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from estimators import each, fit, iterates, samples
+from estimators import each, fit, iterates, reduces, samples
 from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.datasets import load_iris
@@ -166,7 +166,7 @@ def test_teardown_when_a_fit_fails(learner):
     np.testing.assert_array_equal(learner.components_, fit(learner, X, y).components_)
 
 
-@each()
+@each(reduces)
 def test_teardown_when_the_data_are_bad(learner):
     seen = Recorder()
     learner = clone(learner).set_callbacks(seen)

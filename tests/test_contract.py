@@ -318,6 +318,7 @@ METADATA = {
     "gap_radius": float,
     "n_components": int,
     "accumulated_eigenvalues": float,
+    "margin": float,
     "rank": int,
     "reg": float,
     "time": float,

@@ -8,15 +8,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dimetric.centroid.ncmc import NCMC
+    from dimetric.centroid.ncmml import NCMML
+    from dimetric.information.dmlmj import DMLMJ
+    from dimetric.linear.anmm import ANMM
+    from dimetric.linear.covariance import Covariance
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
     from dimetric.neighborhood.nca import NCA
 
-__all__ = ["LDA", "NCA", "PCA"]
+__all__ = ["ANMM", "DMLMJ", "LDA", "NCA", "NCMC", "NCMML", "PCA", "Covariance"]
 
 _HOME = {
+    "ANMM": "dimetric.linear.anmm",
+    "Covariance": "dimetric.linear.covariance",
+    "DMLMJ": "dimetric.information.dmlmj",
     "LDA": "dimetric.linear.lda",
     "NCA": "dimetric.neighborhood.nca",
+    "NCMC": "dimetric.centroid.ncmc",
+    "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
 }
 

@@ -69,19 +69,47 @@ def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
 
 
 def smallest(D: Array, k: int) -> tuple[Array, Array]:
-    """Return the k smallest entries of each row, ascending, and their columns."""
+    """Return the k smallest entries of each row, ascending, and their columns.
+
+    Which of equal entries are among them, and in what order, is left to the namespace.
+
+    Examples
+    --------
+    >>> smallest(np.array([[4.0, 1.0, 3.0, 2.0]]), 2)
+    (array([[1., 2.]]), array([[1, 3]]))
+    """
     xp = namespace(D)
     if compat.is_numpy_array(D):
-        columns = np.argpartition(D, k - 1, axis=1)[:, :k]
-        columns.sort(axis=1)  # equal values come in the order of their columns
+        columns = _some_smallest(D, k)
         values = np.take_along_axis(D, columns, axis=1)
-        order = np.argsort(values, axis=1, kind="stable")
+        order = np.argsort(values, axis=1)
         return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
     if compat.is_torch_array(D):
         values, columns = xp.topk(D, k, dim=1, largest=False, sorted=True)
         return values, columns
-    columns = xp.argsort(D, axis=1, stable=True)[:, :k]
+    columns = xp.argsort(D, axis=1)[:, :k]
     return xp.take_along_axis(D, columns, axis=1), columns
+
+
+def _some_smallest(D: np.ndarray, k: int) -> np.ndarray:
+    """Return the columns of the k smallest entries of each row, in any order.
+
+    Long rows are cut into groups of columns. Each of the k groups with the smallest minima holds
+    an entry as small as any outside of them, so no others need be looked at; taking minima is
+    several times as fast as partitioning.
+    """
+    size = 32  # entries of a group
+    n_groups = D.shape[1] // size
+    if n_groups <= 4 * k:
+        return np.argpartition(D, k - 1, axis=1)[:, :k]
+    # A group is a stride of columns, so that minima are taken along contiguous memory.
+    minima = D[:, : size * n_groups].reshape(-1, size, n_groups).min(axis=1)
+    groups = np.argpartition(minima, k - 1, axis=1)[:, :k]
+    columns = (groups[:, :, None] + n_groups * np.arange(size)).reshape(len(D), -1)
+    rest = np.broadcast_to(np.arange(size * n_groups, D.shape[1]), (len(D), D.shape[1] % size))
+    columns = np.concatenate([columns, rest], axis=1)
+    chosen = np.argpartition(np.take_along_axis(D, columns, axis=1), k - 1, axis=1)[:, :k]
+    return np.take_along_axis(columns, chosen, axis=1)
 
 
 def eigh_top(S: Array, k: int) -> tuple[Array, Array]:

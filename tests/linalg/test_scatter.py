@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dimetric.linalg.scatter import Moments, weighted_scatter
+from dimetric._xp import to_host
+from dimetric.linalg.scatter import Moments, difference_scatter, weighted_scatter
 
 
 def samples(n=40, d=5, n_classes=3, seed=0):
@@ -89,3 +90,17 @@ def test_equal_weights_give_the_covariance():
     n = len(X)
     S = weighted_scatter(X, np.full((n, n), 1 / (2 * n * (n - 1))))
     np.testing.assert_allclose(S, np.cov(X.T), rtol=1e-10)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_difference_scatter_by_definition(root, namespace, rng):
+    X, indices = rng.normal(size=(50, 4)) + 1e3, rng.integers(0, 50, size=(50, 3))
+    counts = rng.integers(0, 4, size=50)
+    indices = np.where(np.arange(3) < counts[:, None], indices, np.arange(50)[:, None])
+    expected = np.zeros((4, 4))
+    for x, others, count in zip(X, indices, counts, strict=True):
+        for j in others[:count]:
+            expected += np.outer(x - X[j], x - X[j]) / count
+    S = difference_scatter(namespace.asarray(X), namespace.asarray(indices), counts, root=root)
+    S = S.T @ S if root else S
+    np.testing.assert_allclose(to_host(S), expected, rtol=1e-9)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 import scipy.linalg
 from scipy import sparse
+from scipy.spatial.distance import pdist
 
+from dimetric._xp import to_host
 from dimetric.linalg.spectral import (
     fixed_signs,
+    in_span,
     lanczos_svd,
     randomized_svd,
     top_eigenvectors,
@@ -104,3 +107,34 @@ def test_iterations_find_the_singular_vectors_of_centred_samples(make, rng):
     ):
         np.testing.assert_allclose(s, expected[0], rtol=1e-9)
         np.testing.assert_allclose(V, expected[1], atol=1e-7)
+
+
+@pytest.mark.parametrize("is_root", [False, True])
+def test_whitening_leaves_out_what_is_only_rounding(is_root):
+    """A sum of features whose values are a hundred times larger than what they vary by."""
+    far = (R + 1e3).astype(np.float32)
+    far = np.hstack([far, far[:, :1] + far[:, 1:2], np.full((30, 1), 1e3 / 3, np.float32)])
+    rounding = 16 * np.finfo(np.float32).eps * np.abs(far).max(axis=0).astype(float)
+    centred = far.astype(float) - far.astype(float).mean(axis=0)
+    B = centred if is_root else centred.T @ centred
+    assert whitening(B, is_root=is_root)[0].shape[0] == 7
+    assert whitening(B, is_root=is_root, rounding=rounding)[0].shape[0] == 6
+    assert whitening(B, is_root=is_root, rounding=rounding, ridge=0.1)[0].shape[0] == 8
+
+
+@pytest.mark.parametrize("extra", [0, 3])
+def test_samples_in_coordinates_of_their_span(extra, namespace, rng):
+    X = rng.normal(size=(10, 40))
+    Z, lifted = in_span(namespace.asarray(X), extra)
+    assert Z.shape == (10, 10 + extra)
+    np.testing.assert_allclose(pdist(to_host(Z)), pdist(X), rtol=1e-12)
+    Q = to_host(lifted(namespace.asarray(np.eye(10 + extra))))
+    np.testing.assert_allclose(Q @ Q.T, np.eye(10 + extra), atol=1e-12)
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(centred @ Q.T @ Q, centred, atol=1e-12)  # nothing is outside
+
+
+def test_samples_that_span_all_features_stay_as_they_are():
+    Z, lifted = in_span(R[:4], 2)
+    np.testing.assert_array_equal(Z, R[:4])
+    np.testing.assert_array_equal(lifted(R), R)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from dimetric._xp import to_host
-from dimetric.neighbors.search import nearest
+from dimetric.neighbors.search import Search, nearest
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -74,3 +74,41 @@ def test_equal_distances_come_in_the_order_of_the_points(namespace):
         for i, j, a, b in zip(row, row[1:], d, d[1:], strict=False)
         if a == b
     )
+
+
+def test_exact_where_torch_is_allowed_to_round(rng):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    A = rng.normal(size=(3000, 20))
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        _, indices = nearest(torch.asarray(A), 5)
+    finally:
+        torch.set_float32_matmul_precision(before)
+    np.testing.assert_array_equal(to_host(indices), nearest(A, 5)[1])
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140])
+def test_sizes_that_single_precision_cannot_hold(size):
+    distances, indices = nearest(size * X, 3, size * points)
+    expected = nearest(X, 3, points)
+    np.testing.assert_allclose(distances, size * expected[0], rtol=1e-12)
+    np.testing.assert_array_equal(indices, expected[1])
+
+
+def test_copies_need_no_second_look(rng, monkeypatch):
+    """As many as there are of them, the distance cannot be less than 0."""
+    A = np.repeat(rng.normal(size=(3, 4)), 100, axis=0)
+    asked = []
+    attempt = Search._attempt
+
+    def counted(self, rows, *arguments):
+        asked.append(len(rows))
+        return attempt(self, rows, *arguments)
+
+    monkeypatch.setattr(Search, "_attempt", counted)
+    distances, indices = nearest(A, 5)
+    assert (distances == 0).all()
+    assert (indices // 100 == np.arange(300)[:, None] // 100).all()
+    assert (indices != np.arange(300)[:, None]).all()
+    assert sum(asked) == 300

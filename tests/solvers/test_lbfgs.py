@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import rosen, rosen_der
 from sklearn.exceptions import ConvergenceWarning
 
-from dimetric.solvers.lbfgs import SEPARABLE, lbfgs
+from dimetric.solvers.lbfgs import lbfgs
 
 
 def rosenbrock(x):
@@ -32,28 +32,3 @@ def test_out_of_iterations_warns_with_a_remedy():
     assert not result.converged
     with pytest.warns(ConvergenceWarning, match=r"Toy did not converge: max_iter=2 .* Do this\."):
         result.warn_unless_converged("Toy", "Do this.")
-
-
-def test_a_callback_stops_where_it_says_so():
-    seen = []
-
-    def stop_at_third(x, value, n_iter):
-        seen.append((value, n_iter))
-        return n_iter == 3
-
-    result = lbfgs(rosenbrock, np.zeros(4), callback=stop_at_third)
-    assert result.n_iter == 3
-    assert result.reason == "stopped by a callback"
-    assert seen[-1] == (result.value, 3)
-    assert rosen(result.x) == result.value
-
-
-@pytest.mark.parametrize("start", [0.0, 60.0])
-def test_an_infimum_that_is_not_attained(start):
-    def falls_forever(x):
-        return float(np.exp(-x[0])), -np.exp(-x)
-
-    result = lbfgs(falls_forever, np.array([start]), infimum=0.0, tol=1e-6)
-    assert result.reason == SEPARABLE
-    assert result.converged
-    assert np.isfinite(result.x).all()

@@ -165,7 +165,10 @@ class GradientMetric(LinearMetric):
     def _warn_unless_done(self, result: Result) -> None:
         """Warn of a solver that did not converge, or never moved."""
         name = type(self).__name__
-        result.warn_unless_converged(name, "Raise max_iter or tol, or scale the features.")
+        remedy = "Raise max_iter or tol, or scale the features."
+        if result.reason.startswith("diverged"):
+            remedy = "Lower eta0, or set learning_rate='adaptive'."
+        result.warn_unless_converged(name, remedy)
         if result.n_iter == 0 and result.reason == FLAT and len(self.classes_) > 1:
             warnings.warn(
                 f"{name} did not leave its start, where the objective is flat: its distances may "

@@ -9,8 +9,13 @@ from sklearn.utils import check_random_state
 
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.pairwise.objective import Objective, ValueAndGrad, on_maps, on_metrics
+from dimetric.solvers.gradient import bgd, sgd
 from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.projected import projected_gradient
 from dimetric.solvers.result import Result
+
+# Mini-batches of an iteration of "sgd": with many samples a pass would be too long to wait for.
+MOST_BATCHES = 100
 
 # Called after every iteration with a function that gives the map and theta, the value and the
 # number of the iteration; true stops the solver.
@@ -66,17 +71,11 @@ class Solver:
         if self.name == "lbfgs":
             result = lbfgs(on_maps(objective, ridge=ridge), start, **settings)
         elif self.name == "bgd":
-            from dimetric.solvers.gradient import bgd
-
             result = bgd(on_maps(objective, ridge=ridge), start, **settings, **self.rate)
         elif self.name == "sgd":
-            from dimetric.solvers.gradient import sgd
-
             epoch = self._epochs(objective, codes, ridge)
             result = sgd(epoch, start, **settings, **self.rate)
         else:
-            from dimetric.solvers.projected import projected_gradient
-
             start = np.concatenate([metric_of(L0).ravel(), objective.theta])
             result = projected_gradient(
                 on_metrics(objective, ridge=ridge), _onto_metrics(d), start, **settings
@@ -91,7 +90,8 @@ class Solver:
         n_batches = max(1, len(codes) // self.batch_size)
 
         def epoch(_: int) -> Iterator[ValueAndGrad | None]:
-            for rows in np.array_split(stratified_order(codes, rng), n_batches):
+            batches = np.array_split(stratified_order(codes, rng), n_batches)
+            for rows in batches[:MOST_BATCHES]:
                 part = objective.batch(np.sort(rows))
                 yield None if part is None else on_maps(part, ridge=ridge)
 

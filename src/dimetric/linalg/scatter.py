@@ -177,6 +177,12 @@ def _compress(rows: Array) -> Array:
     return rows if n <= d else triangle(rows)
 
 
+def rounding_of(X: Array) -> Array:
+    """Return the deviations of features that may be no more than rounding errors, generously."""
+    xp = namespace(X)
+    return 16 * eps(X) * xp.max(xp.abs(xp.astype(X, xp.float64)), axis=0)
+
+
 def weighted_scatter(X: Array, W: Any, *, block: int = 1024) -> Array:
     r"""Return the scatter of weighted pairs.
 
@@ -210,3 +216,45 @@ def weighted_scatter(X: Array, W: Any, *, block: int = 1024) -> Array:
         for rows in row_blocks(X.shape[0], block):
             cross = cross + X[rows, :].T @ (W[rows, :] @ X)
     return X.T @ (degree[:, None] * X) - cross - cross.T
+
+
+def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bool) -> Array:
+    r"""Return the scatter of the differences between samples and their neighbours, in float64.
+
+    .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} (x_i - x_j)(x_i - x_j)^T
+
+    A sample without neighbours adds nothing. Differences are taken before they are squared, so
+    that neither the origin nor near-duplicates cost digits; memory is O(block d).
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Samples.
+    indices : array of shape (n, k)
+        Rows of their neighbours :math:`N_i`; a missing one is the sample itself.
+    counts : ndarray of shape (n,)
+        How many neighbours they have.
+    root : bool
+        Return R with :math:`R^T R = S` instead, whose conditioning is not squared.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 1.0]])
+    >>> difference_scatter(X, np.array([[1, 2], [1, 1], [0, 2]]), np.array([2, 0, 1]), root=False)
+    array([[0.5, 1. ],
+           [1. , 3.5]])
+    """
+    xp = namespace(X)
+    d = X.shape[1]
+    weight = like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
+    # A root begins with a row of zeros: there may be no neighbours.
+    total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)
+    for rows in row_blocks(X.shape[0], tall_block(d)):
+        for rank in range(indices.shape[1]):
+            difference = _in_float64(X[rows, :] - xp.take(X, indices[rows, rank], axis=0))
+            difference = weight[rows, :] * difference
+            if root:
+                total = _compress(xp.concat([total, difference]))
+            else:
+                total = total + difference.T @ difference
+    return total

@@ -29,6 +29,25 @@ def fixed_signs(V: Array) -> Array:
     return V * xp.where(at_top < 0, -xp.ones_like(at_top), xp.ones_like(at_top))
 
 
+def in_span(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
+    """Return samples in coordinates of their span, and the way back for the rows of a map.
+
+    With fewer samples than features, all directions outside the span are alike to whatever depends
+    on differences of samples only: `extra` of them are taken along. Where the coordinates would
+    not be fewer than the features, X is left as it is.
+    """
+    xp = namespace(X)
+    n, d = X.shape
+    if n + extra >= d:
+        return X, lambda L: L
+    X = xp.astype(X, xp.float64)
+    X = X - xp.mean(X, axis=0)
+    room = xp.zeros((d, extra), dtype=X.dtype, device=X.device)
+    # Householder's Q has orthonormal columns whatever the rank.
+    Q = xp.linalg.qr(xp.concat([X.T, room], axis=1), mode="reduced").Q
+    return X @ Q, lambda L: fixed_signs(L @ Q.T)
+
+
 def top_eigenvectors(S: Array, k: int) -> tuple[Array, Array]:
     r"""Maximise :math:`\mathrm{tr}(V S V^T)` over :math:`V V^T = I` with k rows.
 
@@ -65,7 +84,12 @@ def top_singular(R: Array, k: int) -> tuple[Array, Array]:
 
 
 def whitening(
-    B: Array, *, is_root: bool, ridge: float = 0.0, by_feature: bool = True
+    B: Array,
+    *,
+    is_root: bool,
+    ridge: float = 0.0,
+    by_feature: bool = True,
+    rounding: Array | float = 0.0,
 ) -> tuple[Array, bool]:
     r"""Return T with :math:`T (B + \rho I) T^T = I`, as many rows as that has rank.
 
@@ -83,6 +107,9 @@ def whitening(
     by_feature : bool, default=True
         Bring the coordinates to one scale first: a feature in millimetres then does not pass for
         a null direction beside one in kilometres.
+    rounding : array of shape (d,) or float, default=0.0
+        Deviations that rounding alone can give the coordinates, as of a feature that is the sum of
+        others. Not looked at with a ridge.
 
     Returns
     -------
@@ -97,9 +124,11 @@ def whitening(
     if ridge > 0:
         eye = xp.eye(d, dtype=B.dtype, device=B.device)
         B = xp.concat([B, ridge**0.5 * eye]) if is_root else B + ridge * eye
+        rounding = 0.0
     scale = xp.sqrt(xp.sum(B * B, axis=0)) if is_root else xp.sqrt(xp.linalg.diagonal(B))
-    empty = int(xp.sum(xp.astype(scale == 0, xp.int64)))
-    scale = xp.where((scale > 0) & by_feature, scale, xp.ones_like(scale))
+    flat = scale <= rounding
+    empty = int(xp.sum(xp.astype(flat, xp.int64)))
+    scale = xp.where(flat, xp.inf, scale) if by_feature else xp.ones_like(scale)
     if is_root:
         _, s, V = xp.linalg.svd(B / scale, full_matrices=False)
     else:
@@ -108,6 +137,7 @@ def whitening(
     noise = max(B.shape) * eps(B) * s[0]
     if not is_root:
         noise = (noise * s[0]) ** 0.5
+    noise = xp.maximum(noise, d**0.5 * xp.max(rounding / scale))
     rank = int(xp.sum(xp.astype(s > noise, xp.int64)))
     smallest = s[d - empty - 1] if not is_root and empty < d else s[0]
     reliable = is_root or bool(smallest**2 >= eps(B) ** 0.5 * s[0] ** 2)

@@ -1,6 +1,7 @@
 """Objectives over points, and the functions of a host vector that solvers minimise."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, Self
 
 import array_api_compat as compat
@@ -15,6 +16,9 @@ ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 class Objective(Protocol):
     """A sum over squared distances between points, to be minimised over maps of the points.
+
+    An objective that knows a shorter way than by mapped points has a method ``scatter(L, A,
+    theta)``, which returns what :func:`scatter` does.
 
     Attributes
     ----------
@@ -88,6 +92,20 @@ class PairwiseObjective:
         return PairwiseObjective(self.rule, X, codes, self.theta)
 
 
+def scatter(
+    objective: Objective, L: Array, A: Array | None, theta: np.ndarray
+) -> tuple[float, Array, np.ndarray | float]:
+    """Return (sum, A S(W), gradient in theta), where W are the objective's weights at the map L.
+
+    S(W), the scatter of weighted pairs, is the gradient in M, and 2 L S(W) that in L; A is one of
+    the maps that points are known under: L, or None for the identity.
+    """
+    X = objective.points
+    Z = X @ L.T
+    loss, product, dtheta = objective.evaluate(Z, X if A is None else Z, theta)
+    return loss, product.T @ X, dtheta
+
+
 def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     r"""Return the mean objective as a function of the flattened map, followed by theta.
 
@@ -95,12 +113,13 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     """
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
+    scattered = getattr(objective, "scatter", partial(scatter, objective))
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
-        Z = X @ like(L, X).T
-        loss, product, dtheta = objective.evaluate(Z, Z, theta)
-        grad = 2 * (_host(product.T @ X) / n + ridge * L)
+        there = like(L, X)
+        loss, LS, dtheta = scattered(there, there, theta)
+        grad = 2 * (_host(LS) / n + ridge * L)
         value = loss / n + ridge * float(np.vdot(L, L))
         return value, np.concatenate([grad.ravel(), _host_theta(dtheta, p) / n])
 
@@ -114,12 +133,12 @@ def on_metrics(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     """
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
+    scattered = getattr(objective, "scatter", partial(scatter, objective))
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         M, theta = flat[: d * d].reshape(d, d), flat[d * d :]
-        Z = X @ like(map_of(M), X).T
-        loss, product, dtheta = objective.evaluate(Z, X, theta)
-        G = _host(X.T @ product) / n
+        loss, S, dtheta = scattered(like(map_of(M), X), None, theta)
+        G = _host(S) / n
         G = (G + G.T) / 2 + ridge * np.eye(d)
         value = loss / n + ridge * float(np.trace(M))
         return value, np.concatenate([G.ravel(), _host_theta(dtheta, p) / n])

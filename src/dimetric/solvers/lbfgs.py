@@ -1,21 +1,30 @@
 """Limited-memory BFGS, with the parameters on the host wherever the data are."""
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from dimetric.solvers.result import FLAT, SEPARABLE, STOPPED_BY_CALLBACK, Result
+from dimetric.solvers.result import (
+    FLAT,
+    NO_DECREASE,
+    SEPARABLE,
+    STOPPED_BY_CALLBACK,
+    Callback,
+    Objective,
+    Result,
+    no_finite_start,
+)
+
+__all__ = ["FLAT", "SEPARABLE", "lbfgs"]
 
 
 def lbfgs(
-    value_and_grad: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    value_and_grad: Objective,
     x0: np.ndarray,
     *,
     max_iter: int = 100,
     tol: float = 1e-5,
     infimum: float = -np.inf,
-    callback: Callable[[np.ndarray, float, int], bool] | None = None,
+    callback: Callback | None = None,
 ) -> Result:
     r"""Minimise a smooth function by L-BFGS [1]_.
 
@@ -77,10 +86,7 @@ def lbfgs(
         options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
     )
     if not np.isfinite([history[0], found.fun]).all():
-        raise ValueError(
-            f"The objective is {history[0]:.3g} at the start, from where no finite value was "
-            "reached: choose a smaller init or reg, or scale X."
-        )
+        raise ValueError(no_finite_start(history[0]))
     if not stopped and found.fun <= infimum + tol:  # the start was there already
         stopped = SEPARABLE
     reason = stopped or _in_words(found, max_iter)
@@ -91,7 +97,7 @@ def lbfgs(
 def _in_words(found: OptimizeResult, max_iter: int) -> str:
     """Say why SciPy's minimiser stopped."""
     if found.status == 0:
-        return FLAT if "PGTOL" in found.message else "objective no longer decreases"
+        return FLAT if "PGTOL" in found.message else NO_DECREASE
     if found.status == 1:
         return f"max_iter={max_iter} reached"
     return f"the line search failed ({found.message})"

@@ -1,14 +1,20 @@
-"""What every solver returns."""
+"""What every solver returns, and the trace that those with a loop of their own keep."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 FLAT = "gradient below tol"
+NO_DECREASE = "objective no longer decreases"
+RATE_GONE = "the step shrank to nothing"
 SEPARABLE = "separable: infimum not attained"
 STOPPED_BY_CALLBACK = "stopped by a callback"
+
+Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+Callback = Callable[[np.ndarray, float, int], bool]
 
 
 @dataclass(frozen=True)
@@ -46,3 +52,121 @@ class Result:
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+
+class Trace:
+    """Where a solver has been: its history, its best point, and why it stops.
+
+    Parameters
+    ----------
+    x : ndarray of shape (p,)
+        Start.
+    value : float
+        Objective there; ValueError if that is not finite.
+    gradient : ndarray of shape (p,)
+        What is 0 at an optimum: the gradient there, as far as constraints leave it.
+    max_iter : int
+        Most iterations.
+    tol : float
+        Tolerance, see :func:`dimetric.solvers.lbfgs.lbfgs`.
+    infimum : float
+        Greatest lower bound of the objective.
+    callback : callable or None
+        ``callback(x, value, n_iter)`` after every iteration; it returns True to stop.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        value: float,
+        gradient: np.ndarray,
+        *,
+        max_iter: int,
+        tol: float,
+        infimum: float,
+        callback: Callback | None,
+    ) -> None:
+        if not np.isfinite(value):
+            raise ValueError(no_finite_start(value))
+        self.x, self.value, self.lowest = x, value, value
+        self.max_iter, self.tol, self.infimum, self.callback = max_iter, tol, infimum, callback
+        self.history = [value]
+        self.reason = ""
+        self.converged = False
+        if value <= infimum + tol:
+            self.stop(SEPARABLE, converged=True)
+        elif self.is_flat(gradient):
+            self.stop(FLAT, converged=True)
+
+    def add(
+        self,
+        x: np.ndarray,
+        value: float,
+        gradient: np.ndarray,
+        *,
+        change: float,
+        noise: float = 0.0,
+    ) -> None:
+        """Record an iteration, and stop if it meets a criterion.
+
+        Parameters
+        ----------
+        x, value, gradient : ndarray, float, ndarray
+            Where it led, as at the start.
+        change : float
+            By how much the objective still moves.
+        noise : float, default=0.0
+            How much of the value is chance: of points that are equal but for that, the last one
+            is the best.
+        """
+        self.history.append(value)
+        if self.far_above(value):
+            self.stop(f"diverged: the objective rose from {self.lowest:.3g} to {value:.3g}")
+            return
+        if value <= self.lowest + noise:
+            self.x, self.value = x, value
+        self.lowest = min(self.lowest, value)
+        n_iter = len(self.history) - 1
+        stop = self.callback is not None and self.callback(x, value, n_iter)
+        if value <= self.infimum + self.tol:
+            self.stop(SEPARABLE, converged=True)
+        elif stop:
+            self.stop(STOPPED_BY_CALLBACK)
+        elif self.is_flat(gradient) or self.is_small(change):
+            if value > self.history[0]:  # the plateaus far out are flat as well
+                self.stop(f"the objective stays at {value:.3g}, above its start: try another eta0")
+            else:
+                reason = FLAT if self.is_flat(gradient) else NO_DECREASE
+                self.stop(reason, converged=True)
+        elif n_iter >= self.max_iter:
+            self.stop(f"max_iter={self.max_iter} reached")
+
+    def is_flat(self, gradient: np.ndarray) -> bool:
+        """Tell whether a gradient counts as 0."""
+        return bool(np.max(np.abs(gradient), initial=0.0) <= self.tol)
+
+    def is_small(self, change: float) -> bool:
+        """Tell whether a change of the objective counts as none."""
+        return change <= self.tol * max(1.0, abs(self.history[-1])) / 10
+
+    def far_above(self, value: float) -> bool:
+        """Tell whether a value is not finite, or so high that no descent leads there."""
+        scale = max(1.0, abs(self.lowest), self.history[0] - self.lowest)
+        return not -np.inf < value - self.lowest <= 100 * scale  # so put, NaN counts too
+
+    def stop(self, reason: str, *, converged: bool = False) -> None:
+        """Stop, and say why."""
+        self.reason, self.converged = reason, converged
+
+    def result(self) -> Result:
+        """Return the best point, and how it was found."""
+        n_iter = len(self.history) - 1
+        return Result(self.x, self.value, n_iter, self.converged, self.reason, tuple(self.history))
+
+
+def no_finite_start(value: float) -> str:
+    """Return the sentence about a start that no solver can leave."""
+    return (
+        f"The objective is {value:.3g} at the start, from where no finite value was reached: "
+        "choose a smaller init or reg, or scale X."
+    )

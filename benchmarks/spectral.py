@@ -1,0 +1,52 @@
+"""ANMM, DMLMJ and Covariance: seconds, and the memory that many samples take."""
+
+import time
+
+from _measure import extra_megabytes, in_turns
+from sklearn.datasets import load_digits, make_classification
+from sklearn.neighbors import NearestNeighbors
+
+from dimetric import ANMM, DMLMJ, Covariance
+
+LEARNERS = {learner.__name__: learner for learner in (ANMM, DMLMJ, Covariance)}
+
+
+def classification(n, d):
+    """Ten overlapping classes."""
+    return make_classification(
+        n, d, n_informative=d // 2, n_redundant=d // 4, n_classes=10, random_state=0
+    )
+
+
+def large(name, n, d):
+    """Prepare the fit whose memory is measured."""
+    X, y = classification(n, d)
+    LEARNERS[name]().fit(X[:2000], y[:2000])  # what libraries set up once is not counted
+
+    def fit():
+        started = time.perf_counter()
+        LEARNERS[name]().fit(X, y)
+        print(f"{name} {n:,} x {d}: {time.perf_counter() - started:.1f} s", end="", flush=True)
+
+    return fit
+
+
+def times(title, X, y, repeats):
+    """Print all learners beside one search for 3 neighbours, which is least that they can do."""
+    search, *ours = in_turns(
+        lambda: NearestNeighbors(n_neighbors=3, algorithm="brute").fit(X).kneighbors(),
+        *(lambda learner=learner: learner().fit(X, y) for learner in LEARNERS.values()),
+        repeats=repeats,
+    )
+    print(
+        f"{title}: "
+        + ", ".join(f"{name} {t:.3f} s" for name, (t, _) in zip(LEARNERS, ours, strict=True))
+        + f"; scikit-learn's brute-force search for 3 neighbours {search[0]:.3f} s"
+    )
+
+
+if __name__ == "__main__":
+    times("digits 1,797 x 64", *load_digits(return_X_y=True), 5)
+    times("20,000 x 50", *classification(20_000, 50), 2)
+    for name in LEARNERS:
+        print(f", adds {extra_megabytes(large, name, 100_000, 50):.0f} MB")

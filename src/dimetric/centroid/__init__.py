@@ -1,0 +1,1 @@
+"""Distances learned for nearest centroids."""

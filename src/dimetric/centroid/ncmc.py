@@ -1,0 +1,189 @@
+"""Nearest class with multiple centroids metric learning."""
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from dimetric._checks import in_range
+from dimetric._compat import Interval
+from dimetric._xp import Array, to_host
+from dimetric.centroid.metric import CentroidMetric
+from dimetric.reduce.order import canonical_order
+
+
+class NCMC(CentroidMetric):
+    r"""Metric learning for the nearest of several centroids per class.
+
+    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
+              p(c \mid x) = \frac{\sum_{m: y_m = c} e^{-|L (x - \mu_m)|^2 / 2}}
+                                {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
+
+    The objective is the mean log-likelihood of the labels, if every sample drew one of all
+    centroids, near ones more likely, and took its class. The centroids :math:`\mu_m` of a class are
+    those of k-means, under the distance of X as it is given [1]_. With one centroid for each class
+    this is :class:`~dimetric.centroid.ncmml.NCMML`; with more, classes need not be in one piece.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L; None is ``n_features``.
+    n_centroids : int or array-like of shape (n_classes,), default=3
+        Centroids of every class, or of each in the order of ``classes_``. A class has no more than
+        it has distinct samples.
+    init : str or array of shape (n_components, n_features), default="auto"
+        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
+        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches.
+    max_iter : int, default=50
+        Most iterations; of "sgd", passes over the samples.
+    tol : float, default=1e-5
+        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
+        of it in an iteration, or is within it of a supremum that only an infinite map attains.
+    reg : float, default=0.0
+        Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
+    warm_start : bool, default=False
+        Start from the map of the last fit.
+    verbose : int, default=0
+        Log each iteration if positive.
+    random_state : int, RandomState or None, default=None
+        Of k-means, of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        0.
+    centroids_ : array of shape (n_all_centroids, n_features)
+        Centroids, sorted by class.
+    centroid_classes_ : ndarray of shape (n_all_centroids,)
+        Their labels.
+    n_centroids_ : tuple of int
+        How many centroids each class has got.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : int
+        Iterations done.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] T. Mensink, J. Verbeek, F. Perronnin, G. Csurka, "Distance-based image classification:
+       generalizing to new classes at near-zero cost", IEEE Transactions on Pattern Analysis and
+       Machine Intelligence 35, 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = NCMC(n_centroids=[1, 2, 2], random_state=0).fit(X, y)
+    >>> learner.centroid_classes_
+    array([0, 1, 1, 2, 2])
+    >>> facts = learner.metadata()
+    >>> facts["initial_objective"] < -0.2, facts["final_objective"] > -0.05
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CentroidMetric._parameter_constraints,
+        "n_centroids": [Interval(Integral, 1, None, closed="left"), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_centroids: Any = 3,
+        init: str | Array = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        reg: float = 0.0,
+        learning_rate: str = "adaptive",
+        eta0: float | None = None,
+        learn_inc: float = 1.01,
+        learn_dec: float = 0.5,
+        batch_size: int = 512,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            init=init,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            reg=reg,
+            learning_rate=learning_rate,
+            eta0=eta0,
+            learn_inc=learn_inc,
+            learn_dec=learn_dec,
+            batch_size=batch_size,
+            warm_start=warm_start,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.n_centroids = n_centroids
+
+    def _clusters(self, X: Array, codes: np.ndarray) -> np.ndarray:
+        wanted = self._wanted()
+        # The same seed for all classes, whose order is that of their names.
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        A = to_host(in_range(X)[0]).astype(np.float64, copy=False)
+        order = canonical_order(A, codes)
+        members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
+        clusters, found = np.empty_like(codes), np.zeros_like(wanted)
+        for c, rows in enumerate(members):
+            labels = _k_means(A[rows], int(wanted[c]), seed)
+            clusters[rows] = np.sum(found) + labels
+            found[c] = np.max(labels) + 1
+        short = np.flatnonzero(found < wanted)
+        if len(short):
+            warnings.warn(
+                f"{len(short)} of {len(wanted)} classes have fewer distinct samples than "
+                f"n_centroids, and get one centroid for each: "
+                f"{self.classes_[short[:5]].tolist()}.",
+                stacklevel=3,
+            )
+        return clusters
+
+    def _wanted(self) -> np.ndarray:
+        """Return the number of centroids that each class is to have."""
+        n_classes, wanted = len(self.classes_), np.asarray(self.n_centroids)
+        if wanted.shape not in ((), (n_classes,)):
+            raise ValueError(
+                f"n_centroids has shape {wanted.shape}; it must be one number, or one for each of "
+                f"the {n_classes} classes."
+            )
+        if wanted.dtype.kind not in "iu" or np.any(wanted < 1):
+            raise ValueError(f"n_centroids={self.n_centroids} must be integers of at least 1.")
+        return np.broadcast_to(wanted.astype(np.int64), n_classes)
+
+
+def _k_means(X: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+    """Return the cluster of every sample, numbered from 0, by k-means."""
+    n_clusters = min(n_clusters, len(X))
+    if n_clusters == 1:
+        return np.zeros(len(X), dtype=np.int64)
+    from sklearn.cluster import KMeans  # takes a while to import: only where it is used
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of samples that are repeated
+        labels = KMeans(n_clusters, random_state=seed).fit(X).labels_
+    return np.unique(labels, return_inverse=True)[1]

@@ -1,0 +1,1 @@
+"""Metrics from divergences between distributions of differences."""

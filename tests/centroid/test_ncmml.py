@@ -1,0 +1,92 @@
+"""What is special to NCMML: its likelihood, logistic regression, class means, few rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import log_softmax
+from sklearn.datasets import load_breast_cancer, load_iris, make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from dimetric import NCMML
+
+X, y = load_iris(return_X_y=True)
+
+
+def likelihood(L, X, y):
+    """Mean log-likelihood of the labels, given distances to the class means."""
+    means = np.stack([X[y == c].mean(axis=0) for c in np.unique(y)])
+    D = ((X[:, None, :] @ L.T - means @ L.T) ** 2).sum(axis=2)
+    return log_softmax(-D / 2, axis=1)[np.arange(len(X)), y].mean()
+
+
+@pytest.mark.parametrize("n_components", [None, 1])
+def test_objective_is_the_likelihood(n_components):
+    ncmml = NCMML(n_components).fit(X, y)
+    facts = ncmml.metadata()
+    assert_allclose(facts["final_objective"], likelihood(ncmml.components_, X, y))
+    if n_components is None:
+        assert_allclose(facts["initial_objective"], likelihood(np.eye(4), X, y))
+
+
+def test_ridge_is_part_of_the_objective():
+    ncmml = NCMML(reg=0.5).fit(X, y)
+    L = ncmml.components_
+    expected = likelihood(L, X, y) - 0.5 / 4 * (L**2).sum()
+    assert_allclose(ncmml.metadata()["final_objective"], expected)
+
+
+def test_two_classes_are_logistic_regression():
+    """The odds are linear, and even in the middle between the two means."""
+    A, labels = make_blobs(200, 4, centers=2, cluster_std=6, random_state=0)
+    middle = (A[labels == 0].mean(axis=0) + A[labels == 1].mean(axis=0)) / 2
+    logistic = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10)
+    odds = logistic.fit(A - middle, labels).predict_log_proba(A - middle)
+    for n_components in (1, 4):
+        facts = NCMML(n_components, tol=1e-9, max_iter=500).fit(A, labels).metadata()
+        assert_allclose(facts["final_objective"], odds[np.arange(200), labels].mean(), rtol=1e-6)
+
+
+def test_fewer_rows_than_classes_are_enough():
+    """All that a map does is done by its part in the plane of the three class means."""
+    whole, flat = (
+        NCMML(k, init="pca", tol=1e-9, max_iter=1000).fit(X, y).metadata() for k in (4, 2)
+    )
+    assert_allclose(flat["final_objective"], whole["final_objective"], atol=1e-6)
+
+
+@pytest.mark.parametrize("d", [3, 60])
+@pytest.mark.parametrize("shift", [0, 1000])
+def test_centroids_are_class_means(d, shift, rng):
+    A, labels = make_blobs(20, d, centers=3, cluster_std=8, random_state=0)
+    ncmml = NCMML(reg=0.01).fit(A + shift, np.array(["c", "a", "b"])[labels])
+    assert list(ncmml.centroid_classes_) == list(ncmml.classes_) == ["a", "b", "c"]
+    expected = [A[labels == c].mean(axis=0) + shift for c in (1, 2, 0)]
+    assert_allclose(ncmml.centroids_, expected)
+    assert ncmml.n_centroids_ == (1, 1, 1)
+
+
+def test_fewer_samples_than_features_is_the_same_problem(rng):
+    A, labels = make_blobs(20, 60, centers=3, cluster_std=8, random_state=0)
+    L0 = rng.normal(size=(2, 60)) / 30
+    ncmml = NCMML(2, init=L0).fit(A, labels)
+    facts = ncmml.metadata()
+    assert_allclose(facts["initial_objective"], likelihood(L0, A, labels))
+    assert_allclose(facts["final_objective"], likelihood(ncmml.components_, A, labels), rtol=1e-6)
+
+
+def test_separable_data_stop_with_the_reason_and_a_finite_map():
+    A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
+    facts = NCMML(init=np.eye(3) / 5).fit(A, labels).metadata()
+    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["converged"]
+    assert -1e-5 < facts["final_objective"] < 0
+
+
+def test_unlikely_starts_find_their_way():
+    """Samples nearer to the other mean, of no likelihood at all, still pull the map."""
+    A, labels = load_breast_cancer(return_X_y=True)
+    A = StandardScaler().fit_transform(A)
+    facts = NCMML(init=10 * np.eye(30), max_iter=500).fit(A, labels).metadata()
+    assert facts["initial_objective"] < -30
+    assert facts["final_objective"] > -0.1

@@ -1,0 +1,119 @@
+"""The convex problems of the metric learners, as plainly as can be: values, and optima by cvxpy.
+
+Objectives are means over samples (MCML, LMNN) or over unordered pairs (LDML), plus
+``reg * tr(M) / d``. Values take any symmetric M; memory is n x n x d, so samples should be few.
+"""
+
+import contextlib
+import warnings
+
+import cvxpy as cp
+import numpy as np
+from scipy.special import logsumexp
+
+from dimetric.linalg.psd import project_psd
+
+
+def squared_distances(X, M):
+    """Return the n x n squared distances under a metric."""
+    Z = X[:, None, :] - X[None, :, :]
+    return np.einsum("ijk,kl,ijl->ij", Z, M, Z)
+
+
+def friends(y):
+    """Return the n x n matrix that tells who else is of one's class."""
+    y = np.asarray(y)
+    return (y[:, None] == y[None, :]) & ~np.eye(len(y), dtype=bool)
+
+
+def nearest_targets(X, y, k):
+    """Return the pairs (i, j), j among the k nearest of i's class, or all if there are fewer."""
+    D = np.where(friends(y), squared_distances(X, np.eye(X.shape[1])), np.inf)
+    order = np.argsort(D, axis=1, kind="stable")[:, :k]
+    return np.array([(i, j) for i in range(len(X)) for j in order[i] if np.isfinite(D[i, j])])
+
+
+def mcml_value(X, y, M, *, reg=0.0):
+    """Return the mean of sum_j p0(j|i) d2(i,j) + log sum_{k != i} exp(-d2(i,k)).
+
+    A sample alone in its class adds 0 to the sum, and 1 to what it is divided by.
+    """
+    D = squared_distances(X, M)
+    same = friends(y)
+    counted = same.any(axis=1)
+    pull = np.sum(D * same, axis=1)[counted] / np.sum(same, axis=1)[counted]
+    np.fill_diagonal(D, np.inf)
+    total = np.sum(pull) + np.sum(logsumexp(-D[counted], axis=1))
+    return total / len(X) + reg * np.trace(M) / len(M)
+
+
+def mcml_optimum(X, y, *, reg=0.0):
+    """Return (M, value)."""
+    M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
+    same = friends(y)
+    total = 0.0
+    for i in np.flatnonzero(same.any(axis=1)):
+        D = _distances(X[i] - np.delete(X, i, axis=0), M)
+        total += cp.sum(D[np.flatnonzero(np.delete(same[i], i))]) / same[i].sum()
+        total += cp.log_sum_exp(-D)
+    _solve(total / len(X), M, reg)
+    return project_psd(M.value), mcml_value(X, y, project_psd(M.value), reg=reg)
+
+
+def ldml_value(X, y, M, b, *, reg=0.0):
+    """Return minus the mean log-likelihood of sigma(b - d2) over the pairs i < j."""
+    i, j = np.triu_indices(len(X), 1)
+    sign = np.where(friends(y)[i, j], 1.0, -1.0)
+    margin = sign * (b - squared_distances(X, M)[i, j])
+    return np.logaddexp(0, -margin).mean() + reg * np.trace(M) / len(M)
+
+
+def ldml_optimum(X, y, *, b=None, reg=0.0):
+    """Return (M, b, value); b is free unless given."""
+    M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
+    threshold = cp.Variable() if b is None else b
+    i, j = np.triu_indices(len(X), 1)
+    sign = np.where(friends(y)[i, j], 1.0, -1.0)
+    margin = cp.multiply(sign, threshold - _distances(X[i] - X[j], M))
+    _solve(cp.sum(cp.logistic(-margin)) / len(i), M, reg)
+    b = float(threshold.value) if b is None else b
+    return project_psd(M.value), b, ldml_value(X, y, project_psd(M.value), b, reg=reg)
+
+
+def lmnn_value(X, y, M, targets, *, mu=0.5, reg=0.0):
+    """Return (1 - mu) pull + mu push, over n; `targets` are pairs (i, j), j a target of i."""
+    D = squared_distances(X, M)
+    y = np.asarray(y)
+    pull = sum(D[i, j] for i, j in targets)
+    push = sum(np.maximum(0, 1 + D[i, j] - D[i, y != y[i]]).sum() for i, j in targets)
+    return ((1 - mu) * pull + mu * push) / len(X) + reg * np.trace(M) / len(M)
+
+
+def lmnn_optimum(X, y, targets, *, mu=0.5, reg=0.0):
+    """Return (M, value)."""
+    M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
+    y = np.asarray(y)
+    triplets = np.array([(i, j, l) for i, j in targets for l in np.flatnonzero(y != y[i])])
+    i, j, l = triplets.T
+    hinge = cp.pos(1 + _distances(X[i] - X[j], M) - _distances(X[i] - X[l], M))
+    pull = cp.sum(_distances(X[targets[:, 0]] - X[targets[:, 1]], M))
+    _solve(((1 - mu) * pull + mu * cp.sum(hinge)) / len(X), M, reg)
+    return project_psd(M.value), lmnn_value(X, y, project_psd(M.value), targets, mu=mu, reg=reg)
+
+
+def _distances(Z, M):
+    """Return the squared lengths of the rows of Z, linear in the variable M."""
+    return cp.sum(cp.multiply(Z @ M, Z), axis=1)
+
+
+def _solve(loss, M, reg):
+    """Minimise to 1e-8, or at least to 1e-6; SolverError if that fails."""
+    for scale in (1000.0, 100.0, 1.0):  # of sums, or means: Clarabel stalls on some, mostly means
+        problem = cp.Problem(cp.Minimize(scale * (loss + reg * cp.trace(M) / M.shape[0])))
+        good = {"tol_gap_abs": 1e-8 * scale, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
+        fair = {f"reduced_{name}": 100 * tol for name, tol in good.items()}
+        with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            problem.solve(solver=cp.CLARABEL, **good, **fair)
+            return
+    raise cp.SolverError("Clarabel does not get within 1e-6: try other data, or reg > 0.")

@@ -1,0 +1,283 @@
+"""A certified gap is never below the true one, and small at an optimum."""
+
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from oracles import (
+    ldml_optimum,
+    lmnn_optimum,
+    lmnn_value,
+    mcml_optimum,
+    mcml_value,
+    nearest_targets,
+    squared_distances,
+)
+from scipy.linalg import expm
+from scipy.special import softmax
+
+from dimetric.linalg.psd import project_psd
+from dimetric.solvers.certificates import (
+    Certificate,
+    certify,
+    certify_from_below,
+    gap_bound,
+    gap_from_below,
+    radius_from_linear,
+    radius_from_ridge,
+)
+from dimetric.solvers.projected import projected_gradient
+
+
+def random_psd(rng, d, rank=None):
+    A = rng.normal(size=(d, rank or d)) * 10 ** rng.uniform(-2, 1)
+    return A @ A.T
+
+
+class Quadratic:
+    """A convex quadratic function on the cone whose optimum is known to the last digit.
+
+    f(M) = |H (M - M*) H|^2 / 2 + <Z, M - M*>, with Z >= 0 and Z M* = 0: the optimum is M*.
+    """
+
+    def __init__(self, rng, d, rank):
+        V = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        values = 10 ** rng.uniform(-1, 1, size=d)
+        self.optimum = (V[:, :rank] * values[:rank]) @ V[:, :rank].T
+        self.Z = (V[:, rank:] * values[rank:]) @ V[:, rank:].T
+        self.H = random_psd(rng, d)
+        self.H /= np.linalg.norm(self.H)
+
+    def gap(self, M):
+        R = self.H @ (M - self.optimum) @ self.H
+        return 0.5 * np.sum(R * R) + np.sum(self.Z * (M - self.optimum))
+
+    def gradient(self, M):
+        H2 = self.H @ self.H
+        return H2 @ (M - self.optimum) @ H2 + self.Z
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_bound_is_never_below_the_gap(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 8))
+    f = Quadratic(rng, d, rank=int(rng.integers(0, d + 1)))
+    radius = float(np.trace(f.optimum))
+    for distance in 10.0 ** np.arange(-12, 4):
+        for M in (
+            project_psd(f.optimum + distance * random_psd(rng, d)),
+            project_psd(f.optimum - distance * random_psd(rng, d)),
+            distance * random_psd(rng, d, rank=1),
+        ):
+            assert gap_bound(f.gradient(M), M, radius) >= f.gap(M)
+            assert gap_bound(f.gradient(M), M, 2 * radius) >= gap_bound(f.gradient(M), M, radius)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_bound_vanishes_at_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 8))
+    f = Quadratic(rng, d, rank=int(rng.integers(0, d + 1)))
+    bound = gap_bound(f.gradient(f.optimum), f.optimum, np.trace(f.optimum))
+    assert 0 <= bound < 1e-11 * (1 + np.trace(f.optimum))
+
+
+def test_the_bound_is_the_largest_drop_of_the_linear_model():
+    """Attained by the metric of that trace along the lowest eigenvector."""
+    rng = np.random.default_rng(0)
+    M, G = random_psd(rng, 4), rng.normal(size=(4, 4))
+    M, G = M / np.trace(M), G + G.T
+    v = np.linalg.eigh(G)[1][:, 0]
+    assert gap_bound(G, M, 5.0) == pytest.approx(np.sum(G * (M - 5 * np.outer(v, v))), rel=1e-12)
+    definite = expm(G)
+    assert gap_bound(definite, M, 5.0) == pytest.approx(np.sum(definite * M), rel=1e-12)
+
+
+def test_only_the_symmetric_part_of_a_gradient_counts():
+    rng = np.random.default_rng(1)
+    M, G, skew = random_psd(rng, 4), rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
+    assert gap_bound(G + skew - skew.T, M, 3.0) == pytest.approx(gap_bound(G, M, 3.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_bounds_nothing(bad):
+    G = np.eye(2)
+    G[0, 0] = bad
+    assert gap_bound(G, np.eye(2), 1.0) == np.inf
+    assert gap_from_below(1.0, 0.0, G, 1.0) == np.inf
+    assert gap_from_below(np.nan, 0.0, np.eye(2), 1.0) == np.inf
+    assert radius_from_linear(1.0, G) == np.inf
+    assert radius_from_ridge(np.nan, 1.0, floor=0.0) == np.inf
+
+
+def test_rounding_does_not_hide_a_negative_eigenvalue():
+    """A gradient whose least eigenvalue is 0 but for rounding is not taken as positive."""
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        G = random_psd(rng, 6, rank=3)
+        assert gap_bound(G, np.zeros((6, 6)), 1.0) > 0
+
+
+def test_no_rounding_is_to_our_favour():
+    """Held against exact arithmetic."""
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        M, G = random_psd(rng, 3), rng.normal(size=(3, 3))
+        G = G + G.T  # with terms that nearly cancel, now and then
+        exact = sum(Fraction(g) * Fraction(m) for g, m in zip(G.flat, M.flat, strict=True))
+        assert Fraction(gap_bound(G, M, 0.0)) >= exact
+        value, floor, ridge = rng.uniform(0, [10, 1e-3, 1e-3]).tolist()
+        exact = max(Fraction(value) - Fraction(floor), Fraction(0))
+        assert Fraction(gap_from_below(value, floor, G, 0.0)) >= exact
+        assert Fraction(radius_from_ridge(value, ridge, floor=floor)) >= exact / Fraction(ridge)
+
+
+def test_a_likely_radius_is_not_proven():
+    M = np.diag([1.0, 2.0])
+    G = np.diag([-1.0, 0.0])
+    assert certify(G, M) == Certificate(gap_bound(G, M, 30.0), 30.0, False)
+    assert certify(G, M, radius=4.0) == Certificate(gap_bound(G, M, 4.0), 4.0, True)
+    below = certify_from_below(3.0, 1.0, G, M, radius=4.0)
+    assert below == Certificate(gap_from_below(3.0, 1.0, G, 4.0), 4.0, True)
+    nothing = certify(G, np.zeros((2, 2)))
+    assert (nothing.gap, nothing.radius, nothing.proven) == (np.inf, np.inf, False)
+
+
+def test_radii():
+    """On the border of the radius the linear function reaches the value, and not before."""
+    rng = np.random.default_rng(3)
+    P = random_psd(rng, 4)
+    V = np.linalg.eigh(P)[1]
+    R = radius_from_linear(7.0, P, floor=2.0)
+    N = R * np.outer(V[:, 0], V[:, 0])
+    assert 2.0 + np.sum(P * N) == pytest.approx(7.0, rel=1e-6)
+    assert radius_from_linear(7.0, 0.5 * np.eye(4)) == pytest.approx(14.0)
+    assert radius_from_ridge(7.0, 0.5, floor=2.0) == pytest.approx(10.0)
+    assert radius_from_ridge(7.0, 0.5, floor=2.0) >= 10.0
+    assert radius_from_ridge(7.0, 0.0, floor=2.0) == np.inf
+    assert radius_from_linear(7.0, random_psd(rng, 4, rank=3)) == np.inf
+    assert radius_from_linear(7.0, np.diag([1.0, -1.0])) == np.inf
+
+
+# The learners' own problems
+
+
+def labelled(seed, n=15, d=3):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return rng.normal(size=(n, d)) * [2.0, 1.0, 0.5] + y[:, None] * [0.5, 1.0, 0.0], y
+
+
+def scatter(X, W):
+    A = np.diag(W.sum(axis=0) + W.sum(axis=1)) - W - W.T
+    return X.T @ A @ X
+
+
+def mcml_gradient(X, y, M, reg):
+    same = (y[:, None] == y[None, :]) & ~np.eye(len(y), dtype=bool)
+    D = squared_distances(X, M) + np.diag(np.full(len(X), np.inf))
+    W = same / same.sum(axis=1, keepdims=True) - softmax(-D, axis=1)
+    return scatter(X, W) / len(X) + reg * np.eye(len(M)) / len(M)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_mcml_with_a_ridge(seed):
+    """The loss is at least 0: a cross-entropy."""
+    X, y = labelled(seed)
+    reg, d = 0.1, 3
+    best, lowest = mcml_optimum(X, y, reg=reg)
+    rng = np.random.default_rng(seed)
+    metrics = [0 * best, np.eye(d), *(random_psd(rng, d) for _ in range(5)), 0.9 * best, best]
+    for M in metrics:
+        value = mcml_value(X, y, M, reg=reg)
+        radius = radius_from_ridge(value, reg / d, floor=0.0)
+        assert radius >= np.trace(best) - 1e-6
+        assert certify(mcml_gradient(X, y, M, reg), M, radius=radius).gap >= value - lowest - 1e-6
+    result = projected_gradient(
+        lambda x: (
+            mcml_value(X, y, x.reshape(d, d), reg=reg),
+            mcml_gradient(X, y, x.reshape(d, d), reg).ravel(),
+        ),
+        lambda x: project_psd(x.reshape(d, d)).ravel(),
+        np.eye(d).ravel(),
+        tol=1e-12,
+        max_iter=5000,
+    )
+    assert result.value == pytest.approx(lowest, abs=1e-6)
+    M = result.x.reshape(d, d)
+    radius = radius_from_ridge(result.value, reg / d, floor=0.0)
+    assert certify(mcml_gradient(X, y, M, reg), M, radius=radius).gap < 1e-4
+
+
+class Multipliers:
+    """LMNN from below: (1 - mu) pull + mu a (1 + d2(i,j) - d2(i,l)), for a in [0, 1], over n."""
+
+    def __init__(self, X, y, targets, mu):
+        self.triplets = np.array([(i, j, l) for i, j in targets for l in np.flatnonzero(y != y[i])])
+        i, j, l = self.triplets.T
+        self.weight = mu / len(X)
+        near, far = X[i] - X[j], X[i] - X[l]
+        self.push = near[:, :, None] * near[:, None, :] - far[:, :, None] * far[:, None, :]
+        pulled = X[targets[:, 0]] - X[targets[:, 1]]
+        self.pull = (1 - mu) / len(X) * pulled.T @ pulled
+
+    def bound(self, a):
+        return self.weight * np.sum(a), self.pull + self.weight * np.tensordot(a, self.push, 1)
+
+    def at(self, X, M, softness):
+        """Multipliers of a metric, that leap at the kinks or not."""
+        i, j, l = self.triplets.T
+        D = squared_distances(X, M)
+        return np.clip((1 + D[i, j] - D[i, l]) / softness + 0.5, 0, 1)
+
+    def best(self):
+        """Multipliers of the highest lower bound."""
+        a = cp.Variable(len(self.triplets), bounds=[0, 1])
+        G = self.pull + self.weight * cp.reshape(
+            a @ self.push.reshape(len(self.triplets), -1), self.pull.shape, order="C"
+        )
+        problem = cp.Problem(cp.Maximize(cp.sum(a)), [(G + G.T) / 2 >> 0])
+        problem.solve(solver=cp.CLARABEL)
+        return np.clip(a.value, 0, 1)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_lmnn_from_below(seed):
+    X, y = labelled(seed)
+    targets, mu = nearest_targets(X, y, 2), 0.5
+    best, lowest = lmnn_optimum(X, y, targets, mu=mu)
+    rng = np.random.default_rng(seed)
+    multipliers = Multipliers(X, y, targets, mu)
+    dual = multipliers.best()
+
+    def certified(M, a):
+        value = lmnn_value(X, y, M, targets, mu=mu)
+        radius = radius_from_linear(value, multipliers.pull)
+        assert radius >= np.trace(best) - 1e-6
+        certificate = certify_from_below(value, *multipliers.bound(a), M, radius=radius)
+        assert certificate.proven
+        assert certificate.gap >= value - lowest - 1e-6
+        return certificate.gap
+
+    for M in (0 * best, np.eye(3), *(random_psd(rng, 3) for _ in range(5)), 0.9 * best):
+        for softness in (1e-9, 1e-3, 1.0):
+            certified(M, multipliers.at(X, M, softness))
+        gap = lmnn_value(X, y, M, targets, mu=mu) - lowest
+        assert certified(M, dual) == pytest.approx(gap, rel=1e-3, abs=1e-5)
+    assert certified(best, dual) < 1e-5
+
+
+def test_ldml_at_its_optimum():
+    """With the best threshold for every metric, the gradient in M certifies."""
+    X, y = labelled(0)
+    reg, d = 0.05, 3
+    best, b, lowest = ldml_optimum(X, y, reg=reg)
+    i, j = np.triu_indices(len(X), 1)
+    sign = np.where(y[i] == y[j], 1.0, -1.0)
+    W = np.zeros((len(X), len(X)))
+    W[i, j] = sign / (1 + np.exp(sign * (b - squared_distances(X, best)[i, j]))) / len(i)
+    G = scatter(X, W) + reg * np.eye(d) / d
+    radius = radius_from_ridge(lowest, reg / d, floor=0.0)
+    assert abs(W.sum()) < 1e-6
+    assert 0 <= certify(G, best, radius=radius).gap < 1e-3

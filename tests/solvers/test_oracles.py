@@ -1,0 +1,89 @@
+"""The oracles are right: their values by hand, their optima by another way."""
+
+import numpy as np
+import pytest
+from oracles import (
+    friends,
+    ldml_optimum,
+    ldml_value,
+    lmnn_optimum,
+    lmnn_value,
+    mcml_optimum,
+    mcml_value,
+    nearest_targets,
+    squared_distances,
+)
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+X2, y2 = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
+LABELLED = np.random.default_rng(0)
+X, y = LABELLED.normal(size=(10, 2)) * [2.0, 0.7], np.arange(10) % 2
+TARGETS = nearest_targets(X, y, 2)
+
+
+def test_values_by_hand():
+    """Three points on a line: squared distances 1, 9 and 4 under M = 1."""
+    M = np.array([[2.0]])
+    D = {(0, 1): 2.0, (0, 2): 18.0, (1, 2): 8.0}
+    first = D[0, 1] + np.log(np.exp(-D[0, 1]) + np.exp(-D[0, 2]))
+    second = D[0, 1] + np.log(np.exp(-D[0, 1]) + np.exp(-D[1, 2]))
+    assert mcml_value(X2, y2, M, reg=3.0) == pytest.approx((first + second) / 3 + 6.0)
+    pairs = np.log1p(np.exp(D[0, 1] - 5)) + np.log1p(np.exp(5 - D[0, 2]))
+    pairs += np.log1p(np.exp(5 - D[1, 2]))
+    assert ldml_value(X2, y2, M, 5.0, reg=3.0) == pytest.approx(pairs / 3 + 6.0)
+    targets = nearest_targets(X2, y2, 1)
+    assert targets.tolist() == [[0, 1], [1, 0]]
+    small = np.array([[0.25]])  # hinges 1 + .25 - 2.25 < 0 and 1 + .25 - 1
+    value = lmnn_value(X2, y2, small, targets, mu=0.2, reg=3.0)
+    assert value == pytest.approx((0.8 * 0.5 + 0.2 * 0.25) / 3 + 0.75)
+
+
+def test_distances_and_friends():
+    M = np.array([[2.0, 0.5], [0.5, 1.0]])
+    L = np.linalg.cholesky(M).T
+    np.testing.assert_allclose(squared_distances(X, M), cdist(X @ L.T, X @ L.T) ** 2, atol=1e-12)
+    assert friends([0, 0, 1]).tolist() == [[False, True, False], [True, False, False], [False] * 3]
+
+
+def over_maps(value, *extra):
+    """Minimise over L, M = L^T L, which is not convex but has no other local optima here."""
+
+    def of_flat(p):
+        L = p[:4].reshape(2, 2)
+        return value(L.T @ L, *p[4:])
+
+    tries = [
+        minimize(of_flat, [*start.ravel(), *extra], method="Nelder-Mead", tol=1e-9,
+                 options={"maxiter": 10**4, "maxfev": 10**4})
+        for start in (np.eye(2), np.array([[0.3, -0.5], [0.2, 0.9]]))
+    ]  # fmt: skip
+    return min(found.fun for found in tries)
+
+
+@pytest.mark.parametrize("reg", [0.0, 0.2])
+def test_mcml(reg):
+    M, value = mcml_optimum(X, y, reg=reg)
+    assert value == pytest.approx(mcml_value(X, y, M, reg=reg), abs=1e-12)
+    assert value == pytest.approx(over_maps(lambda M: mcml_value(X, y, M, reg=reg)), abs=1e-6)
+
+
+@pytest.mark.parametrize("reg", [0.0, 0.2])
+def test_ldml(reg):
+    M, b, value = ldml_optimum(X, y, reg=reg)
+    assert value == pytest.approx(ldml_value(X, y, M, b, reg=reg), abs=1e-12)
+    other = over_maps(lambda M, b: ldml_value(X, y, M, b, reg=reg), 1.0)
+    assert value == pytest.approx(other, abs=1e-6)
+    given = ldml_optimum(X, y, b=3.0, reg=reg)
+    assert given[1] == 3
+    other = over_maps(lambda M: ldml_value(X, y, M, 3.0, reg=reg))
+    assert given[2] == pytest.approx(other, abs=1e-6)
+
+
+@pytest.mark.parametrize("reg", [0.0, 0.2])
+@pytest.mark.parametrize("mu", [0.3, 0.5])
+def test_lmnn(mu, reg):
+    M, value = lmnn_optimum(X, y, TARGETS, mu=mu, reg=reg)
+    assert value == pytest.approx(lmnn_value(X, y, M, TARGETS, mu=mu, reg=reg), abs=1e-12)
+    other = over_maps(lambda M: lmnn_value(X, y, M, TARGETS, mu=mu, reg=reg))
+    assert value == pytest.approx(other, abs=1e-6)

@@ -1,0 +1,119 @@
+"""What every learner does that descends: its solvers, mini-batches, interrupts."""
+
+import itertools
+
+import numpy as np
+import pytest
+from estimators import LEARNERS, ONE_OF_EACH, each, fit, samples
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from dimetric._descent.metric import GradientMetric
+from dimetric._descent.solve import stratified_order
+
+X, y = samples(n=120)
+
+
+def descends(learner):
+    return isinstance(learner, GradientMetric)
+
+
+def is_convex(learner):
+    return descends(learner) and "sdp" in learner._parameter_constraints["solver"][0].options
+
+
+def objective(learner):
+    """Return the final objective as something to be minimised."""
+    return (-1 if learner._maximises else 1) * learner.metadata()["final_objective"]
+
+
+@each(descends, learners=ONE_OF_EACH)
+def test_batch_gradient_descent_ends_where_lbfgs_does(learner):
+    params = {"reg": 0.1, "tol": 1e-6, "max_iter": 3000}
+    best, slow = (fit(learner, X, y, solver=solver, **params) for solver in ("lbfgs", "bgd"))
+    assert_allclose(objective(slow), objective(best), atol=1e-3)
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+def test_descent_over_metrics_ends_where_that_over_maps_does(learner):
+    params = {"reg": 0.01, "tol": 1e-6, "max_iter": 3000}
+    over_maps, over_metrics = (
+        fit(learner, X, y, solver=solver, **params) for solver in ("lbfgs", "sdp")
+    )
+    assert_allclose(objective(over_metrics), objective(over_maps), atol=1e-3)
+    assert_allclose(over_metrics.metric(), over_maps.metric(), atol=0.05)
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+def test_descent_over_metrics_wants_all_dimensions(learner):
+    with pytest.raises(ValueError, match=r"make_pipeline\(PCA\(2\), "):
+        fit(learner, X, y, solver="sdp", n_components=2)
+
+
+@each(descends, learners=ONE_OF_EACH)
+def test_an_adaptive_rate_never_loses(learner, caplog):
+    with pytest.warns(ConvergenceWarning, match="max_iter=30 reached"):
+        learner = fit(learner, X, y, solver="bgd", tol=0.0, max_iter=30, verbose=1)
+    sign = -1 if learner._maximises else 1
+    values = [sign * float(message.split()[-1]) for message in caplog.messages]
+    assert len(values) == 30
+    assert all(later <= earlier for earlier, later in itertools.pairwise(values))
+
+
+@each(descends, learners=ONE_OF_EACH)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_mini_batches_come_near_the_optimum(learner):
+    def start(init):
+        """Return the objective over all samples where a fit starts."""
+        facts = fit(learner, X, y, reg=0.1, init=init, max_iter=1).metadata()
+        return (-1 if learner._maximises else 1) * facts["initial_objective"]
+
+    params = {"reg": 0.1, "init": np.eye(4), "random_state": 0}
+    best = fit(learner, X, y, max_iter=1000, **params)
+    noisy, again = (
+        fit(learner, X, y, solver="sgd", batch_size=60, max_iter=200, **params) for _ in range(2)
+    )
+    np.testing.assert_array_equal(noisy.components_, again.components_)
+    reached, lowest = start(noisy.components_), objective(best)
+    assert reached - lowest < 0.5 * (start(np.eye(4)) - lowest)
+
+
+@each(descends, learners=ONE_OF_EACH)
+def test_a_diverging_rate_warns_and_keeps_the_best_map(learner):
+    with pytest.warns(ConvergenceWarning, match="Lower eta0"):
+        learner = fit(learner, X, y, solver="bgd", learning_rate="constant", eta0=1e6, reg=1.0)
+    assert np.isfinite(learner.components_).all()
+    start = learner.metadata()["initial_objective"] * (-1 if learner._maximises else 1)
+    assert objective(learner) <= start
+
+
+@each(descends, learners=ONE_OF_EACH)
+def test_mini_batches_of_one_class(learner):
+    A, labels = samples(n=40, n_classes=20)
+    learner = clone(learner).set_params(solver="sgd", batch_size=2, random_state=0, max_iter=2)
+    with pytest.warns():
+        learner.fit(A, labels)
+    assert np.isfinite(learner.components_).all()
+
+
+@each(descends, learners=LEARNERS)
+def test_an_interrupted_fit_leaves_no_map(learner, monkeypatch):
+    learner = fit(learner, X, y)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(learner), "_minimise", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learner.fit(X[:, :3], y)
+    with pytest.raises(NotFittedError):
+        learner.transform(X[:, :3])
+
+
+def test_parts_of_a_stratified_order_have_all_classes():
+    codes = np.repeat([0, 1, 2], [60, 30, 10])
+    order = stratified_order(codes, np.random.RandomState(0))
+    assert sorted(order) == list(range(100))
+    for part in np.array_split(order, 5):
+        assert_allclose(np.bincount(codes[part], minlength=3), [12, 6, 2], atol=2)

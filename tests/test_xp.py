@@ -1,0 +1,28 @@
+"""The gaps of the array-API standard."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dimetric._xp import smallest, to_host
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    m=st.integers(1, 900),
+    k=st.integers(1, 9),
+    levels=st.sampled_from([1, 2, 30, 10**6]),
+    seed=st.integers(0, 99),
+)
+@pytest.mark.parametrize("hidden", [False, True])
+def test_smallest_begins_a_sort(m, k, levels, seed, hidden, namespace):
+    """Few levels: more equal entries than are asked for. Long rows: groups of columns."""
+    rng = np.random.default_rng(seed)
+    D = rng.integers(0, levels, size=(5, m)).astype(float)
+    D[rng.random(D.shape) < 0.5 * hidden] = np.inf
+    k = min(k, m)
+    values, columns = (to_host(a) for a in smallest(namespace.asarray(D), k))
+    np.testing.assert_array_equal(values, np.sort(D, axis=1)[:, :k])
+    np.testing.assert_array_equal(values, np.take_along_axis(D, columns, axis=1))
+    assert all(len(set(row)) == k for row in columns.tolist())
