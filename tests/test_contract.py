@@ -316,6 +316,7 @@ METADATA = {
     "reason": str,
     "gap": float,
     "gap_radius": float,
+    "gap_proven": bool,
     "n_components": int,
     "accumulated_eigenvalues": float,
     "margin": float,

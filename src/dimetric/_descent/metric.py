@@ -147,6 +147,8 @@ class GradientMetric(LinearMetric):
         objective = self._objective(at.samples, codes, order)
         solution = self._minimise(objective, at.start, ridge, codes, watch)
         facts = self._facts(objective, solution, ridge)
+        if "gap_radius" in facts:  # a trace, which depends on the unit
+            facts["gap_radius"] *= (at.unit * factor) ** 2
         result = solution.result
         self._warn_unless_done(result)
         for name, value in fitted(solution.map).items():
