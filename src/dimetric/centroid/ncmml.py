@@ -1,6 +1,12 @@
 """Nearest class mean metric learning."""
 
+from typing import Any
+
+from dimetric._descent.solve import Solution
 from dimetric.centroid.metric import CentroidMetric
+from dimetric.linalg.psd import metric_of
+from dimetric.pairwise.objective import Objective, on_metrics
+from dimetric.solvers.certificates import certify, radius_from_ridge
 
 
 class NCMML(CentroidMetric):
@@ -12,7 +18,8 @@ class NCMML(CentroidMetric):
 
     The objective is the mean log-likelihood of the labels, if the class of a sample were drawn by
     its distances to the class means :math:`\mu_c`, near ones more likely [1]_. It is concave in
-    :math:`M = L^T L`, and a map of ``n_classes - 1`` rows can do whatever one of more rows can.
+    :math:`M = L^T L`, so ``metadata()`` has a bound of what was left to gain, and a map of
+    ``n_classes - 1`` rows can do whatever one of more rows can.
 
     Parameters
     ----------
@@ -86,3 +93,20 @@ class NCMML(CentroidMetric):
     """
 
     _parameter_constraints = CentroidMetric._convex_constraints
+
+    def _facts(self, objective: Objective, solution: Solution, ridge: float) -> dict[str, Any]:
+        """Return a bound of what is left to gain, where all that counts of a metric was learned."""
+        k, d = solution.map.shape
+        if self.solver == "sgd" or (self.solver != "sdp" and k < min(d, len(self.classes_) - 1)):
+            return {}
+        M = metric_of(solution.map)
+        value, gradient = on_metrics(objective, ridge=ridge)(M.ravel())
+        radius = radius_from_ridge(value, ridge, floor=objective.infimum)
+        found = certify(gradient.reshape(d, d), M, radius=radius)
+        # Nothing is more likely than certain: this bound, too, holds for all metrics.
+        most = value - objective.infimum
+        return {
+            "gap": min(found.gap, most),
+            "gap_radius": found.radius,
+            "gap_proven": found.proven or most <= found.gap,
+        }
