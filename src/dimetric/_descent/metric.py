@@ -17,6 +17,7 @@ from dimetric._xp import Array, like, namespace, to_host
 from dimetric.pairwise.engine import Rule
 from dimetric.pairwise.objective import Objective, PairwiseObjective
 from dimetric.reduce.order import canonical_order
+from dimetric.solvers.gradient import NO_BATCH
 from dimetric.solvers.result import FLAT, Result
 
 
@@ -182,6 +183,8 @@ class GradientMetric(LinearMetric):
         remedy = "Raise max_iter or tol, or scale the features."
         if result.reason.startswith("diverged"):
             remedy = "Lower eta0, or set learning_rate='adaptive'."
+        elif result.reason == NO_BATCH:
+            remedy = "Raise batch_size."
         result.warn_unless_converged(name, remedy)
         if result.n_iter == 0 and result.reason == FLAT and len(self.classes_) > 1:
             warnings.warn(

@@ -83,9 +83,9 @@ class PairwiseObjective:
         return laplacian_product(self.rule, Z, V, self._labels, theta)
 
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
-        """Return the rule over the pairs of some samples; None if they are of one class."""
+        """Return the rule over the pairs of some samples; None if all or none are of one class."""
         codes = self.codes[rows]
-        if codes[0] == codes[-1]:
+        if codes[0] == codes[-1] or np.all(codes[1:] != codes[:-1]):
             return None
         xp = namespace(self.points)
         X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
