@@ -97,7 +97,7 @@ def fitting_start(
     where it is much too small or too large; along a ray alone it is easy. A few samples tell.
     """
     few = slice(None, None, 1 + len(objective.codes) // 500)
-    X = to_host(objective.points)[few].astype(np.float64)
+    X = to_host(objective.points[few, :]).astype(np.float64)
     spread = float(np.sum(np.var(X @ L0.T, axis=0)))
     if of_any_size and spread > 0:
         L0 = L0 * (2 / spread) ** 0.5  # squared distances of 4 on average

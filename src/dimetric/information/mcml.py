@@ -60,8 +60,9 @@ class MCML(ConvexMetric):
     If every sample picked a neighbour at random, near ones more likely, it ideally would pick all
     others of its class equally often, :math:`p^0`, and nobody else. The objective is the mean
     Kullback-Leibler divergence from that ideal, but for a constant [1]_. Unlike that of NCA it is
-    convex in :math:`M = L^T L`, so a map with all rows has one optimum, and ``metadata()`` says
-    how far away that is at most.
+    convex in :math:`M = L^T L`: a map with all rows has one optimum, and ``metadata()`` holds a
+    bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone, unless
+    ``gap_proven``).
 
     Parameters
     ----------

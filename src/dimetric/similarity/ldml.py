@@ -75,8 +75,9 @@ class LDML(ConvexMetric):
 
     The pairs P of samples are of one class (S) or of two (D), and :math:`\sigma(b - d^2)` is the
     probability of the former: logistic regression on the entries of :math:`M = L^T L` [1]_. The
-    log-likelihood is concave in M and b, so a map with all rows has one optimum, and
-    ``metadata()`` says how far away that is at most.
+    log-likelihood is concave in M and b: a map with all rows has one optimum, and ``metadata()``
+    holds a bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone,
+    unless ``gap_proven``).
 
     Parameters
     ----------
