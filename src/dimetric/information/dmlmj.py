@@ -45,8 +45,8 @@ class DMLMJ(LinearMetric):
         :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Neighbours are near, so
         they hardly differ in many directions (none at all in pixels that never change), and
         :math:`\Sigma_S^{-1}` would live on these alone: where features are many and samples few,
-        0.1 classifies much better than 0, elsewhere as well. With 0 the units of the features do
-        not matter, and where :math:`\Sigma_S` is singular the map lives in its range.
+        0.1 classifies much better than 0, elsewhere as well. With 0, directions in which no
+        friends differ are left out.
 
     Attributes
     ----------
