@@ -1,36 +1,18 @@
 """ANMM, DMLMJ and Covariance: seconds, and the memory that many samples take.
 
-pyDML runs on old releases only: give the Python of an environment that has it as an argument.
+Set DIMETRIC_PYDML to a Python that has pyDML.
 """
 
-import json
-import subprocess
-import sys
 import time
 
 from _measure import extra_megabytes, in_turns
+from _rival import rival
 from sklearn.datasets import load_digits, make_classification
 from sklearn.neighbors import NearestNeighbors
 
 from dimetric import ANMM, DMLMJ, Covariance
 
 LEARNERS = {learner.__name__: learner for learner in (ANMM, DMLMJ, Covariance)}
-
-PYDML = """
-import json, time, warnings
-import dml
-from sklearn.datasets import load_digits
-warnings.simplefilter("ignore")
-X, y = load_digits(return_X_y=True)
-best = {}
-for name in ("ANMM", "DMLMJ"):
-    for _ in range(3):
-        started = time.perf_counter()
-        getattr(dml, name)().fit(X, y)
-        seconds = time.perf_counter() - started
-        best[name] = min(seconds, best.get(name, seconds))
-print(json.dumps(best))
-"""
 
 
 def classification(n, d):
@@ -69,17 +51,20 @@ def times(title, X, y, repeats):
     return best
 
 
-def against_pydml(python, ours):
-    """Print both sides on digits; pyDML's times are taken in its own process."""
-    done = subprocess.run([python, "-c", PYDML], capture_output=True, text=True, check=True)
-    for name, seconds in json.loads(done.stdout).items():
-        print(f"digits: pyDML's {name} {seconds:.3f} s, {seconds / ours[name]:.1f}x ours")
+def against_pydml(X, y, ours):
+    """Print pyDML's side; its times are taken in its own process."""
+    for name in ("ANMM", "DMLMJ"):
+        prepare = f"import dml; learner = dml.{name}()"
+        measured = ("DIMETRIC_PYDML", prepare, "learner.fit(X, y)", "learner.transformer()")
+        theirs = [rival(*measured, X=X, y=y) for _ in range(3)]
+        if None not in theirs:
+            seconds = min(seconds for seconds, _ in theirs)
+            print(f"  pyDML's {name} {seconds:.3f} s; {seconds / ours[name]:.0f}x")
 
 
 if __name__ == "__main__":
-    digits = times("digits 1,797 x 64", *load_digits(return_X_y=True), 9)
-    if len(sys.argv) > 1:
-        against_pydml(sys.argv[1], digits)
+    digits = load_digits(return_X_y=True)
+    against_pydml(*digits, times("digits 1,797 x 64", *digits, 9))
     times("20,000 x 50", *classification(20_000, 50), 2)
     for name in LEARNERS:
         print(f", adds {extra_megabytes(large, name, 100_000, 50):.0f} MB")
