@@ -116,7 +116,7 @@ class Search:
             near[doubtful], indices[doubtful], sure[doubtful] = self._attempt(
                 rows[doubtful], k, m, among, self._double
             )
-        return xp.astype(near, self._X.dtype), indices
+        return xp.astype(near, self._X.dtype, copy=False), indices
 
     def over_blocks(
         self, work: Callable[[slice], tuple[Array, Array]], block: int | None = None
@@ -183,9 +183,11 @@ def _candidates(
 def _distances_to(X: Array, points: Array, indices: Array) -> Array:
     """Return the distances between row i of X and the points ``indices[i]``; inf where it is -1."""
     xp = namespace(X)
+    missing = indices < 0
+    indices = xp.where(missing, 0, indices)
     by_rank = []
     for rank in range(indices.shape[1]):
-        other = xp.take(points, xp.clip(indices[:, rank], 0), axis=0)
-        difference = xp.astype(X - other, xp.float64)
+        difference = X - xp.take(points, indices[:, rank], axis=0)
+        difference = xp.astype(difference, xp.float64, copy=False)
         by_rank.append(xp.sqrt(xp.sum(difference * difference, axis=1)))
-    return xp.where(indices < 0, xp.inf, xp.stack(by_rank, axis=1))
+    return xp.where(missing, xp.inf, xp.stack(by_rank, axis=1))
