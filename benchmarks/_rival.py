@@ -16,7 +16,7 @@ import sys, time, warnings
 import numpy as np
 
 warnings.simplefilter("ignore")
-names = dict(np.load(sys.argv[1]))
+names = {{"np": np, **np.load(sys.argv[1])}}
 exec({prepare!r}, names)
 measured = compile({measured!r}, "measured", "exec")
 started = time.perf_counter()

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import ANMM, DMLMJ, LDA, NCA, NCMC, NCMML, PCA, Covariance
+from dimetric import ANMM, DMLMJ, LDA, LDML, MCML, NCA, NCMC, NCMML, PCA, Covariance
 from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
@@ -33,6 +33,8 @@ VARIANTS = {
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
     ],
+    MCML: [{}, {"n_components": 2}, {"reg": 0.1}],
+    LDML: [{}, {"n_components": 2, "reg": 0.1}, {"b": 2.0}],
     NCMML: [{}, {"n_components": 2}, {"reg": 0.1}],
     NCMC: [
         {"n_centroids": 2, "random_state": 0},

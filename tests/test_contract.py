@@ -42,7 +42,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dimetric.pairwise import fast
-from dimetric.pairwise.objective import PairwiseObjective, on_maps, on_metrics
+from dimetric.pairwise.objective import on_maps, on_metrics
 
 X, y = samples()
 NAMES = ["length", "width", "height", "weight"]
@@ -316,6 +316,7 @@ METADATA = {
     "reason": str,
     "gap": float,
     "gap_radius": float,
+    "gap_proven": bool,
     "n_components": int,
     "accumulated_eigenvalues": float,
     "margin": float,
@@ -562,10 +563,12 @@ def pairwise_problems(draw):
 def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     X, codes, L = problem
     X, codes, rule = X.astype(dtype), np.sort(codes), learner._rule()
+    order = np.arange(len(X))
     with patch.object(type(rule), "fast", None):
-        engine = PairwiseObjective(rule, X, codes)
-    objective = PairwiseObjective(rule, X, codes)
-    for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
+        engine = learner._objective(X, codes, order)
+    objective = learner._objective(X, codes, order)
+    for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
+        at = np.concatenate([A.ravel(), objective.theta])
         with (
             patch.object(fast, "BLOCK", block),
             patch.object(fast, "n_threads", lambda *_: threads),

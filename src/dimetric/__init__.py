@@ -11,19 +11,23 @@ if TYPE_CHECKING:
     from dimetric.centroid.ncmc import NCMC
     from dimetric.centroid.ncmml import NCMML
     from dimetric.information.dmlmj import DMLMJ
+    from dimetric.information.mcml import MCML
     from dimetric.linear.anmm import ANMM
     from dimetric.linear.covariance import Covariance
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
     from dimetric.neighborhood.nca import NCA
+    from dimetric.similarity.ldml import LDML
 
-__all__ = ["ANMM", "DMLMJ", "LDA", "NCA", "NCMC", "NCMML", "PCA", "Covariance"]
+__all__ = ["ANMM", "DMLMJ", "LDA", "LDML", "MCML", "NCA", "NCMC", "NCMML", "PCA", "Covariance"]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
     "Covariance": "dimetric.linear.covariance",
     "DMLMJ": "dimetric.information.dmlmj",
     "LDA": "dimetric.linear.lda",
+    "LDML": "dimetric.similarity.ldml",
+    "MCML": "dimetric.information.mcml",
     "NCA": "dimetric.neighborhood.nca",
     "NCMC": "dimetric.centroid.ncmc",
     "NCMML": "dimetric.centroid.ncmml",

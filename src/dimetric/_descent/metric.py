@@ -147,6 +147,8 @@ class GradientMetric(LinearMetric):
         objective = self._objective(at.samples, codes, order)
         solution = self._minimise(objective, at.start, ridge, codes, watch)
         facts = self._facts(objective, solution, ridge)
+        if "gap_radius" in facts:  # a trace, which depends on the unit
+            facts["gap_radius"] *= (at.unit * factor) ** 2
         result = solution.result
         self._warn_unless_done(result)
         for name, value in fitted(solution.map).items():
@@ -161,6 +163,18 @@ class GradientMetric(LinearMetric):
             "reason": result.reason,
             "reg": self.reg,
         } | facts
+
+    def _warn_of_classes(self, codes: np.ndarray, lonely: str) -> None:
+        """Warn of one class, or of classes of one sample; `lonely` says what such a sample is."""
+        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes) == 1)
+        if len(self.classes_) == 1:
+            warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
+        elif len(alone):
+            warnings.warn(
+                f"{len(alone)} of {len(self.classes_)} classes have a single sample, {lonely}: "
+                f"{self.classes_[alone[:5]].tolist()}.",
+                stacklevel=3,
+            )
 
     def _warn_unless_done(self, result: Result) -> None:
         """Warn of a solver that did not converge, or never moved."""

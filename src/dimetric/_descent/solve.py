@@ -50,15 +50,22 @@ class Solver:
         ridge: float,
         codes: np.ndarray,
         watch: Watch,
+        scale: np.ndarray | None = None,
     ) -> Solution:
-        """Minimise the mean objective plus `ridge` times the squared norm of the map."""
+        """Minimise the mean objective plus `ridge` times the squared norm of the map.
+
+        "lbfgs" takes its steps in A, :math:`L = A T`, if there is a `scale` T: the same maps, which
+        a good T brings into reach.
+        """
         d, p = L0.shape[1], len(objective.theta)
+        T = scale if self.name == "lbfgs" else None
 
         def as_map(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             first, theta = flat[: flat.size - p], flat[flat.size - p :]
             if self.name == "sdp":
                 return _some_rows(map_of(first.reshape(d, d))), theta
-            return first.reshape(-1, d), theta
+            L = first.reshape(-1, d)
+            return L if T is None else L @ T, theta
 
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
@@ -69,7 +76,11 @@ class Solver:
         }
         start = np.concatenate([L0.ravel(), objective.theta])
         if self.name == "lbfgs":
-            result = lbfgs(on_maps(objective, ridge=ridge), start, **settings)
+            value_and_grad = on_maps(objective, ridge=ridge)
+            if T is not None:
+                value_and_grad = _in_steps_of(T, value_and_grad, p)
+                start = np.concatenate([np.linalg.solve(T.T, L0.T).T.ravel(), objective.theta])
+            result = lbfgs(value_and_grad, start, **settings)
         elif self.name == "bgd":
             result = bgd(on_maps(objective, ridge=ridge), start, **settings, **self.rate)
         elif self.name == "sgd":
@@ -93,9 +104,34 @@ class Solver:
             batches = np.array_split(stratified_order(codes, rng), n_batches)
             for rows in batches[:MOST_BATCHES]:
                 part = objective.batch(np.sort(rows))
-                yield None if part is None else on_maps(part, ridge=ridge)
+                yield None if part is None else _comparable(part, objective.infimum, ridge)
 
         return epoch
+
+
+def _in_steps_of(T: np.ndarray, value_and_grad: ValueAndGrad, p: int) -> ValueAndGrad:
+    """Return a function of [L, theta] as one of [A, theta], L = A T."""
+
+    def scaled(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        n = flat.size - p
+        L = flat[:n].reshape(-1, len(T)) @ T
+        value, grad = value_and_grad(np.concatenate([L.ravel(), flat[n:]]))
+        return value, np.concatenate([(grad[:n].reshape(L.shape) @ T.T).ravel(), grad[n:]])
+
+    return scaled
+
+
+def _comparable(part: Objective, infimum: float, ridge: float) -> ValueAndGrad:
+    """Return a batch's mean objective, moved to where that of all samples has its infimum."""
+    value_and_grad = on_maps(part, ridge=ridge)
+    if not np.isfinite([part.infimum, infimum]).all():
+        return value_and_grad
+
+    def moved(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        value, grad = value_and_grad(flat)
+        return value - part.infimum + infimum, grad
+
+    return moved
 
 
 def stratified_order(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

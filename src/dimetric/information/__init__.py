@@ -1,1 +1,1 @@
-"""Metrics from divergences between distributions of differences."""
+"""Distances learned by comparing distributions."""

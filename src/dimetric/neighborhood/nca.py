@@ -1,6 +1,5 @@
 """Neighbourhood components analysis."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -116,13 +115,5 @@ class NCA(GradientMetric):
         return NCARule()
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        alone = np.flatnonzero(np.bincount(codes) == 1)
-        if len(self.classes_) == 1:
-            warnings.warn("y holds one class: NCA has nothing to learn.", stacklevel=2)
-        elif len(alone):
-            warnings.warn(
-                f"{len(alone)} of {len(self.classes_)} classes have a single sample, which no "
-                f"neighbour can serve: {self.classes_[alone[:5]].tolist()}.",
-                stacklevel=2,
-            )
+        self._warn_of_classes(codes, "which no neighbour can serve")
         return super()._fit(X, codes, progress)

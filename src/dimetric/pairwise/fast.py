@@ -61,46 +61,140 @@ def _class_runs(first: int, last: int, starts: np.ndarray) -> list[tuple[slice, 
     return runs
 
 
+def _product(
+    weigh: Callable[[np.ndarray, int, int], float],
+    Z: np.ndarray,
+    V: np.ndarray,
+    threads: int,
+    *,
+    upper: bool = False,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return a loss, the Laplacian of its weights W times V, and the degrees of W.
+
+    ``weigh(D, first, last)`` turns the squared distances of the points first:last to all points,
+    or to those from `first` on if `upper`, into their weights, in place, and returns the loss.
+    """
+    n = len(Z)
+    A, B = _augmented(Z)
+    V1 = np.hstack([V, np.ones_like(V[:, :1])])  # the ones make the degrees ride along
+
+    def work(blocks: range) -> tuple[float, np.ndarray]:
+        buffer = np.empty(min(BLOCK, n) * n, Z.dtype)
+        loss, total = 0.0, np.zeros_like(V1)
+        for first in blocks:
+            rows, columns = slice(first, min(first + BLOCK, n)), slice(first if upper else 0, n)
+            shape = rows.stop - first, n - columns.start
+            W = buffer[: shape[0] * shape[1]].reshape(shape)
+            np.matmul(A[rows], B[:, columns], out=W)
+            loss += weigh(W, rows.start, rows.stop)
+            total[rows] += W @ V1[columns]
+            total[columns] += W.T @ V1[rows]
+        return loss, total
+
+    parts = _over_blocks(work, n, threads)
+    loss = sum(part[0] for part in parts)
+    total = np.sum([part[1] for part in parts], axis=0)
+    return loss, total[:, -1:] * V - total[:, :-1], total[:, -1]
+
+
+def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Turn distances P of the points first:last into softmax weights, but for their scale.
+
+    Returns the distance of each point's nearest neighbour, whose weight is 1, and their sum.
+    """
+    # Below this share of its nearest neighbour's weight a sample counts for nothing, but on the
+    # way to 0 are subnormal numbers, at a hundred times the cost of others.
+    negligible = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
+    itself = np.arange(last - first), np.arange(first, last)
+    P[itself] = np.inf
+    nearest = P.min(axis=1, keepdims=True)
+    np.subtract(nearest, P, out=P)
+    np.maximum(P, negligible, out=P)
+    np.exp(P, out=P)
+    P[itself] = 0
+    return nearest, P.sum(axis=1, keepdims=True)
+
+
 @_single_threaded_blas
 def nca(
     Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray, *, threads: int = 1
 ) -> tuple[float, np.ndarray, float]:
     """Return what ``engine.laplacian_product`` does for ``neighborhood.nca.NCARule``."""
-    n = len(Z)
-    A, B = _augmented(Z)
-    V1 = np.hstack([V, np.ones_like(V[:, :1])])  # the ones make column sums of W ride along
     tiny = np.finfo(Z.dtype).tiny
-    # Below this share of its nearest neighbour's weight a sample counts for nothing, but on the
-    # way to 0 are subnormal numbers, at a hundred times the cost of others.
-    negligible = Z.dtype.type(0.4) * np.log(tiny)
 
-    def work(blocks: range) -> tuple[float, np.ndarray, np.ndarray]:
-        buffer = np.empty((min(BLOCK, n), n), Z.dtype)
-        loss, by_row, by_column = 0.0, np.zeros_like(V), np.zeros_like(V1)
-        for first in blocks:
-            last = min(first + BLOCK, n)
-            P = np.matmul(A[first:last], B, out=buffer[: last - first])
-            P[np.arange(last - first), np.arange(first, last)] = np.inf
-            np.subtract(P.min(axis=1, keepdims=True), P, out=P)
-            np.maximum(P, negligible, out=P)
-            np.exp(P, out=P)
-            P[np.arange(last - first), np.arange(first, last)] = 0
-            scale = 1 / P.sum(axis=1, keepdims=True)
-            for rows, own in _class_runs(first, last, starts):
-                here = slice(rows.start - first, rows.stop - first)
-                # W = P (same - p): -p P everywhere, then (p - 1) / p times that in the own class.
-                p = P[here, own].sum(axis=1, keepdims=True) * scale[here]
-                loss -= float(p.sum(dtype=np.float64))
-                p = np.maximum(p, tiny)
-                P[here] *= -p * scale[here]
-                P[here, own] *= (p - 1) / p
-            by_row[first:last] = P @ V
-            by_column += P.T @ V1[first:last]
-        return loss, by_row, by_column
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        scale = 1 / _softmax(P, first, last)[1]
+        loss = 0.0
+        for rows, own in _class_runs(first, last, starts):
+            here = slice(rows.start - first, rows.stop - first)
+            # W = P (same - p): -p P everywhere, then (p - 1) / p times that in the own class.
+            p = P[here, own].sum(axis=1, keepdims=True) * scale[here]
+            loss -= float(p.sum(dtype=np.float64))
+            p = np.maximum(p, tiny)
+            P[here] *= -p * scale[here]
+            P[here, own] *= (p - 1) / p
+        return loss
 
-    parts = _over_blocks(work, n, threads)
-    loss = sum(part[0] for part in parts)
-    by_row = sum(part[1] for part in parts)
-    by_column = sum(part[2] for part in parts)
-    # Rows of W sum to 0, so only its column sums are left of the Laplacian's diagonal.
-    return loss, by_column[:, -1:] * V - by_row - by_column[:, :-1], 0.0
+    return *_product(weigh, Z, V, threads)[:2], 0.0
+
+
+@_single_threaded_blas
+def mcml(
+    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray, *, threads: int = 1
+) -> tuple[float, np.ndarray, float]:
+    """Return what ``engine.laplacian_product`` does for ``information.mcml.MCMLRule``."""
+    sizes = np.diff(starts)
+    is_anchor = np.repeat(sizes > 1, sizes)[:, None]
+
+    def weigh(P: np.ndarray, first: int, last: int) -> float:
+        nearest, scale = _softmax(P, first, last)
+        anchors = is_anchor[first:last]
+        P *= np.where(anchors, -1 / scale, 0)
+        return float(np.sum(np.log(scale) - nearest, where=anchors, dtype=np.float64))
+
+    loss, product, _ = _product(weigh, Z, V, threads)
+    # The other term is linear in M: the scatter of each class.
+    for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
+        if size > 1:
+            members, weight = slice(start, start + size), 2 * size / (size - 1)
+            deviation = Z[members] - Z[members].mean(axis=0)
+            loss += weight * float(np.sum(deviation**2, dtype=np.float64))
+            product[members] += weight * (V[members] - V[members].mean(axis=0))
+    return loss, product, 0.0
+
+
+@_single_threaded_blas
+def ldml(
+    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, b: float, *, threads: int = 1
+) -> tuple[float, np.ndarray, float]:
+    """Return what ``engine.laplacian_product`` does for ``similarity.ldml.LDMLRule``."""
+    far = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-far counts for nothing
+    lower = np.tri(min(BLOCK, len(Z)), dtype=bool)
+
+    def weigh(T: np.ndarray, first: int, last: int) -> float:
+        size = last - first
+        corner, seen = T[:, :size], lower[:size, :size]  # a pair counts once, itself never
+        runs = [
+            (slice(rows.start - first, rows.stop - first), own.stop - first)
+            for rows, own in _class_runs(first, last, starts)
+        ]
+        # With t = d2 - b the loss is log(1 + e^-t), plus t for the similar pairs.
+        T -= b
+        corner[seen] = 0
+        loss = sum(float(T[rows, :similar].sum()) for rows, similar in runs)
+        if b > far:  # there log(1 + e^-t) is -t
+            loss -= float(np.minimum(T + far, 0).sum())
+        corner[seen] = far
+        np.clip(T, -far, far, out=T)
+        np.negative(T, out=T)
+        np.exp(T, out=T)
+        T += 1
+        loss += float(np.log(T).sum())
+        np.reciprocal(T, out=T)
+        for rows, similar in runs:
+            T[rows, similar:] -= 1
+        corner[seen] = 0
+        return loss
+
+    loss, product, degrees = _product(weigh, Z, V, threads, upper=True)
+    return loss, product, -float(degrees.sum(dtype=np.float64)) / 2

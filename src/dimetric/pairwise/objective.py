@@ -131,19 +131,26 @@ def on_metrics(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
 
     .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(M^{1/2} X, \theta) + ridge\, \mathrm{tr} M
     """
-    X, n = objective.points, objective.n_terms
-    d, p = X.shape[1], len(objective.theta)
-    scattered = getattr(objective, "scatter", partial(scatter, objective))
+    d = objective.points.shape[1]
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         M, theta = flat[: d * d].reshape(d, d), flat[d * d :]
-        loss, S, dtheta = scattered(like(map_of(M), X), None, theta)
-        G = _host(S) / n
-        G = (G + G.T) / 2 + ridge * np.eye(d)
-        value = loss / n + ridge * float(np.trace(M))
-        return value, np.concatenate([G.ravel(), _host_theta(dtheta, p) / n])
+        value, G, dtheta = metric_gradient(objective, map_of(M), theta, ridge=ridge)
+        return value, np.concatenate([G.ravel(), dtheta])
 
     return value_and_grad
+
+
+def metric_gradient(
+    objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: float = 0.0
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mean objective at a map, and its gradients in the metric M = L^T L and theta."""
+    n, scattered = objective.n_terms, getattr(objective, "scatter", partial(scatter, objective))
+    loss, S, dtheta = scattered(like(L, objective.points), None, theta)
+    G = _host(S) / n
+    G = (G + G.T) / 2 + ridge * np.eye(len(G))
+    value = loss / n + ridge * float(np.vdot(L, L))
+    return value, G, _host_theta(dtheta, len(theta)) / n
 
 
 def _host(a: Array) -> np.ndarray:

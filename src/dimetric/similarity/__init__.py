@@ -1,0 +1,1 @@
+"""Distances learned from similar and dissimilar pairs."""
