@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import ANMM, DMLMJ, LDA, LDML, MCML, NCA, NCMC, NCMML, PCA, Covariance
+from dimetric import ANMM, DMLMJ, LDA, LDML, LMNN, MCML, NCA, NCMC, NCMML, PCA, Covariance
 from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
@@ -32,6 +32,12 @@ VARIANTS = {
         {"n_components": 2},
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
+    ],
+    LMNN: [
+        {},
+        {"n_components": 2},
+        {"reg": 0.1},
+        {"n_neighbors": 1, "mu": 0.3, "n_passes": 2},
     ],
     MCML: [{}, {"n_components": 2}, {"reg": 0.1}],
     LDML: [{}, {"n_components": 2, "reg": 0.1}, {"b": 2.0}],
@@ -101,8 +107,8 @@ def host(a):
 
 
 def fitted_arrays(learner):
-    """Return the fitted attributes that are arrays of numbers, but for the labels."""
-    others = ("classes_", "feature_names_in_")
+    """Return the fitted attributes that are arrays of numbers, but for labels and row numbers."""
+    others = ("classes_", "feature_names_in_", "targets_")
     return {
         name: value
         for name, value in vars(learner).items()

@@ -148,9 +148,10 @@ NO_SPREAD = {  # within a class
     "": Fits(),
 }
 NO_SPREAD_WITHIN = {name: NO_SPREAD[name] for name in ("LDA", "DMLMJ", "NCMC", "")}
-HUGE = {"NCA|NCM|MCML|LDML": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+HUGE = {"NCA|NCM|MCML|LDML|LMNN": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
 FEW_FRIENDS = r"\d+ of \d+ samples have fewer than \d (friends|enemies)"
 SINGLE = {
+    "LMNN": Fits(warns=rf"1 of 4 classes have a single sample.*\[3\]|{FEW_FRIENDS}"),
     "NCA|MCML": Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"),
     "NCMC": Fits(warns=rf"1 of 4 {FEW_DISTINCT}.*\[3\]"),
     "ANMM|DMLMJ": Fits(warns=r"1 of 60 samples have fewer than \d friends.*\(1 with none\)"),
@@ -236,7 +237,7 @@ ROWS = {
         lambda: (X, np.zeros(60)),
         {
             "LDA|ANMM|DMLMJ": Raises("at least 2 classes; y holds 1"),
-            "NCA|NCM|MCML|LDML": Fits(warns=r"y holds one class: \w+ has nothing to learn"),
+            "NCA|NCM|MCML|LDML|LMNN": Fits(warns=r"y holds one class: \w+ has nothing to learn"),
             "": Fits(),
         },
     ),
@@ -245,6 +246,7 @@ ROWS = {
         lambda: (X, np.arange(60)),
         {
             "LDA": Raises("there are 60 samples of 60 classes", may_warn="The number of unique"),
+            "LMNN": Fits(warns=f"60 of 60 classes have a sing|{FEW_FRIENDS}|The number of unique"),
             "NCA|MCML": Fits(warns="60 of 60 classes have a single sample|The number of unique"),
             "LDML": Fits(warns="y holds no two samples of a class|The number of unique"),
             "NCMC": Fits(warns=f"60 of 60 {FEW_DISTINCT}|The number of unique"),
@@ -258,7 +260,7 @@ ROWS = {
         lambda: (X, np.repeat([0, 1, 2], [2, 2, 56])),
         {
             "n_(friends|neighbors)=1": Fits(),
-            "ANMM|DMLMJ": Fits(warns=FEW_FRIENDS),
+            "ANMM|DMLMJ|LMNN": Fits(warns=FEW_FRIENDS),
             "NCMC.*n_components": Fits(warns=rf"2 of 3 {FEW_DISTINCT}.*\[0, 1\]"),
             "": Fits(),
         },
@@ -288,6 +290,7 @@ ROWS = {
         lambda: (X[:2], [0, 1]),
         {
             "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
+            "LMNN": Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),
             "NCA|MCML": Fits(warns="2 of 2 classes have a single sample"),
             "LDML": Fits(warns="y holds no two samples of a class: LDML has nothing to learn"),
             "NCMC": Fits(warns=f"2 of 2 {FEW_DISTINCT}"),

@@ -16,10 +16,23 @@ if TYPE_CHECKING:
     from dimetric.linear.covariance import Covariance
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
+    from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
     from dimetric.similarity.ldml import LDML
 
-__all__ = ["ANMM", "DMLMJ", "LDA", "LDML", "MCML", "NCA", "NCMC", "NCMML", "PCA", "Covariance"]
+__all__ = [
+    "ANMM",
+    "DMLMJ",
+    "LDA",
+    "LDML",
+    "LMNN",
+    "MCML",
+    "NCA",
+    "NCMC",
+    "NCMML",
+    "PCA",
+    "Covariance",
+]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
@@ -27,6 +40,7 @@ _HOME = {
     "DMLMJ": "dimetric.information.dmlmj",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
+    "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "NCA": "dimetric.neighborhood.nca",
     "NCMC": "dimetric.centroid.ncmc",

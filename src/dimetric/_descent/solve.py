@@ -54,18 +54,16 @@ class Solver:
     ) -> Solution:
         """Minimise the mean objective plus `ridge` times the squared norm of the map.
 
-        "lbfgs" takes its steps in A, :math:`L = A T`, if there is a `scale` T: the same maps, which
-        a good T brings into reach.
+        If there is a `scale` T, "lbfgs" takes its steps in A, :math:`L = A T`, and "sdp" in B,
+        :math:`M = T^T B T`: the same maps, which a good T brings into reach.
         """
         d, p = L0.shape[1], len(objective.theta)
-        T = scale if self.name == "lbfgs" else None
+        T = scale if self.name in ("lbfgs", "sdp") else None
 
         def as_map(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            first, theta = flat[: flat.size - p], flat[flat.size - p :]
-            if self.name == "sdp":
-                return _some_rows(map_of(first.reshape(d, d))), theta
-            L = first.reshape(-1, d)
-            return L if T is None else L @ T, theta
+            A, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
+            A = _some_rows(map_of(A)) if self.name == "sdp" else A
+            return A if T is None else A @ T, theta
 
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
@@ -74,12 +72,12 @@ class Solver:
             "infimum": objective.infimum if ridge == 0 else -np.inf,
             "callback": lambda flat, value, n_iter: watch(lambda: as_map(flat), value, n_iter),
         }
-        start = np.concatenate([L0.ravel(), objective.theta])
+        A0 = L0 if T is None else np.linalg.solve(T.T, L0.T).T
+        start = np.concatenate([A0.ravel(), objective.theta])
         if self.name == "lbfgs":
             value_and_grad = on_maps(objective, ridge=ridge)
             if T is not None:
                 value_and_grad = _in_steps_of(T, value_and_grad, p)
-                start = np.concatenate([np.linalg.solve(T.T, L0.T).T.ravel(), objective.theta])
             result = lbfgs(value_and_grad, start, **settings)
         elif self.name == "bgd":
             result = bgd(on_maps(objective, ridge=ridge), start, **settings, **self.rate)
@@ -87,9 +85,9 @@ class Solver:
             epoch = self._epochs(objective, codes, ridge)
             result = sgd(epoch, start, **settings, **self.rate)
         else:
-            start = np.concatenate([metric_of(L0).ravel(), objective.theta])
+            start = np.concatenate([metric_of(A0).ravel(), objective.theta])
             result = projected_gradient(
-                on_metrics(objective, ridge=ridge), _onto_metrics(d), start, **settings
+                on_metrics(objective, ridge=ridge, scale=T), _onto_metrics(d), start, **settings
             )
         return Solution(*as_map(result.x), result)
 

@@ -126,16 +126,22 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     return value_and_grad
 
 
-def on_metrics(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
+def on_metrics(
+    objective: Objective, *, ridge: float = 0.0, scale: np.ndarray | None = None
+) -> ValueAndGrad:
     r"""Return the mean objective as a function of the flattened metric M, followed by theta.
 
     .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(M^{1/2} X, \theta) + ridge\, \mathrm{tr} M
+
+    If there is a `scale` T it is a function of B, :math:`M = T^T B T`.
     """
     d = objective.points.shape[1]
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        M, theta = flat[: d * d].reshape(d, d), flat[d * d :]
-        value, G, dtheta = metric_gradient(objective, map_of(M), theta, ridge=ridge)
+        L, theta = map_of(flat[: d * d].reshape(d, d)), flat[d * d :]
+        L = L if scale is None else L @ scale
+        value, G, dtheta = metric_gradient(objective, L, theta, ridge=ridge)
+        G = G if scale is None else scale @ G @ scale.T
         return value, np.concatenate([G.ravel(), dtheta])
 
     return value_and_grad
