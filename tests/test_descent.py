@@ -90,6 +90,7 @@ def test_a_diverging_rate_warns_and_keeps_the_best_map(learner):
 
 @each(descends, learners=ONE_OF_EACH)
 @pytest.mark.parametrize("n_classes", [2, 20])
+@pytest.mark.filterwarnings("ignore:.*have fewer than 3 friends:UserWarning")
 def test_mini_batches_of_one_class(learner, n_classes):
     A, labels = samples(n=40, n_classes=n_classes)
     learner = clone(learner).set_params(solver="sgd", batch_size=2, random_state=0, max_iter=2)
@@ -110,6 +111,34 @@ def test_an_interrupted_fit_leaves_no_map(learner, monkeypatch):
         learner.fit(X[:, :3], y)
     with pytest.raises(NotFittedError):
         learner.transform(X[:, :3])
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+def test_fewer_samples_than_features(learner, rng):
+    A, labels = rng.normal(size=(12, 20)), np.repeat([0, 1, 2], 4)
+    learner = fit(learner, A, labels, solver="sdp")
+    assert np.isfinite(learner.components_).all()
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+def test_a_warm_start_at_the_optimum_stays_there(learner):
+    first = fit(learner, X, y, solver="sdp", n_components=4, max_iter=500)
+    again = clone(first).set_params(warm_start=True).fit(X, y).fit(X, y)
+    assert_allclose(objective(again), objective(first), atol=1e-4)
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
+@pytest.mark.parametrize("reg", [0.1, 10.0])
+def test_a_proven_gap_holds_where_a_feature_comes_in_two_units(learner, solver, reg, rng):
+    a = rng.integers(-4, 5, size=(20, 2)).astype(float)
+    labels = (a[:, 0] + rng.normal(size=20) > 0).astype(int)
+    A = np.c_[a[:, 0], 16 * a[:, 0], a[:, 1]]
+    best = fit(learner, A, labels, reg=reg, max_iter=5000, tol=1e-10)
+    for max_iter in (1, 2, 5, 100):
+        early = fit(learner, A, labels, reg=reg, solver=solver, max_iter=max_iter)
+        assert objective(early) - objective(best) <= early.metadata()["gap"] + 1e-9
 
 
 def test_parts_of_a_stratified_order_have_all_classes():

@@ -23,11 +23,18 @@ def likelihood(L, X, y):
 
 @pytest.mark.parametrize("n_components", [None, 1])
 def test_objective_is_the_likelihood(n_components):
-    ncmml = NCMML(n_components).fit(X, y)
+    init = np.eye(n_components or 4, 4)
+    ncmml = NCMML(n_components, init=init).fit(X, y)
     facts = ncmml.metadata()
     assert_allclose(facts["final_objective"], likelihood(ncmml.components_, X, y))
-    if n_components is None:
-        assert_allclose(facts["initial_objective"], likelihood(np.eye(4), X, y))
+    assert_allclose(facts["initial_objective"], likelihood(init, X, y))
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_optimum_is_found_in_any_unit(unit):
+    best, found = (NCMML(max_iter=500).fit(A, y).metadata() for A in (X, unit * X))
+    assert found["converged"]
+    assert_allclose(found["final_objective"], best["final_objective"], atol=1e-4)
 
 
 def optimum(X, y, reg):

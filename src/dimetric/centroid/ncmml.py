@@ -1,15 +1,10 @@
 """Nearest class mean metric learning."""
 
-from typing import Any
-
-from dimetric._descent.solve import Solution
+from dimetric._descent.convex import ConvexMetric
 from dimetric.centroid.metric import CentroidMetric
-from dimetric.linalg.psd import metric_of
-from dimetric.pairwise.objective import Objective, on_metrics
-from dimetric.solvers.certificates import certify, radius_from_ridge
 
 
-class NCMML(CentroidMetric):
+class NCMML(CentroidMetric, ConvexMetric):
     r"""Nearest class mean metric learning: the map that serves the nearest class mean best.
 
     .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
@@ -33,7 +28,8 @@ class NCMML(CentroidMetric):
         How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
         "sdp" over the metric M instead of L.
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples.
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
@@ -92,21 +88,7 @@ class NCMML(CentroidMetric):
     [0.93, 0.99]
     """
 
-    _parameter_constraints = CentroidMetric._convex_constraints
+    _parameter_constraints = ConvexMetric._parameter_constraints
 
-    def _facts(self, objective: Objective, solution: Solution, ridge: float) -> dict[str, Any]:
-        """Return a bound of what is left to gain, where all that counts of a metric was learned."""
-        k, d = solution.map.shape
-        if self.solver == "sgd" or (self.solver != "sdp" and k < min(d, len(self.classes_) - 1)):
-            return {}
-        M = metric_of(solution.map)
-        value, gradient = on_metrics(objective, ridge=ridge)(M.ravel())
-        radius = radius_from_ridge(value, ridge, floor=objective.infimum)
-        found = certify(gradient.reshape(d, d), M, radius=radius)
-        # Nothing is more likely than certain: this bound, too, holds for all metrics.
-        most = value - objective.infimum
-        return {
-            "gap": min(found.gap, most),
-            "gap_radius": found.radius,
-            "gap_proven": found.proven or most <= found.gap,
-        }
+    def _enough_rows(self, d: int) -> int:
+        return min(d, len(self.classes_) - 1)

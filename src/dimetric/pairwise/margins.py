@@ -18,8 +18,9 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._xp import Array, eps, like, namespace, to_host
+from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import inverse_root, metric_of
-from dimetric.linalg.scatter import Moments, difference_scatter
+from dimetric.linalg.scatter import difference_scatter
 from dimetric.pairwise.engine import Rule
 from dimetric.pairwise.impostors import distances_between, hinge, pushes
 from dimetric.pairwise.objective import PairwiseObjective, metric_gradient
@@ -209,14 +210,14 @@ class MarginObjective(PairwiseObjective):
         :math:`\langle G, N \rangle \ge \lambda \langle P, N \rangle`, with :math:`\lambda` the
         least eigenvalue of :math:`P^{-1/2} G P^{-1/2}`. No objective is below 0 in any case.
         """
-        B, Q = self._directions()
+        B, Q = directions(self.points)
         if not B.shape[1]:
             return Certificate(0.0, float(np.sum(L**2)), True)
         P = B.T @ self.pull() @ B + ridge * Q
         certificates = [Certificate(value, float(np.sum(L**2)), True)]
         if np.isfinite(radius_from_linear(value, P)):
             T = inverse_root(P)
-            radius = value * float(np.linalg.eigvalsh(T @ B.T @ B @ T)[-1])
+            radius = value * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             for c, G in bounds:
                 G = T @ (B.T @ G @ B + ridge * Q) @ T
                 G -= 64 * eps(self.points) * np.linalg.norm(G) * np.eye(len(G))
@@ -226,17 +227,3 @@ class MarginObjective(PairwiseObjective):
                 G = G + ridge * np.eye(len(G))
                 certificates.append(certify_from_below(value, c, G, metric_of(L)))
         return min(certificates, key=lambda certificate: certificate.gap)
-
-    def _directions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the directions that samples differ in, as B and Q, of features of one size.
-
-        Squared distances depend on :math:`B^{-1} N B^{-T}` alone, and the trace of a metric N is
-        at least the product of that with Q.
-        """
-        root = to_host(Moments.of_all(self.points, root=True).above_rounding().spread)
-        sizes = np.sqrt(np.sum(root**2, axis=0))
-        sizes[sizes == 0] = 1.0
-        _, lengths, V = np.linalg.svd(root / sizes, full_matrices=False)
-        V = V[lengths > max(self.points.shape) * eps(self.points) * lengths[0]].T
-        E = V * sizes[:, None]
-        return V / sizes[:, None], np.linalg.inv(E.T @ E)
