@@ -128,7 +128,7 @@ class Search:
         xp = namespace(self._X)
         n = self._X.shape[0]
         if block is None:  # large kernels keep an accelerator busy, small blocks a cache
-            block = 256 if "cpu" in str(compat.device(self._X)).lower() else 4096
+            block = 128 if "cpu" in str(compat.device(self._X)).lower() else 4096
         blocks = row_blocks(n, block)
         if compat.is_numpy_array(self._X):
             with _one_blas_thread() as allowed, ThreadPoolExecutor(n_threads(allowed, n)) as pool:
