@@ -14,6 +14,7 @@ from dimetric._xp import Array, eps, like, namespace
 from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
 from dimetric.pairwise.margins import MarginObjective
 from dimetric.pairwise.objective import on_maps
+from dimetric.solvers.certificates import Certificate
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
 # Widths of the smooth part of the hinge, until what that changes is next to nothing.
@@ -240,7 +241,7 @@ class LMNN(ConvexMetric):
             value = self._value(objective, L, ridge, result.value)
             done += result.n_iter
             history += result.history
-            if self.solver == "sdp" or (self.solver != "sgd" and len(L) == L.shape[1]):
+            if self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1]):
                 bounds.append(objective.smoothed(width or WIDTHS[0]).bound(L))
             is_sharp = result.value - value <= SMOOTHING * tol * max(1.0, value)
             if is_sharp or not result.converged or done == max_iter:
@@ -267,6 +268,9 @@ class LMNN(ConvexMetric):
         found = solution.objective.certificate(
             solution.result.value, solution.map, solution.bounds, ridge
         )
+        if not found.proven and not solution.result.converged:
+            # A guess at the optimum's size may do near it; far away it is worth nothing.
+            found = Certificate(solution.result.value, np.inf, proven=True)
         return {"gap": found.gap, "gap_radius": found.radius, "gap_proven": found.proven}
 
 
@@ -281,7 +285,8 @@ class _Found(Solution):
 def _sized(objective: MarginObjective, L: np.ndarray, ridge: float) -> np.ndarray:
     """Return the map in the size that suits some samples best, from where a solver has less to go.
 
-    Along a ray the objective is convex, and cheap to look at.
+    Along a ray the objective is convex, and cheap to look at. Where a map of 0 is about as good,
+    all gradients vanish: no place to start from.
     """
     n = len(objective.codes)
     some = objective.batch(np.arange(0, n, 1 + n // 500))
@@ -293,7 +298,7 @@ def _sized(objective: MarginObjective, L: np.ndarray, ridge: float) -> np.ndarra
         return f(np.exp(x) * L.ravel())[0]
 
     x = minimize_scalar(along, bounds=(-12, 12), method="bounded", options={"xatol": 0.2}).x
-    return np.exp(x) * L if along(x) < 0.9 * along(0.0) else L
+    return np.exp(x) * L if along(x) < min(0.9 * along(0.0), 0.99 * along(-np.inf)) else L
 
 
 def _counting(watch: Watch, done: int) -> Watch:

@@ -154,10 +154,9 @@ class MarginObjective(PairwiseObjective):
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":
         """Return the margins of some samples, with their targets, and impostors among them."""
-        codes = self.codes[rows]
-        if codes[0] == codes[-1]:
+        codes, targets = self.codes[rows], self.targets[rows]
+        if np.all(targets < 0):
             return None
-        targets = self.targets[rows]
         others = np.setdiff1d(targets[targets >= 0], rows)
         points = np.concatenate([rows, others])
         ranked = np.argsort(points)
@@ -212,9 +211,9 @@ class MarginObjective(PairwiseObjective):
         """
         B, Q = directions(self.points)
         if not B.shape[1]:
-            return Certificate(0.0, float(np.sum(L**2)), True)
+            return Certificate(0.0, np.inf, True)
         P = B.T @ self.pull() @ B + ridge * Q
-        certificates = [Certificate(value, float(np.sum(L**2)), True)]
+        certificates = [Certificate(value, np.inf, True)]
         if np.isfinite(radius_from_linear(value, P)):
             T = inverse_root(P)
             radius = value * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
