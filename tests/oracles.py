@@ -36,7 +36,7 @@ def nearest_targets(X, y, k):
 def mcml_value(X, y, M, *, reg=0.0):
     """Return the mean of sum_j p0(j|i) d2(i,j) + log sum_{k != i} exp(-d2(i,k)).
 
-    A sample alone in its class adds 0 to the sum, and 1 to what it is divided by.
+    Samples alone in their class are left out.
     """
     D = squared_distances(X, M)
     same = friends(y)
@@ -44,7 +44,7 @@ def mcml_value(X, y, M, *, reg=0.0):
     pull = np.sum(D * same, axis=1)[counted] / np.sum(same, axis=1)[counted]
     np.fill_diagonal(D, np.inf)
     total = np.sum(pull) + np.sum(logsumexp(-D[counted], axis=1))
-    return total / len(X) + reg * np.trace(M) / len(M)
+    return total / counted.sum() + reg * np.trace(M) / len(M)
 
 
 def mcml_optimum(X, y, *, reg=0.0):
@@ -56,7 +56,7 @@ def mcml_optimum(X, y, *, reg=0.0):
         D = _distances(X[i] - np.delete(X, i, axis=0), M)
         total += cp.sum(D[np.flatnonzero(np.delete(same[i], i))]) / same[i].sum()
         total += cp.log_sum_exp(-D)
-    _solve(total / len(X), M, reg)
+    _solve(total / same.any(axis=1).sum(), M, reg)
     return project_psd(M.value), mcml_value(X, y, project_psd(M.value), reg=reg)
 
 

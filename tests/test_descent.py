@@ -64,19 +64,19 @@ def test_an_adaptive_rate_never_loses(learner, caplog):
 @each(descends, learners=ONE_OF_EACH)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_mini_batches_come_near_the_optimum(learner):
-    def start(init):
+    def start(**params):
         """Return the objective over all samples where a fit starts."""
-        facts = fit(learner, X, y, reg=0.1, init=init, max_iter=1).metadata()
+        facts = fit(learner, X, y, reg=0.1, max_iter=1, **params).metadata()
         return (-1 if learner._maximises else 1) * facts["initial_objective"]
 
-    params = {"reg": 0.1, "init": np.eye(4), "random_state": 0}
+    params = {"reg": 0.1, "random_state": 0}
     best = fit(learner, X, y, max_iter=1000, **params)
     noisy, again = (
         fit(learner, X, y, solver="sgd", batch_size=60, max_iter=200, **params) for _ in range(2)
     )
     np.testing.assert_array_equal(noisy.components_, again.components_)
-    reached, lowest = start(noisy.components_), objective(best)
-    assert reached - lowest < 0.5 * (start(np.eye(4)) - lowest)
+    reached, lowest = start(init=noisy.components_), objective(best)
+    assert reached - lowest < 0.5 * (start() - lowest)
 
 
 @each(descends, learners=ONE_OF_EACH)
@@ -89,10 +89,12 @@ def test_a_diverging_rate_warns_and_keeps_the_best_map(learner):
 
 
 @each(descends, learners=ONE_OF_EACH)
-def test_mini_batches_of_one_class(learner):
-    A, labels = samples(n=40, n_classes=20)
+@pytest.mark.parametrize("n_classes", [2, 20])
+@pytest.mark.filterwarnings("ignore:.*have fewer than 3 friends:UserWarning")
+def test_mini_batches_of_one_class(learner, n_classes):
+    A, labels = samples(n=40, n_classes=n_classes)
     learner = clone(learner).set_params(solver="sgd", batch_size=2, random_state=0, max_iter=2)
-    with pytest.warns():
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 reached|Raise batch_size"):
         learner.fit(A, labels)
     assert np.isfinite(learner.components_).all()
 
@@ -109,6 +111,34 @@ def test_an_interrupted_fit_leaves_no_map(learner, monkeypatch):
         learner.fit(X[:, :3], y)
     with pytest.raises(NotFittedError):
         learner.transform(X[:, :3])
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+def test_fewer_samples_than_features(learner, rng):
+    A, labels = rng.normal(size=(12, 20)), np.repeat([0, 1, 2], 4)
+    learner = fit(learner, A, labels, solver="sdp")
+    assert np.isfinite(learner.components_).all()
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+def test_a_warm_start_at_the_optimum_stays_there(learner):
+    first = fit(learner, X, y, solver="sdp", n_components=4, max_iter=500)
+    again = clone(first).set_params(warm_start=True).fit(X, y).fit(X, y)
+    assert_allclose(objective(again), objective(first), atol=1e-4)
+
+
+@each(is_convex, learners=ONE_OF_EACH)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
+@pytest.mark.parametrize("reg", [0.1, 10.0])
+def test_a_proven_gap_holds_where_a_feature_comes_in_two_units(learner, solver, reg, rng):
+    a = rng.integers(-4, 5, size=(20, 2)).astype(float)
+    labels = (a[:, 0] + rng.normal(size=20) > 0).astype(int)
+    A = np.c_[a[:, 0], 16 * a[:, 0], a[:, 1]]
+    best = fit(learner, A, labels, reg=reg, max_iter=5000, tol=1e-10)
+    for max_iter in (1, 2, 5, 100):
+        early = fit(learner, A, labels, reg=reg, solver=solver, max_iter=max_iter)
+        assert objective(early) - objective(best) <= early.metadata()["gap"] + 1e-9
 
 
 def test_parts_of_a_stratified_order_have_all_classes():

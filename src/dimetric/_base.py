@@ -73,8 +73,9 @@ class Learner(
             progress = Progress(self, X, y, getattr(self, "max_iter", 0))
             metadata = self._fit(samples, codes, progress)
         except BaseException:
-            # An interrupt too: what an earlier fit left no longer goes with the rest.
-            self.__dict__.pop(self._learned, None)
+            # An interrupt too: what is there, from this fit and the last, does not go together.
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
             raise
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()

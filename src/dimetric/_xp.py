@@ -98,10 +98,10 @@ def _some_smallest(D: np.ndarray, k: int) -> np.ndarray:
     an entry as small as any outside of them, so no others need be looked at; taking minima is
     several times as fast as partitioning.
     """
-    size = 32  # entries of a group
-    n_groups = D.shape[1] // size
-    if n_groups <= 4 * k:
+    size = int((D.shape[1] / k) ** 0.5)  # of a group: few groups, and few entries in k of them
+    if size < 4:
         return np.argpartition(D, k - 1, axis=1)[:, :k]
+    n_groups = D.shape[1] // size
     # A group is a stride of columns, so that minima are taken along contiguous memory.
     minima = D[:, : size * n_groups].reshape(-1, size, n_groups).min(axis=1)
     groups = np.argpartition(minima, k - 1, axis=1)[:, :k]

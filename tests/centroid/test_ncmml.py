@@ -1,5 +1,6 @@
 """What is special to NCMML: its likelihood, logistic regression, class means, few rows."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -22,11 +23,68 @@ def likelihood(L, X, y):
 
 @pytest.mark.parametrize("n_components", [None, 1])
 def test_objective_is_the_likelihood(n_components):
-    ncmml = NCMML(n_components).fit(X, y)
+    init = np.eye(n_components or 4, 4)
+    ncmml = NCMML(n_components, init=init).fit(X, y)
     facts = ncmml.metadata()
     assert_allclose(facts["final_objective"], likelihood(ncmml.components_, X, y))
-    if n_components is None:
-        assert_allclose(facts["initial_objective"], likelihood(np.eye(4), X, y))
+    assert_allclose(facts["initial_objective"], likelihood(init, X, y))
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_the_optimum_is_found_in_any_unit(unit):
+    best, found = (NCMML(max_iter=500).fit(A, y).metadata() for A in (X, unit * X))
+    assert found["converged"]
+    assert_allclose(found["final_objective"], best["final_objective"], atol=1e-4)
+
+
+def optimum(X, y, reg):
+    """Return the highest objective of all metrics, by a convex solver."""
+    n, d = X.shape
+    means = np.stack([X[y == c].mean(axis=0) for c in np.unique(y)])
+    M = cp.Variable((d, d), PSD=True)
+    terms = []
+    for x, label in zip(X, y, strict=True):
+        d2 = cp.hstack([(x - mean) @ M @ (x - mean) for mean in means])
+        terms.append(-d2[label] / 2 - cp.log_sum_exp(-d2 / 2))
+    problem = cp.Problem(cp.Maximize(sum(terms) / n - reg / d * cp.trace(M)))
+    return problem.solve(cp.CLARABEL)
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    return make_blobs(40, 3, centers=3, cluster_std=5, random_state=0)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
+@pytest.mark.parametrize("reg", [0.0, 0.3])
+def test_the_optimum_is_that_of_a_convex_solver(solver, reg, overlapping):
+    A, labels = overlapping
+    best = optimum(A, labels, reg)
+    facts = NCMML(solver=solver, reg=reg, tol=1e-7, max_iter=1000).fit(A, labels).metadata()
+    assert_allclose(facts["final_objective"], best, atol=1e-6)
+    assert facts["gap"] < 1e-2
+    assert facts["gap_proven"] == (reg > 0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_components", [2, 3])
+@pytest.mark.parametrize("reg", [0.0, 0.3])
+def test_the_gap_is_never_too_small(n_components, reg, overlapping):
+    """From the first iterate to the last, and wherever the unit of X puts the radius."""
+    A, labels = overlapping
+    best = optimum(A, labels, reg)
+    for max_iter in (1, 2, 4, 8, 16):
+        for unit in (1.0, 64.0):
+            L0 = np.eye(n_components, 3) / unit
+            ncmml = NCMML(init=L0, max_iter=max_iter, reg=reg * unit**-2).fit(A * unit, labels)
+            facts = ncmml.metadata()
+            assert facts["gap"] >= best - facts["final_objective"] - 1e-7
+            assert facts["gap_radius"] >= np.trace(ncmml.metric()) * (1 - 1e-9)
+
+
+def test_a_map_of_too_few_rows_has_no_gap():
+    assert "gap" not in NCMML(1).fit(X, y).metadata()
+    assert "gap" in NCMML(2).fit(X, y).metadata()
 
 
 def test_ridge_is_part_of_the_objective():

@@ -45,6 +45,14 @@ def test_pseudo_inverse(case):
     np.testing.assert_allclose(learner.metric(), expected, atol=1e-8 * np.abs(expected).max())
 
 
+def test_a_constant_of_many_samples_has_no_covariance(rng):
+    """The more of them, the farther is their mean from any of them."""
+    X = np.hstack([rng.normal(size=(30_000, 2)), np.full((30_000, 1), 0.1)])
+    learner = Covariance().fit(X)
+    assert learner.components_.shape == (2, 3)
+    assert (learner.components_[:, 2] == 0).all()
+
+
 def test_ridge_counts_all_directions(rng):
     X = rng.normal(size=(20, 50))
     S = np.cov(X.T)

@@ -19,7 +19,7 @@ def by_definition(X, codes, k, role):
     for i, x in enumerate(X):
         others = np.delete(np.arange(len(X)), i)
         others = others[(codes[others] == codes[i]) == (role is friends)]
-        distances = [np.sum((x - X[j]).astype(float) ** 2) for j in others]
+        distances = np.sum((x - X[others]).astype(float) ** 2, axis=1)
         found = others[np.argsort(distances, kind="stable")[:k]]
         indices[i, : len(found)] = found
         counts.append(len(found))
@@ -54,7 +54,7 @@ def test_ties_and_missing_neighbours(role, problem, tile):
 
 
 @pytest.mark.parametrize("role", [friends, enemies])
-@pytest.mark.parametrize("tile", [1, 7, 500])
+@pytest.mark.parametrize("tile", [50, 10_000])
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tiles_and_threads_make_no_difference(role, tile, threads, dtype, monkeypatch, rng):
@@ -62,6 +62,17 @@ def test_tiles_and_threads_make_no_difference(role, tile, threads, dtype, monkey
     monkeypatch.setattr(search, "TILE", tile)
     monkeypatch.setattr(search, "n_threads", lambda *_: threads)
     np.testing.assert_array_equal(role(X, codes, 3).indices, by_definition(X, codes, 3, role)[0])
+
+
+@few
+@pytest.mark.parametrize("role", [friends, enemies])
+@pytest.mark.parametrize("sizes", [(300, 2), (512, 2), (2, 510, 1)])
+def test_blocks_with_too_few_neighbours(role, sizes, rng):
+    """Other blocks find as many as are asked for."""
+    X, codes = rng.normal(size=(sum(sizes), 3)), np.repeat(np.arange(len(sizes)), sizes)
+    found, (indices, counts) = role(X, codes, 3), by_definition(X, codes, 3, role)
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_array_equal(found.counts, counts)
 
 
 @few

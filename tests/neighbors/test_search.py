@@ -96,19 +96,30 @@ def test_sizes_that_single_precision_cannot_hold(size):
     np.testing.assert_array_equal(indices, expected[1])
 
 
-def test_copies_need_no_second_look(rng, monkeypatch):
-    """As many as there are of them, the distance cannot be less than 0."""
-    A = np.repeat(rng.normal(size=(3, 4)), 100, axis=0)
-    asked = []
-    attempt = Search._attempt
+@pytest.fixture
+def asked(monkeypatch):
+    """How many queries were asked, each time that some were."""
+    asked, attempt = [], Search._attempt
 
     def counted(self, rows, *arguments):
         asked.append(len(rows))
         return attempt(self, rows, *arguments)
 
     monkeypatch.setattr(Search, "_attempt", counted)
-    distances, indices = nearest(A, 5)
+    return asked
+
+
+def test_copies_need_no_second_look(rng, asked):
+    """As many as there are of them, the distance cannot be less than 0."""
+    A = np.repeat(rng.normal(size=(3, 4)), 100, axis=0)
+    distances, indices = nearest(A, 5, block=300)
     assert (distances == 0).all()
     assert (indices // 100 == np.arange(300)[:, None] // 100).all()
     assert (indices != np.arange(300)[:, None]).all()
-    assert sum(asked) == 300
+    assert asked == [300]
+
+
+def test_double_precision_settles_what_single_cannot(rng, asked):
+    A = np.repeat([[-1e3], [1e3]], 100, axis=0) + 1e-2 * rng.normal(size=(200, 3))
+    nearest(A, 3, block=200)
+    assert asked == [200, 200]

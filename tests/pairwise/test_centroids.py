@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
 from dimetric._xp import to_host
+from dimetric.pairwise import centroids
 from dimetric.pairwise.centroids import CentroidObjective, group_means
 from dimetric.pairwise.objective import on_maps, on_metrics, scatter
 
@@ -60,6 +61,19 @@ def test_maps_and_metrics_are_two_views_of_one_objective(k):
     same_value, G = on_metrics(objective(), ridge=0.3)((L.T @ L).ravel())
     assert_allclose(same_value, value)
     assert_allclose(2 * L @ G.reshape(5, 5), grad.reshape(k, 5), atol=1e-12)
+
+
+@pytest.mark.parametrize("k", MAPS)
+@pytest.mark.parametrize("threads", [2, 3, 99])
+def test_threads_share_the_blocks(k, threads, monkeypatch):
+    monkeypatch.setattr(centroids, "n_threads", lambda *_: threads)
+    value, grad = on_maps(objective(block=4))(MAPS[k].ravel())
+    again, same_grad = on_maps(objective(block=4))(MAPS[k].ravel())
+    assert value == again
+    assert_array_equal(grad, same_grad)
+    expected, expected_grad = on_maps(objective())(MAPS[k].ravel())
+    assert_allclose(value, expected, rtol=1e-12)
+    assert_allclose(grad, expected_grad, atol=1e-12)
 
 
 @pytest.mark.parametrize("k", MAPS)

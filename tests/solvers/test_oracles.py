@@ -28,7 +28,7 @@ def test_values_by_hand():
     D = {(0, 1): 2.0, (0, 2): 18.0, (1, 2): 8.0}
     first = D[0, 1] + np.log(np.exp(-D[0, 1]) + np.exp(-D[0, 2]))
     second = D[0, 1] + np.log(np.exp(-D[0, 1]) + np.exp(-D[1, 2]))
-    assert mcml_value(X2, y2, M, reg=3.0) == pytest.approx((first + second) / 3 + 6.0)
+    assert mcml_value(X2, y2, M, reg=3.0) == pytest.approx((first + second) / 2 + 6.0)
     pairs = np.log1p(np.exp(D[0, 1] - 5)) + np.log1p(np.exp(5 - D[0, 2]))
     pairs += np.log1p(np.exp(5 - D[1, 2]))
     assert ldml_value(X2, y2, M, 5.0, reg=3.0) == pytest.approx(pairs / 3 + 6.0)

@@ -86,13 +86,19 @@ def test_max_iter(solve):
 @each_solver
 def test_infimum(solve):
     def falls_forever(x):
-        return float(np.exp(-x[0])), -np.exp(-x)
+        return 4e-3 * float(np.exp(-x[0])), -4e-3 * np.exp(-x)
 
     for start in (0.0, 60.0):
-        result = solve(falls_forever, np.array([start]), infimum=0.0, tol=0.2)
+        result = solve(falls_forever, np.array([start]), infimum=0.0, tol=1e-3)
         assert result.reason == "separable: infimum not attained"
         assert result.converged
         assert np.isfinite(result.x).all()
+
+
+@each_solver
+def test_a_large_tolerance_says_nothing_of_the_infimum(solve):
+    result = solve(lambda x: (float(x @ x), 2 * x), np.full(1, 0.3), infimum=-0.1, tol=0.5)
+    assert result.reason != "separable: infimum not attained"
 
 
 @each_solver

@@ -12,9 +12,10 @@ from dimetric._descent.metric import GradientMetric
 from dimetric._descent.solve import Solution, Watch
 from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, eps, like, namespace, to_host, triangle
+from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import inverse_root, metric_of
 from dimetric.linalg.scatter import Moments
-from dimetric.pairwise.objective import PairwiseObjective, metric_gradient, on_maps
+from dimetric.pairwise.objective import Objective, metric_gradient, on_maps
 from dimetric.solvers.certificates import (
     Certificate,
     certify_from_below,
@@ -50,6 +51,10 @@ class ConvexMetric(GradientMetric):
         scale = _scale(objective, ridge)
         return self._solver()(objective, L0, ridge=ridge, codes=codes, watch=watch, scale=scale)
 
+    def _enough_rows(self, d: int) -> int:
+        """Return how many rows a map needs to be as good as any metric of d features."""
+        return d
+
     def _tangent(self, objective: Any, L: np.ndarray, theta: np.ndarray, ridge: float) -> Below:
         """Return the tangent at a map's metric; `theta` is a start of what is to be solved for."""
         value, G, _ = metric_gradient(objective, L, theta, ridge=ridge)
@@ -57,8 +62,8 @@ class ConvexMetric(GradientMetric):
 
     def _facts(self, objective: Any, solution: Solution, ridge: float) -> dict[str, Any]:
         """Return the certificate."""
-        has_all_rows = self.solver == "sdp" or len(solution.map) >= solution.map.shape[1]
-        if self.solver == "sgd" or not has_all_rows:
+        k, d = solution.map.shape
+        if self.solver == "sgd" or (self.solver != "sdp" and k < self._enough_rows(d)):
             return {}
 
         def tangent(L: np.ndarray) -> Below:
@@ -66,6 +71,9 @@ class ConvexMetric(GradientMetric):
 
         value = solution.result.value
         found = certified(objective, value, solution.map, tangent, ridge=ridge)
+        if not found.proven and not solution.result.converged and objective.infimum > -np.inf:
+            # A guess at the optimum's size may do near it; far away it is worth nothing.
+            found = Certificate(value - objective.infimum, np.inf, proven=True)
         return {
             "gap": float(found.gap),
             "gap_radius": float(found.radius),
@@ -73,7 +81,7 @@ class ConvexMetric(GradientMetric):
         }
 
 
-def _scale(objective: PairwiseObjective, ridge: float) -> np.ndarray:
+def _scale(objective: Objective, ridge: float) -> np.ndarray:
     """Return what makes directions alike for a solver: about a root of the inverse Hessian.
 
     A step moves the loss by the spread of the samples in its direction, and the ridge by its
@@ -89,19 +97,18 @@ def _scale(objective: PairwiseObjective, ridge: float) -> np.ndarray:
 
 
 def fitting_start(
-    objective: PairwiseObjective, L0: np.ndarray, ridge: float, *, of_any_size: bool
+    objective: Any, L0: np.ndarray, ridge: float, *, of_any_size: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a start with the theta that fits, and with the size that fits unless it is given.
 
     To change the size of a map by powers of ten takes a solver long, and objectives are flat
     where it is much too small or too large; along a ray alone it is easy. A few samples tell.
     """
-    few = slice(None, None, 1 + len(objective.codes) // 500)
-    X = to_host(objective.points)[few].astype(np.float64)
-    spread = float(np.sum(np.var(X @ L0.T, axis=0)))
+    n = len(objective.codes)
+    some = objective.batch(np.arange(0, n, 1 + n // 500)) or objective
+    spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
     if of_any_size and spread > 0:
         L0 = L0 * (2 / spread) ** 0.5  # squared distances of 4 on average
-    some = PairwiseObjective(objective.rule, X, objective.codes[few], objective.theta)
     value_and_grad = on_maps(some, ridge=ridge)
 
     def along(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -116,7 +123,7 @@ def fitting_start(
 
 
 def certified(
-    objective: PairwiseObjective,
+    objective: Any,
     value: float,
     L: np.ndarray,
     tangent: Callable[[np.ndarray], Below],
@@ -135,8 +142,8 @@ def certified(
 
     Parameters
     ----------
-    objective : PairwiseObjective
-        What has been minimised.
+    objective : Objective
+        What has been minimised, with the ``codes`` of its samples, the first of its points.
     value : float
         Its mean, with the ridge.
     L : ndarray of shape (k, d)
@@ -146,30 +153,34 @@ def certified(
     ridge : float
         Weight of the trace in the objective.
     """
-    B, within = _spread(objective)
+    B, _, Q = directions(objective.points)
     if B.shape[1] == 0:  # all samples are one point: every metric is as good
-        return Certificate(0.0, float(np.vdot(L, L)), proven=True)
+        return Certificate(0.0, np.inf, proven=True)
+
+    def on_samples(G: np.ndarray) -> np.ndarray:
+        # Of all metrics that are alike to the samples, the ridge has the one of least trace.
+        return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
+
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
     found = certify_from_below(value, c, G, metric_of(L))
-    for c_far, P in _definite(objective, L, B, within, tangent, ridge):
-        P = B.T @ P @ B - rounding
+    for c_far, P in _definite(objective, L, B, tangent, ridge):
+        P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
-            T = B @ inverse_root(P)
-            gap = gap_from_below(value, c, T.T @ G @ T, value - c_far)
-            radius = (value - c_far) * float(np.linalg.norm(T, 2)) ** 2
+            T = inverse_root(P)
+            gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
+            radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)
             break
-    if value - objective.infimum < found.gap:
-        found = Certificate(value - objective.infimum, found.radius, proven=True)
+    if value - objective.infimum < found.gap:  # which is true of all metrics
+        found = Certificate(value - objective.infimum, np.inf, proven=True)
     return found
 
 
 def _definite(
-    objective: PairwiseObjective,
+    objective: Any,
     L: np.ndarray,
     B: np.ndarray,
-    within: np.ndarray,
     tangent: Callable[[np.ndarray], Below],
     ridge: float,
 ) -> Iterator[Below]:
@@ -178,27 +189,19 @@ def _definite(
     Where a metric is a little too large, near pairs of different classes no longer outweigh the
     spread within classes: there the objective rises in every direction, unless classes separate.
     """
+    within = _within(objective)
     white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
-    white *= (
-        float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0
-    )  # as large as L in this sense
+    white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
     for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets
         yield tangent(triangle(np.vstack([growth**0.5 * L, more**0.5 * white])))
     if ridge > 0 and np.isfinite(objective.infimum):
         yield objective.infimum, ridge * np.eye(len(within))
 
 
-def _spread(objective: PairwiseObjective) -> tuple[np.ndarray, np.ndarray]:
-    """Return a basis of the differences between samples, each a unit long, and S_w / n.
-
-    Nothing else about a metric matters but what it does to these.
-    """
-    X, codes = objective.points, objective.codes
+def _within(objective: Any) -> np.ndarray:
+    """Return the covariance of samples within their classes."""
+    codes = objective.codes
+    X = objective.points[: len(codes), :]
     labels = like(codes, X, dtype=namespace(X).int64)
-    within = to_host(Moments.of_all(X, labels, int(codes[-1]) + 1, root=False).spread)
-    root = to_host(Moments.of_all(X, root=True).spread) / len(codes) ** 0.5
-    unit = np.sqrt(np.sum(root**2, axis=0))
-    unit[unit == 0] = 1
-    _, lengths, V = np.linalg.svd(root / unit, full_matrices=False)
-    real = lengths > max(X.shape) * eps(X) * lengths[0]
-    return V[real].T / unit[:, None], within / len(codes)
+    moments = Moments.of_all(X, labels, int(codes[-1]) + 1, root=False)
+    return to_host(moments.spread) / len(codes)

@@ -17,6 +17,7 @@ from dimetric._xp import Array, like, namespace, to_host
 from dimetric.pairwise.engine import Rule
 from dimetric.pairwise.objective import Objective, PairwiseObjective
 from dimetric.reduce.order import canonical_order
+from dimetric.solvers.gradient import NO_BATCH
 from dimetric.solvers.result import FLAT, Result
 
 
@@ -130,7 +131,9 @@ class GradientMetric(LinearMetric):
                 "around 1, which changes what init and reg mean. Scale X to avoid this.",
                 stacklevel=2,
             )
-        at = Coordinates.of(X, self._start(X, codes, factor), keep_rest=self.reg == 0)
+        # What a start does where samples do not differ is kept, but a metric of 0 there is as good.
+        keep_rest = self.reg == 0 and self.solver != "sdp"
+        at = Coordinates.of(X, self._start(X, codes, factor), keep_rest=keep_rest)
         ridge = at.ridge(self.reg)
         sign = -1.0 if self._maximises else 1.0
 
@@ -182,8 +185,11 @@ class GradientMetric(LinearMetric):
         remedy = "Raise max_iter or tol, or scale the features."
         if result.reason.startswith("diverged"):
             remedy = "Lower eta0, or set learning_rate='adaptive'."
+        elif result.reason == NO_BATCH:
+            remedy = "Raise batch_size, or learn from more than one class."
         result.warn_unless_converged(name, remedy)
-        if result.n_iter == 0 and result.reason == FLAT and len(self.classes_) > 1:
+        given = not isinstance(self.init, str) or self.warm_start  # perhaps an optimum
+        if result.n_iter == 0 and result.reason == FLAT and not given and len(self.classes_) > 1:
             warnings.warn(
                 f"{name} did not leave its start, where the objective is flat: its distances may "
                 "be too large or too small to tell neighbours apart. Scale the features, or give "
@@ -204,6 +210,8 @@ class GradientMetric(LinearMetric):
                 f"Reduce the features first, make_pipeline(PCA({k}), {name}(solver='sdp')), or "
                 "take another solver."
             )
+        if self.solver == "sdp":  # its maps have as many rows as the metric has rank
+            k = None
         if self.warm_start and hasattr(self, "components_"):
             return given_start(self.components_, k, d, "the map of the last fit") / factor
         if not isinstance(self.init, str):

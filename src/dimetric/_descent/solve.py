@@ -1,7 +1,7 @@
 """From an objective and the name of a solver to the best map."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from dimetric.pairwise.objective import Objective, ValueAndGrad, on_maps, on_met
 from dimetric.solvers.gradient import bgd, sgd
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.projected import projected_gradient
-from dimetric.solvers.result import Result
+from dimetric.solvers.result import SEPARABLE, Result, is_infimum
 
 # Mini-batches of an iteration of "sgd": with many samples a pass would be too long to wait for.
 MOST_BATCHES = 100
@@ -89,7 +89,25 @@ class Solver:
             result = projected_gradient(
                 on_metrics(objective, ridge=ridge, scale=T), _onto_metrics(d), start, **settings
             )
-        return Solution(*as_map(result.x), result)
+        return self._grown(objective, Solution(*as_map(result.x), result), ridge)
+
+    def _grown(self, objective: Objective, found: Solution, ridge: float) -> Solution:
+        """Return a larger map where that shows that the objective has no minimum.
+
+        Near the infimum a solver gains so little that it may stop, for this or that reason,
+        before it is there. Extra parameters are thresholds, which grow like squared distances.
+        """
+        left = found.result.value - objective.infimum
+        if ridge > 0 or self.name == "sgd" or not self.tol < left < 0.1:
+            return found
+        for factor in (4.0, 16.0):
+            L, theta = factor * found.map, factor**2 * found.theta
+            value = on_maps(objective)(np.concatenate([L.ravel(), theta]))[0]
+            if is_infimum(value, objective.infimum, self.tol):
+                result = replace(found.result, value=value, converged=True, reason=SEPARABLE)
+                result = replace(result, history=(*result.history, value))
+                return Solution(L, theta, result)
+        return found
 
     def _epochs(
         self, objective: Objective, codes: np.ndarray, ridge: float

@@ -40,6 +40,11 @@ def named_start(
             name = "lda"
     if name == "identity":
         return np.eye(k, d)
+    if name == "lda" and k > min(d, int(codes[-1])):
+        raise ValueError(
+            f"init='lda' has at most {min(d, int(codes[-1]))} rows, one less than classes and no "
+            f"more than features, but the map is to have {k}: set n_components, or another init."
+        )
     if name == "random":
         return check_random_state(random_state).normal(size=(k, d))
     if name == "pca":

@@ -39,9 +39,10 @@ class CentroidMetric(GradientMetric):
             name = type(self).__name__
             warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=2)
         clusters = self._clusters(X, codes)
-        pairs = np.unique(np.stack([codes, clusters]), axis=1)
-        self.n_centroids_ = tuple(np.bincount(pairs[0]).tolist())
-        self.centroids_ = group_means(X, clusters, pairs.shape[1])
+        owner = np.empty(np.max(clusters) + 1, dtype=np.int64)
+        owner[clusters] = codes
+        self.n_centroids_ = tuple(np.bincount(owner).tolist())
+        self.centroids_ = group_means(X, clusters, len(owner))
         # From here on samples go by cluster: they are sorted by class as well, and finer.
         return super()._fit(X, clusters, progress)
 

@@ -41,7 +41,8 @@ class NCMC(CentroidMetric):
     solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
         How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches.
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples.
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.

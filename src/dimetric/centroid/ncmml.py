@@ -1,9 +1,10 @@
 """Nearest class mean metric learning."""
 
+from dimetric._descent.convex import ConvexMetric
 from dimetric.centroid.metric import CentroidMetric
 
 
-class NCMML(CentroidMetric):
+class NCMML(CentroidMetric, ConvexMetric):
     r"""Nearest class mean metric learning: the map that serves the nearest class mean best.
 
     .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
@@ -12,7 +13,8 @@ class NCMML(CentroidMetric):
 
     The objective is the mean log-likelihood of the labels, if the class of a sample were drawn by
     its distances to the class means :math:`\mu_c`, near ones more likely [1]_. It is concave in
-    :math:`M = L^T L`, and a map of ``n_classes - 1`` rows can do whatever one of more rows can.
+    :math:`M = L^T L`, so ``metadata()`` has a bound of what was left to gain, and a map of
+    ``n_classes - 1`` rows can do whatever one of more rows can.
 
     Parameters
     ----------
@@ -26,7 +28,8 @@ class NCMML(CentroidMetric):
         How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
         "sdp" over the metric M instead of L.
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples.
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
@@ -85,4 +88,7 @@ class NCMML(CentroidMetric):
     [0.93, 0.99]
     """
 
-    _parameter_constraints = CentroidMetric._convex_constraints
+    _parameter_constraints = ConvexMetric._parameter_constraints
+
+    def _enough_rows(self, d: int) -> int:
+        return min(d, len(self.classes_) - 1)

@@ -45,8 +45,8 @@ class DMLMJ(LinearMetric):
         :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Neighbours are near, so
         they hardly differ in many directions (none at all in pixels that never change), and
         :math:`\Sigma_S^{-1}` would live on these alone: where features are many and samples few,
-        0.1 classifies much better than 0, elsewhere as well. With 0 the units of the features do
-        not matter, and where :math:`\Sigma_S` is singular the map lives in its range.
+        0.1 classifies much better than 0, elsewhere as well. With 0, directions in which no
+        friends differ are left out.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class DMLMJ(LinearMetric):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> facts = DMLMJ(n_components=2).fit(X, y).metadata()
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> facts = DMLMJ(n_components=2).fit(X / X.std(axis=0), y).metadata()
     >>> round(facts["final_objective"], 1), round(facts["accumulated_eigenvalues"], 3)
-    (28.1, 0.865)
+    (8.1, 0.45)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -60,8 +60,9 @@ class MCML(ConvexMetric):
     If every sample picked a neighbour at random, near ones more likely, it ideally would pick all
     others of its class equally often, :math:`p^0`, and nobody else. The objective is the mean
     Kullback-Leibler divergence from that ideal, but for a constant [1]_. Unlike that of NCA it is
-    convex in :math:`M = L^T L`, so a map with all rows has one optimum, and ``metadata()`` says
-    how far away that is at most.
+    convex in :math:`M = L^T L`: a map with all rows has one optimum, and ``metadata()`` holds a
+    bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone, unless
+    ``gap_proven``).
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ class MCML(ConvexMetric):
         How the objective is minimised: "bgd" by batch gradient descent, "sgd" by mini-batches, for
         more samples than all pairs can be looked at of, "sdp" over the metric M instead of L.
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples.
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective falls by less than a
         tenth of it in an iteration, or is within it of an infimum that only an infinite map

@@ -180,7 +180,8 @@ def _compress(rows: Array) -> Array:
 def rounding_of(X: Array) -> Array:
     """Return the deviations of features that may be no more than rounding errors, generously."""
     xp = namespace(X)
-    return 16 * eps(X) * xp.max(xp.abs(xp.astype(X, xp.float64)), axis=0)
+    largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
+    return 16 * eps(X) * xp.astype(largest, xp.float64)
 
 
 def weighted_scatter(X: Array, W: Any, *, block: int = 1024) -> Array:

@@ -5,10 +5,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dimetric._compat import Interval, Progress
-from dimetric._descent.convex import ConvexMetric
+from dimetric._descent.convex import ConvexMetric, fitting_start
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
@@ -21,7 +20,7 @@ from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 # The width of the hinge's smooth part, and the tolerance in units of tol, of one stage after the
 # other. The second is for maps that the first leaves too far from a proof; what a sharper hinge
 # changes is little, and hard to be precise about.
-STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 30.0), (0.001, 30.0))
+STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
 SHARP = 300.0  # difference that smoothing may make to the objective, in units of tol
 TIGHT = 0.007  # bound of what is left to gain, as a share of the objective
 # "sgd" is for more samples than all pairs can be looked at of: beyond these numbers, targets are
@@ -200,7 +199,9 @@ class LMNN(ConvexMetric):
             result = Result(L0.ravel(), value, 0, True, "y holds one class", (value,))
             return _Found(L0, objective.theta, result, objective, None)
         given = not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
-        L = L0 if given or self.solver in ("bgd", "sgd") else _sized(objective, L0, ridge)
+        L = L0
+        if not given and self.solver in ("lbfgs", "sdp"):
+            L = fitting_start(objective, L0, ridge, of_any_size=True)[0]
         aimed, done, history = objective, 0, list[float]()
         for left in range(self.n_passes, 0, -1):
             if history:
@@ -288,24 +289,6 @@ class _Found(Solution):
 
     objective: MarginObjective
     certificate: Certificate | None
-
-
-def _sized(objective: MarginObjective, L: np.ndarray, ridge: float) -> np.ndarray:
-    """Return the map in the size that suits some samples best, from where a solver has less to go.
-
-    Along a ray the objective is convex, and cheap to look at.
-    """
-    n = len(objective.codes)
-    some = objective.batch(np.arange(0, n, 1 + n // 500))
-    if some is None:
-        return L
-    f = on_maps(some, ridge=ridge)
-
-    def along(x: float) -> float:
-        return f(np.exp(x) * L.ravel())[0]
-
-    x = minimize_scalar(along, bounds=(-12, 12), method="bounded", options={"xatol": 0.2}).x
-    return np.exp(x) * L if along(x) < 0.9 * along(0.0) else L
 
 
 def _counting(watch: Watch, done: int) -> Watch:

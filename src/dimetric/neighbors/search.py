@@ -116,7 +116,7 @@ class Search:
             near[doubtful], indices[doubtful], sure[doubtful] = self._attempt(
                 rows[doubtful], k, m, among, self._double
             )
-        return xp.astype(near, self._X.dtype), indices
+        return xp.astype(near, self._X.dtype, copy=False), indices
 
     def over_blocks(
         self, work: Callable[[slice], tuple[Array, Array]], block: int | None = None
@@ -128,7 +128,7 @@ class Search:
         xp = namespace(self._X)
         n = self._X.shape[0]
         if block is None:  # large kernels keep an accelerator busy, small blocks a cache
-            block = 256 if "cpu" in str(compat.device(self._X)).lower() else 4096
+            block = 128 if "cpu" in str(compat.device(self._X)).lower() else 4096
         blocks = row_blocks(n, block)
         if compat.is_numpy_array(self._X):
             with _one_blas_thread() as allowed, ThreadPoolExecutor(n_threads(allowed, n)) as pool:
@@ -183,9 +183,11 @@ def _candidates(
 def _distances_to(X: Array, points: Array, indices: Array) -> Array:
     """Return the distances between row i of X and the points ``indices[i]``; inf where it is -1."""
     xp = namespace(X)
+    missing = indices < 0
+    indices = xp.where(missing, 0, indices)
     by_rank = []
     for rank in range(indices.shape[1]):
-        other = xp.take(points, xp.clip(indices[:, rank], 0), axis=0)
-        difference = xp.astype(X - other, xp.float64)
+        difference = X - xp.take(points, indices[:, rank], axis=0)
+        difference = xp.astype(difference, xp.float64, copy=False)
         by_rank.append(xp.sqrt(xp.sum(difference * difference, axis=1)))
-    return xp.where(indices < 0, xp.inf, xp.stack(by_rank, axis=1))
+    return xp.where(missing, xp.inf, xp.stack(by_rank, axis=1))

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.linalg.psd import map_of
 from dimetric.pairwise.engine import Rule, laplacian_product
 
@@ -78,18 +78,34 @@ class PairwiseObjective:
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return what :class:`Objective` asks for."""
+        if _is_coarse(Z):
+            xp = namespace(Z)
+            wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
+            loss, product, dtheta = self.evaluate(*wide, theta)
+            return loss, xp.astype(product, V.dtype), dtheta
         if self._fast is not None:
             return self._fast(Z, V, self._starts, theta)
         return laplacian_product(self.rule, Z, V, self._labels, theta)
 
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
-        """Return the rule over the pairs of some samples; None if they are of one class."""
+        """Return the rule over the pairs of some samples; None if all or none are of one class."""
         codes = self.codes[rows]
-        if codes[0] == codes[-1]:
+        if codes[0] == codes[-1] or np.all(codes[1:] != codes[:-1]):
             return None
         xp = namespace(self.points)
         X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
         return PairwiseObjective(self.rule, X, codes, self.theta)
+
+
+def _is_coarse(Z: Array) -> bool:
+    """Tell whether points are so far from each other that single precision blurs near ones.
+
+    Squared distances from a matrix product are rounded relative to the points' squared norms.
+    """
+    xp = namespace(Z)
+    if Z.dtype != xp.float32 or Z.shape[1] == 0:
+        return False
+    return eps(Z) * float(xp.max(xp.sum(Z * Z, axis=1))) > 1e-3
 
 
 def scatter(

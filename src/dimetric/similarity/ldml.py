@@ -75,8 +75,9 @@ class LDML(ConvexMetric):
 
     The pairs P of samples are of one class (S) or of two (D), and :math:`\sigma(b - d^2)` is the
     probability of the former: logistic regression on the entries of :math:`M = L^T L` [1]_. The
-    log-likelihood is concave in M and b, so a map with all rows has one optimum, and
-    ``metadata()`` says how far away that is at most.
+    log-likelihood is concave in M and b: a map with all rows has one optimum, and ``metadata()``
+    holds a bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone,
+    unless ``gap_proven``).
 
     Parameters
     ----------
@@ -91,8 +92,9 @@ class LDML(ConvexMetric):
     solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
         How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches, for
         more samples than all pairs can be looked at of, "sdp" over the metric M instead of L.
-    max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples.
+    max_iter : int, default=100
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.

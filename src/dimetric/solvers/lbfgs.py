@@ -11,6 +11,7 @@ from dimetric.solvers.result import (
     Callback,
     Objective,
     Result,
+    is_infimum,
     no_finite_start,
 )
 
@@ -72,7 +73,7 @@ def lbfgs(
         history.append(value)
         if callback is not None and callback(intermediate_result.x, value, len(history) - 1):
             stopped = STOPPED_BY_CALLBACK
-        if value <= infimum + tol:
+        if is_infimum(value, infimum, tol):
             stopped = SEPARABLE
         if stopped:
             raise StopIteration
@@ -87,7 +88,7 @@ def lbfgs(
     )
     if not np.isfinite([history[0], found.fun]).all():
         raise ValueError(no_finite_start(history[0]))
-    if not stopped and found.fun <= infimum + tol:  # the start was there already
+    if not stopped and is_infimum(found.fun, infimum, tol):  # the start was there already
         stopped = SEPARABLE
     reason = stopped or _in_words(found, max_iter)
     converged = stopped == SEPARABLE or (not stopped and found.status == 0)
@@ -98,6 +99,6 @@ def _in_words(found: OptimizeResult, max_iter: int) -> str:
     """Say why SciPy's minimiser stopped."""
     if found.status == 0:
         return FLAT if "PGTOL" in found.message else NO_DECREASE
-    if found.status == 1:
+    if found.nit >= max_iter:
         return f"max_iter={max_iter} reached"
     return f"the line search failed ({found.message})"

@@ -93,7 +93,7 @@ class Trace:
         self.history = [value]
         self.reason = ""
         self.converged = False
-        if value <= infimum + tol:
+        if is_infimum(value, infimum, tol):
             self.stop(SEPARABLE, converged=True)
         elif self.is_flat(gradient):
             self.stop(FLAT, converged=True)
@@ -128,7 +128,7 @@ class Trace:
         self.lowest = min(self.lowest, value)
         n_iter = len(self.history) - 1
         stop = self.callback is not None and self.callback(x, value, n_iter)
-        if value <= self.infimum + self.tol:
+        if is_infimum(value, self.infimum, self.tol):
             self.stop(SEPARABLE, converged=True)
         elif stop:
             self.stop(STOPPED_BY_CALLBACK)
@@ -162,6 +162,11 @@ class Trace:
         """Return the best point, and how it was found."""
         n_iter = len(self.history) - 1
         return Result(self.x, self.value, n_iter, self.converged, self.reason, tuple(self.history))
+
+
+def is_infimum(value: float, infimum: float, tol: float) -> bool:
+    """Tell whether a value is as good as the infimum: within `tol`, unless that says nothing."""
+    return value <= infimum + min(tol, 1e-3)
 
 
 def no_finite_start(value: float) -> str:
