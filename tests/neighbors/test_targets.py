@@ -66,7 +66,7 @@ GOOD = np.array([[1], [0], [3], [2]])
 BAD = {
     "rows": (GOOD[:3], r"targets has shape \(3, 1\) .* integers of shape \(n_samples=4, k\)"),
     "floats": (GOOD / 1.0, "dtype float64; it must hold row numbers"),
-    "1-D": (GOOD.ravel(), "Expected 2D array, got 1D"),
+    "1-D": (GOOD.ravel(), r"targets has shape \(4,\)"),
     "too large": (np.array([[1], [0], [4], [2]]), r"targets\[2\] = \[4\] names a row outside X"),
     "negative": (np.array([[1], [-2], [3], [2]]), r"targets\[1\] = \[-2\] names a row outside X"),
     "class": (np.array([[1], [0], [1], [2]]), r"targets\[2\] = \[1\] names a sample of another"),

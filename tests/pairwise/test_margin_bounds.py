@@ -69,7 +69,7 @@ def test_gap_is_no_less_than_the_truth(name, ridge, rng):
         bounds, value = MarginBounds(objective, ridge), f(L.ravel())[0]
         bounds.add(L, 0.1)
         found = bounds.certificate(value, L)
-        assert value - best - 1e-6 <= found.gap <= value
+        assert value - best - 1e-6 <= found.gap <= value * (1 + 1e-9)
         assert found.proven
         assert np.trace(M) <= found.radius
 
@@ -92,7 +92,7 @@ def test_all_samples_in_one_point():
     bounds = MarginBounds(objective, 0.0)
     bounds.add(np.eye(2), 0.1)
     found = bounds.certificate(on_maps(objective)(np.eye(2).ravel())[0], np.eye(2))
-    assert_allclose(found.gap, 0)
+    assert_allclose(found.gap, 0, atol=1e-12)
     assert found.proven
 
 

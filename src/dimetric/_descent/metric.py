@@ -192,8 +192,8 @@ class GradientMetric(LinearMetric):
         if result.n_iter == 0 and result.reason == FLAT and not given and len(self.classes_) > 1:
             warnings.warn(
                 f"{name} did not leave its start, where the objective is flat: its distances may "
-                "be too large or too small to tell neighbours apart. Scale the features, or give "
-                "another init.",
+                "be too large or too small to tell neighbours apart, or all be 0. If samples "
+                "differ, scale the features, or give another init.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

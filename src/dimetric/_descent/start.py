@@ -48,6 +48,11 @@ def named_start(
     if name == "random":
         return check_random_state(random_state).normal(size=(k, d))
     if name == "pca":
+        if k > min(n, d):
+            raise ValueError(
+                f"init='pca' has at most {min(n, d)} rows, no more than samples or features, but "
+                f"the map is to have {k}: set n_components, or another init."
+            )
         learner = PCA(n_components=k, random_state=random_state).fit(X)
     else:
         learner = _lda_with_all_rows(X, codes, k)

@@ -25,7 +25,8 @@ def directions(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     sizes = np.sqrt(np.sum(root**2, axis=0))
     sizes[sizes == 0] = 1.0
     _, lengths, V = np.linalg.svd(root / sizes, full_matrices=False)
-    V = V[lengths > max(X.shape) * eps(X) * lengths[0]].T
+    # Samples are what they are, in whatever precision they come: only sums are rounded here.
+    V = V[lengths > max(X.shape) * eps(root) * lengths[0]].T
     B, E = V / sizes[:, None], V * sizes[:, None]
     inverse = B.T if B.shape[0] == B.shape[1] else np.linalg.pinv(E)  # the first is more exact
     return B, E, inverse @ inverse.T

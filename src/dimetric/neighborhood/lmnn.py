@@ -232,7 +232,7 @@ class LMNN(ConvexMetric):
         smooth = self.solver in ("lbfgs", "sdp")
         scale = objective.scale(ridge) if smooth else None
         tol = max(self.tol, 32 * eps(objective.points))  # what changes by less may be rounding
-        is_convex = self.solver == "sdp" or (self.solver != "sgd" and len(L) == L.shape[1])
+        is_convex = self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
         done, history, certificate = 0, list[float](), None
         last, is_sharp, is_tight = np.inf, False, True
@@ -263,6 +263,8 @@ class LMNN(ConvexMetric):
         converged, reason = result.converged, result.reason
         if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
             converged, reason = False, f"max_iter={self.max_iter} reached"
+        elif reason.startswith("the line search failed") and certificate and is_tight:
+            converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
         return _Found(L, found.theta, result, objective, certificate)
 
@@ -280,6 +282,9 @@ class LMNN(ConvexMetric):
         found = solution.certificate
         if found is None:
             return {}
+        if not found.proven and not solution.result.converged:
+            # A guess at the optimum's size may do near it; far away it is worth nothing.
+            found = Certificate(solution.result.value, np.inf, proven=True)
         return {"gap": found.gap, "gap_radius": found.radius, "gap_proven": found.proven}
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array
 
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.neighbors.roles import friends
@@ -77,9 +76,13 @@ def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndar
            [ 0],
            [-1]])
     """
-    targets = check_array(to_host(targets), dtype=None, input_name="targets")
-    n = len(codes)
-    if len(targets) != n or targets.dtype.kind not in "iu":
+    targets, n = np.asarray(to_host(targets)), len(codes)
+    if (
+        targets.ndim != 2
+        or len(targets) != n
+        or 0 in targets.shape
+        or targets.dtype.kind not in "iu"
+    ):
         raise ValueError(
             f"targets has shape {targets.shape} and dtype {targets.dtype}; it must hold row "
             f"numbers of X: integers of shape (n_samples={n}, k)."

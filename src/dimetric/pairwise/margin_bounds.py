@@ -37,23 +37,27 @@ class MarginBounds:
     """
 
     def __init__(self, objective: MarginObjective, ridge: float) -> None:
-        X = objective.points
+        xp = namespace(objective.points)
+        self._precision = eps(objective.points)
+        X = xp.astype(objective.points, xp.float64)
         B, E, Q = directions(X)
         if not B.shape[1]:  # all samples are one point: any direction will do
             B, E, Q = np.eye(len(B), 1), np.eye(len(B), 1), np.eye(1)
-        spreads = to_host(namespace(X).std(X @ like(B, X), axis=0)).astype(np.float64)
-        spreads[spreads == 0] = 1.0
-        B, self._E, self._trace = B / spreads, E * spreads, ridge * Q / spreads / spreads[:, None]
+        spreads = to_host(xp.std(X @ like(B, X), axis=0))
+        spreads = np.where(spreads > 0, spreads, 1.0)
+        self._E, Q = E * spreads, Q / spreads / spreads[:, None]
         self._objective = MarginObjective(
-            X @ like(B, X), objective.codes, objective.targets, mu=objective.mu
+            X @ like(B / spreads, X), objective.codes, objective.targets, mu=objective.mu
         )
-        P = self._objective.pull() + self._trace
+        self._ridge = ridge * Q
+        P = self._objective.pull() + self._ridge
         sizes, V = np.linalg.eigh(P)
         self._rounding = 64 * eps(X) * float(np.linalg.norm(P))
         some = sizes > self._rounding
         self._white, self._free = V[:, some] / np.sqrt(sizes[some]), V[:, ~some]
-        # The trace of metrics with <P, N> = 1 is at most
-        self._reach = float(np.linalg.norm(B @ self._white, 2)) ** 2 if some.all() else np.inf
+        self._reach = np.inf  # of metrics with <P, N> = 1: the most that the least trace can be
+        if some.all():
+            self._reach = float(np.linalg.eigvalsh(self._white.T @ Q @ self._white)[-1])
         self._bounds: list[tuple[float, np.ndarray]] = []
 
     def add(self, L: np.ndarray, width: float) -> None:
@@ -62,19 +66,20 @@ class MarginBounds:
         longest = float(np.vdot(L @ objective.pull(), L)) * objective.n_terms / (1 - objective.mu)
         far = 1e4 * (1 + longest) ** 0.5 * self._free.T
         _, G, slopes = metric_gradient(objective.smoothed(width), np.vstack([L, far]), np.ones(1))
-        self._bounds.append((float(slopes[0]), G + self._trace))
+        self._bounds.append((float(slopes[0]), G + self._ridge))
 
     def certificate(self, value: float, L: np.ndarray) -> Certificate:
         """Return the best that is proven about a map with some value of the objective."""
-        radius = self._reach * value if value > 0 else 0.0
-        found = [Certificate(value, radius, proven=True)]  # no objective is below 0
+        value = value * (1 + 16 * self._precision)
+        found = [Certificate(value, np.inf, proven=True)]  # no objective is below 0
         for c, G in self._bounds:
             if np.linalg.norm(G @ self._free) <= self._rounding:
                 G = self._white.T @ (G - self._rounding * np.eye(len(G))) @ self._white
                 G = G if G.size else np.zeros((1, 1))  # pulls in no direction at all
-                found.append(Certificate(gap_from_below(value, c, G, value), radius, proven=True))
+                gap, radius = gap_from_below(value, c, G, value), self._reach * (value or 1.0)
+                found.append(Certificate(gap, radius, proven=True))
             else:
                 guess = certify_from_below(value, c, G, metric_of(L @ self._E))
-                size = guess.radius / float(np.linalg.norm(self._E, 2)) ** 2
-                found.append(Certificate(guess.gap, size, proven=False))
+                radius = guess.radius / float(np.linalg.norm(self._E, 2)) ** 2
+                found.append(Certificate(guess.gap, radius, proven=False))
         return min(found, key=lambda certificate: certificate.gap)

@@ -17,7 +17,7 @@ import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.pairwise.engine import Rule
@@ -151,10 +151,9 @@ class MarginObjective(PairwiseObjective):
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":
         """Return the margins of some samples, with their targets, and impostors among them."""
-        codes = self.codes[rows]
-        if codes[0] == codes[-1]:
+        codes, targets = self.codes[rows], self.targets[rows]
+        if np.all(targets < 0):
             return None
-        targets = self.targets[rows]
         others = np.setdiff1d(targets[targets >= 0], rows)
         points = np.concatenate([rows, others])
         ranked = np.argsort(points)
@@ -183,7 +182,8 @@ class MarginObjective(PairwiseObjective):
         On data of many kinds that saves three quarters of the iterations, or more.
         """
         sizes = to_host(namespace(self.points).std(self.points, axis=0)).astype(np.float64)
-        sizes[sizes == 0] = 1.0
+        largest = float(sizes.max())
+        sizes[sizes <= 64 * eps(self.points) * largest] = largest or 1.0  # what is but rounding
         P = (self.pull() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
         least = 1e-3 * np.trace(P) / len(P) or 1.0
         return inverse_root(P + least * np.eye(len(P))) / sizes
