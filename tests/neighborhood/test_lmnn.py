@@ -74,17 +74,19 @@ def test_gap_is_no_less_than_the_truth_before_the_end(solver, max_iter):
     facts = learner.metadata()
     best = oracles.lmnn_optimum(X, y, as_pairs(learner.targets_))[1]
     assert facts["final_objective"] - best <= facts["gap"] + 1e-6
-    assert facts["gap"] <= facts["final_objective"]
+    assert facts["gap"] <= facts["final_objective"] * (1 + 1e-9)
 
 
-def test_gap_without_a_pull_in_some_direction_is_not_proven(rng):
+def test_gap_without_a_pull_in_some_direction(rng):
     X, y = overlapping(40, 2)
     X = np.column_stack([X, np.repeat(rng.normal(size=10), 4)])  # groups of four ...
     y = np.tile([0, 0, 1, 1], 10)
     targets = (np.arange(40) ^ 1)[:, None]  # ... with the target in the same one
     facts = LMNN(targets=targets).fit(X, y).metadata()
-    assert not facts["gap_proven"]
-    assert LMNN(targets=targets, reg=0.1).fit(X, y).metadata()["gap_proven"]
+    best = oracles.lmnn_optimum(X, y, as_pairs(targets))[1]
+    f = facts["final_objective"]
+    assert f - best <= facts["gap"] <= 1e-2 * max(1, f)
+    assert facts["gap_proven"]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +253,7 @@ def test_all_samples_in_one_point():
     with pytest.warns(ConvergenceWarning, match="did not leave its start"):
         learner = LMNN().fit(np.ones((10, 3)), np.arange(10) % 2)
     assert np.isfinite(learner.components_).all()
-    assert learner.metadata()["gap"] == 0
+    assert learner.metadata()["gap"] < 1e-9
 
 
 @pytest.mark.parametrize("far", [1e4, 1e6])

@@ -198,19 +198,6 @@ def test_batches_estimate_the_mean(rng):
     assert abs(np.mean(estimates) - on_maps(objective)(L)[0]) < 4 * error
 
 
-def test_linear_bounds_are_nowhere_above(rng):
-    X, codes, targets = problem(rng)
-    objective = MarginObjective(X, codes, targets, mu=0.3)
-    f = on_metrics(objective)
-    for _ in range(30):
-        width = rng.choice([0.0, 0.1, 3.0])
-        c, G = objective.smoothed(width).bound(rng.normal(size=(3, 3)) * rng.exponential())
-        assert_allclose(G, G.T)
-        for _ in range(10):
-            N = metric_of(rng.normal(size=(2, 3)) * rng.exponential())
-            assert f(N.ravel())[0] >= c + np.vdot(G, N) - 1e-9
-
-
 def test_pull_is_the_linear_term(rng, namespace):
     X, codes, targets = problem(rng)
     P = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).pull()

@@ -157,7 +157,7 @@ def certified(
     ridge : float
         Weight of the trace in the objective.
     """
-    B, Q = directions(objective.points)
+    B, _, Q = directions(objective.points)
     if B.shape[1] == 0:  # all samples are one point: every metric is as good
         return Certificate(0.0, np.inf, proven=True)
 

@@ -5,21 +5,24 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from dimetric._compat import Interval, Progress
-from dimetric._descent.convex import ConvexMetric
+from dimetric._descent.convex import ConvexMetric, fitting_start
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
+from dimetric.pairwise.margin_bounds import MarginBounds
 from dimetric.pairwise.margins import MarginObjective
 from dimetric.pairwise.objective import on_maps
 from dimetric.solvers.certificates import Certificate
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
-# Widths of the smooth part of the hinge, until what that changes is next to nothing.
-WIDTHS = (0.1, 0.01, 0.001)
-SMOOTHING = 3e3  # next to nothing, in units of tol
+# The width of the hinge's smooth part, and the tolerance in units of tol, of one stage after the
+# other. The second is for maps that the first leaves too far from a proof; what a sharper hinge
+# changes is little, and hard to be precise about.
+STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
+SHARP = 300.0  # difference that smoothing may make to the objective, in units of tol
+TIGHT = 0.007  # bound of what is left to gain, as a share of the objective
 # "sgd" is for more samples than all pairs can be looked at of: beyond these numbers, targets are
 # searched in a part of a class, and objectives are means over mini-batches.
 MOST_FRIENDS = 5_000
@@ -194,9 +197,11 @@ class LMNN(ConvexMetric):
         if codes[0] == codes[-1]:  # pulls alone would draw all samples to a point
             value = on_maps(objective, ridge=ridge)(L0.ravel())[0]
             result = Result(L0.ravel(), value, 0, True, "y holds one class", (value,))
-            return _Found(L0, objective.theta, result, objective, [])
+            return _Found(L0, objective.theta, result, objective, None)
         given = not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
-        L = L0 if given or self.solver in ("bgd", "sgd") else _sized(objective, L0, ridge)
+        L = L0
+        if not given and self.solver in ("lbfgs", "sdp"):
+            L = fitting_start(objective, L0, ridge, of_any_size=True)[0]
         aimed, done, history = objective, 0, list[float]()
         for left in range(self.n_passes, 0, -1):
             if history:
@@ -227,9 +232,16 @@ class LMNN(ConvexMetric):
         smooth = self.solver in ("lbfgs", "sdp")
         scale = objective.scale(ridge) if smooth else None
         tol = max(self.tol, 32 * eps(objective.points))  # what changes by less may be rounding
-        done, history, bounds = 0, list[float](), []
-        for width in WIDTHS if smooth else (0.0,):
-            found = self._solver(max_iter=max_iter - done, tol=tol)(
+        is_convex = self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1])
+        bounds = MarginBounds(objective, ridge) if is_convex else None
+        done, history, certificate = 0, list[float](), None
+        last, is_sharp, is_tight = np.inf, False, True
+        for width, precision in STAGES if smooth else ((0.0, 1.0),):
+            if width == last and is_tight:
+                continue
+            if width < last and is_sharp:
+                break
+            found = self._solver(max_iter=max_iter - done, tol=precision * tol)(
                 objective.smoothed(width),
                 L,
                 ridge=ridge,
@@ -237,20 +249,24 @@ class LMNN(ConvexMetric):
                 watch=_counting(watch, done),
                 scale=scale,
             )
-            L, result = found.map, found.result
+            L, result, last = found.map, found.result, width
             value = self._value(objective, L, ridge, result.value)
             done += result.n_iter
             history += result.history
-            if self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1]):
-                bounds.append(objective.smoothed(width or WIDTHS[0]).bound(L))
-            is_sharp = result.value - value <= SMOOTHING * tol * max(1.0, value)
-            if is_sharp or not result.converged or done == max_iter:
+            if bounds is not None:
+                bounds.add(L, width or STAGES[0][0])
+                certificate = bounds.certificate(value, L)
+                is_tight = certificate.gap <= TIGHT * max(1.0, value)
+            is_sharp = result.value - value <= SHARP * tol * max(1.0, value)
+            if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
-        if reason.startswith("max_iter") or (converged and not is_sharp and width > WIDTHS[-1]):
+        if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
             converged, reason = False, f"max_iter={self.max_iter} reached"
+        elif reason.startswith("the line search failed") and certificate and is_tight:
+            converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
-        return _Found(L, found.theta, result, objective, bounds)
+        return _Found(L, found.theta, result, objective, certificate)
 
     def _value(
         self, objective: MarginObjective, L: np.ndarray, ridge: float, estimate: float
@@ -263,11 +279,9 @@ class LMNN(ConvexMetric):
     def _facts(self, objective: Any, solution: Any, ridge: float) -> dict[str, Any]:
         X, targets = objective.points, in_given_order(solution.objective.targets, objective.order)
         self.targets_ = like(targets, X, dtype=namespace(X).int64)
-        if not solution.bounds:
+        found = solution.certificate
+        if found is None:
             return {}
-        found = solution.objective.certificate(
-            solution.result.value, solution.map, solution.bounds, ridge
-        )
         if not found.proven and not solution.result.converged:
             # A guess at the optimum's size may do near it; far away it is worth nothing.
             found = Certificate(solution.result.value, np.inf, proven=True)
@@ -276,29 +290,10 @@ class LMNN(ConvexMetric):
 
 @dataclass(frozen=True)
 class _Found(Solution):
-    """A solution, the objective that it is of, and linear bounds of that from below."""
+    """A solution, the objective that it is of, and how far from its optimum it is at most."""
 
     objective: MarginObjective
-    bounds: list[tuple[float, np.ndarray]]
-
-
-def _sized(objective: MarginObjective, L: np.ndarray, ridge: float) -> np.ndarray:
-    """Return the map in the size that suits some samples best, from where a solver has less to go.
-
-    Along a ray the objective is convex, and cheap to look at. Where a map of 0 is about as good,
-    all gradients vanish: no place to start from.
-    """
-    n = len(objective.codes)
-    some = objective.batch(np.arange(0, n, 1 + n // 500))
-    if some is None:
-        return L
-    f = on_maps(some, ridge=ridge)
-
-    def along(x: float) -> float:
-        return f(np.exp(x) * L.ravel())[0]
-
-    x = minimize_scalar(along, bounds=(-12, 12), method="bounded", options={"xatol": 0.2}).x
-    return np.exp(x) * L if along(x) < min(0.9 * along(0.0), 0.99 * along(-np.inf)) else L
+    certificate: Certificate | None
 
 
 def _counting(watch: Watch, done: int) -> Watch:

@@ -90,8 +90,7 @@ class Pushes:
         for rank in range(slope.shape[1]):
             self.slopes[:, rank] += np.bincount(samples, weights=slope[:, rank], minlength=n)
         W = sparse.csr_array((slope.sum(axis=1), (samples, impostors)), shape=(n, n))
-        self.product += W @ self.V
-        self.product += W.T @ self.V
+        self.product += (W + W.T) @ self.V
 
     def add_tile(
         self, rows: slice, columns: slice, mask: Callable[[np.ndarray, float], None]
