@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._compat import Progress
+from dimetric._compat import Progress, StrOptions
 from dimetric._descent.metric import GradientMetric
 from dimetric._descent.solve import Solution, Watch
 from dimetric._threads import _one_blas_thread
@@ -37,7 +37,10 @@ class ConvexMetric(GradientMetric):
     was not solved for: a map of fewer rows, mini-batches.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = GradientMetric._convex_constraints
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GradientMetric._parameter_constraints,
+        "solver": [StrOptions({"lbfgs", "bgd", "sgd", "sdp"})],
+    }
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
         # Objectives bring their own threads; all else is too short for those of BLAS.

@@ -46,10 +46,6 @@ class GradientMetric(LinearMetric):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    # Learners whose loss is convex in M = L^T L can be solved there, and certified.
-    _convex_constraints: ClassVar[dict[str, list[Any]]] = _parameter_constraints | {
-        "solver": [StrOptions({"lbfgs", "bgd", "sgd", "sdp"})],
-    }
     _maximises: ClassVar[bool] = False  # whether users know the objective with the other sign
 
     def __init__(
