@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 
-from dimetric import LDA, NCA, PCA
+from dimetric import DMLMJ, LDA, LDML, LMNN, MCML, NCA, NCMML, PCA
 
 DATA = {
     "iris": load_iris,
@@ -28,7 +28,12 @@ LEARNERS: dict[str, TransformerMixin | None] = {
     "Euclidean": None,
     "PCA (95 %)": PCA(n_components=0.95),
     "LDA": LDA(),
+    "DMLMJ": DMLMJ(),
     "NCA": NCA(),
+    "LMNN": LMNN(),
+    "MCML": MCML(),
+    "LDML": LDML(),
+    "NCMML": NCMML(),
 }
 
 

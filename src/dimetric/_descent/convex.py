@@ -23,6 +23,7 @@ from dimetric.solvers.certificates import (
     radius_from_linear,
 )
 from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.result import SEPARABLE
 
 # c and G of a linear function c + <G, N> that is above the objective at no metric N.
 Below = tuple[float, np.ndarray]
@@ -117,7 +118,10 @@ def fitting_start(
         growth = grad[: L.size] @ L if of_any_size else 0.0
         return value, np.concatenate([[growth], grad[L.size :]])
 
-    x = lbfgs(along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum).x
+    found = lbfgs(along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum)
+    if found.reason == SEPARABLE:  # nothing would be left to be learned but size
+        return L0, objective.theta
+    x = found.x
     # Near a map of 0 all gradients vanish: no place to start from.
     return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
 
