@@ -37,7 +37,7 @@ VARIANTS = {
         {},
         {"n_components": 2},
         {"reg": 0.1},
-        {"n_neighbors": 1, "mu": 0.3, "n_passes": 2},
+        {"n_neighbors": 4, "mu": 0.7, "n_passes": 2},
     ],
     MCML: [{}, {"n_components": 2}, {"reg": 0.1}],
     LDML: [{}, {"n_components": 2, "reg": 0.1}, {"b": 2.0}],

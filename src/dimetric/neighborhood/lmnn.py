@@ -15,7 +15,7 @@ from dimetric.pairwise.margin_bounds import MarginBounds
 from dimetric.pairwise.margins import MarginObjective
 from dimetric.pairwise.objective import on_maps
 from dimetric.solvers.certificates import Certificate
-from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, Result
 
 # The width of the hinge's smooth part, and the tolerance in units of tol, of one stage after the
 # other. The second is for maps that the first leaves too far from a proof; what a sharper hinge
@@ -231,7 +231,6 @@ class LMNN(ConvexMetric):
         """Minimise for given targets, with a hinge that is smooth, and then less and less so."""
         smooth = self.solver in ("lbfgs", "sdp")
         scale = objective.scale(ridge) if smooth else None
-        tol = max(self.tol, 32 * eps(objective.points))  # what changes by less may be rounding
         is_convex = self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
         done, history, certificate = 0, list[float](), None
@@ -241,7 +240,7 @@ class LMNN(ConvexMetric):
                 continue
             if width < last and is_sharp:
                 break
-            found = self._solver(max_iter=max_iter - done, tol=precision * tol)(
+            found = self._solver(max_iter=max_iter - done, tol=precision * self.tol)(
                 objective.smoothed(width),
                 L,
                 ridge=ridge,
@@ -257,14 +256,17 @@ class LMNN(ConvexMetric):
                 bounds.add(L, width or STAGES[0][0])
                 certificate = bounds.certificate(value, L)
                 is_tight = certificate.gap <= TIGHT * max(1.0, value)
-            is_sharp = result.value - value <= SHARP * tol * max(1.0, value)
+            is_sharp = result.value - value <= SHARP * self.tol * max(1.0, value)
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
         if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
             converged, reason = False, f"max_iter={self.max_iter} reached"
-        elif reason.startswith("the line search failed") and certificate and is_tight:
-            converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
+        elif reason.startswith("the line search failed"):
+            if eps(objective.points) > 1e-10:  # rounding hides what there is left to gain
+                converged, reason = True, NO_DECREASE
+            elif certificate is not None and is_tight:
+                converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
         return _Found(L, found.theta, result, objective, certificate)
 
