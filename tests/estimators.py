@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from dimetric import LDA, NCA, PCA
+from dimetric._base import Embedding, LinearMetric
 
 VARIANTS = {
     PCA: [
@@ -33,6 +34,11 @@ VARIANTS = {
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]
 ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
+
+
+def is_linear(learner):
+    """Tell whether the learned map is a matrix, and so a distance."""
+    return isinstance(learner, LinearMetric)
 
 
 def needs_labels(learner):
@@ -83,10 +89,25 @@ def host(a):
 
 
 def fitted_arrays(learner):
-    """Return the fitted attributes that are arrays of numbers, but for the labels."""
-    others = ("classes_", "feature_names_in_")
+    """Return the fitted attributes that are arrays of floating numbers."""
     return {
         name: value
         for name, value in vars(learner).items()
-        if name.endswith("_") and name not in others and getattr(value, "ndim", 0)
+        if name.endswith("_") and getattr(value, "ndim", 0) and "float" in str(value.dtype)
     }
+
+
+def learned_arrays(learner, rows=slice(None)):
+    """Return what makes two learners the same map, on the host.
+
+    An embedding has a row for each training sample: `rows` brings those of one fit in line with
+    those of another.
+    """
+    if isinstance(learner, Embedding):
+        return {"embedding_": host(learner.embedding_)[rows]}
+    return {name: host(getattr(learner, name)) for name in ("components_", "offset_")}
+
+
+def size_of(learner):
+    """Return the largest number of the learned map."""
+    return np.abs(next(iter(learned_arrays(learner).values()))).max()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric._descent import canonical_order
+from dimetric.reduce.order import canonical_order
 
 
 def test_canonical_order_sorts_by_class_whatever_the_order_was(rng):
