@@ -7,62 +7,16 @@ Blocks are dealt out to threads with single-threaded BLAS: element-wise NumPy us
 BLAS that brings its own threads to each worker would only make them wait for one another.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache, wraps
-from threading import Lock
+from functools import wraps
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+
+from dimetric._threads import _one_blas_thread, n_threads
 
 BLOCK = 128  # rows; fits the cache beside the columns at a few thousand samples
-
-
-class _OneBlasThread:
-    """Limits BLAS to one thread while anybody needs it, and knows how many it may use otherwise.
-
-    The limit holds for the whole process. Fits in several Python threads share it: the first one
-    sets it, the last one lifts it.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._users = 0
-        self._allowed = 1
-
-    @contextmanager
-    def __call__(self) -> Iterator[int]:
-        """Yield the number of threads that BLAS may use: so the user, joblib or a test run says."""
-        with self._lock:
-            if self._users == 0:
-                controller = _controller()
-                blas = [lib.num_threads for lib in controller.lib_controllers]
-                self._allowed = max(blas, default=1)
-                self._limiter = controller.limit(limits=1)
-            self._users += 1
-        try:
-            yield self._allowed
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._limiter.restore_original_limits()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    # Looking the libraries up takes milliseconds: once.
-    return ThreadpoolController().select(user_api="blas")
-
-
-_one_blas_thread = _OneBlasThread()
-
-
-def n_threads(allowed: int, n_samples: int) -> int:
-    """Return how many of the allowed threads have enough to do."""
-    return max(1, min(allowed, n_samples // 512))
 
 
 def _over_blocks(work: Callable[[range], Any], n_samples: int, threads: int) -> list[Any]:

@@ -2,9 +2,18 @@
 
 import numpy as np
 
+from dimetric._xp import Array, like, namespace, to_host
 
-def canonical_order(X: np.ndarray, codes: np.ndarray | None = None) -> np.ndarray:
-    """Return an order of the rows, by class if there are any, whatever order they came in.
+
+def in_canonical_order(X: Array, codes: np.ndarray) -> tuple[Array, np.ndarray]:
+    """Return samples and label codes in their :func:`canonical_order`."""
+    xp = namespace(X)
+    order = canonical_order(to_host(X), codes)
+    return xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
+
+
+def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return an order of the rows, by class, that does not depend on how they came.
 
     Sums taken in this order are the same to the last bit for any permutation of the samples,
     and so is everything that a solver makes of them. Rows are compared as bytes, which is as
@@ -19,6 +28,4 @@ def canonical_order(X: np.ndarray, codes: np.ndarray | None = None) -> np.ndarra
     """
     rows = np.ascontiguousarray(X + 0.0).view(np.dtype((np.void, X.shape[1] * X.itemsize))).ravel()
     by_content = np.argsort(rows, kind="stable")
-    if codes is None:
-        return by_content
     return by_content[np.argsort(codes[by_content], kind="stable")]

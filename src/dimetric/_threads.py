@@ -1,0 +1,70 @@
+"""Threads of our own beside those of BLAS: one of the two is enough."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+
+
+class _OneBlasThread:
+    """Limits BLAS to one thread while anybody needs it, and knows how many it may use otherwise.
+
+    The limit holds for the whole process. Fits in several Python threads share it: the first one
+    sets it, the last one lifts it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._allowed = 1
+
+    @contextmanager
+    def __call__(self) -> Iterator[int]:
+        """Yield the number of threads that BLAS may use: so the user, joblib or a test run says."""
+        with self._lock:
+            if self._users == 0:
+                controller = _controller()
+                blas = [lib.num_threads for lib in controller.lib_controllers]
+                self._allowed = max(blas, default=1)
+                self._limiter = controller.limit(limits=1)
+            self._users += 1
+        try:
+            yield self._allowed
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limiter.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Looking the libraries up takes milliseconds: once.
+    return ThreadpoolController().select(user_api="blas")
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+def n_threads(allowed: int, n_samples: int) -> int:
+    """Return how many of the allowed threads have enough to do."""
+    return max(1, min(allowed, n_samples // 512))
+
+
+def on_threads(work: Callable[[int, int], T], n_tasks: int) -> list[T]:
+    """Return ``work(t, threads)`` of every thread t, as many as BLAS may use and there are tasks.
+
+    Thread t takes the tasks ``range(t, n_tasks, threads)``, BLAS one thread, and numba none.
+    """
+    with _one_blas_thread() as allowed:
+        threads = max(1, min(allowed, n_tasks))
+        if threads == 1:
+            return [work(0, 1)]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, range(threads), [threads] * threads))
