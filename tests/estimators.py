@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import LDA, NCA, PCA
+from dimetric import LDA, MDS, NCA, PCA
 from dimetric._base import Embedding, LinearMetric
 
 VARIANTS = {
@@ -29,6 +29,14 @@ VARIANTS = {
         {"n_components": 2},
         {"reg": 0.1},
         {"init": "random", "random_state": 0, "reg": 0.1},
+    ],
+    MDS: [
+        {},
+        {"n_components": 3, "metric": "cityblock"},
+        {"metric": "chebyshev", "additive_constant": True},
+        {"n_landmarks": 20, "random_state": 0},
+        {"algorithm": "smacof"},
+        {"algorithm": "smacof", "metric_mds": False},
     ],
 }
 
@@ -54,7 +62,7 @@ def has_partial_fit(learner):
 
 
 def iterates(learner):
-    return "max_iter" in learner.get_params()
+    return learner._max_steps() > 0
 
 
 def has_fast_path(learner):

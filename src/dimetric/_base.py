@@ -51,6 +51,10 @@ class Learner(
         """Set the fitted attributes from checked samples and label codes; return metadata."""
         raise TypeError(f"{type(self).__name__} does not say how it is fitted.")
 
+    def _max_steps(self) -> int:
+        """Return how many iterations a fit may take; 0 for one without iterations."""
+        return getattr(self, "max_iter", 0)
+
     @fit_method
     def fit(self, X: Array, y: Array | None = None) -> Self:
         """Learn the map.
@@ -69,7 +73,7 @@ class Learner(
         """
         started = perf_counter()
         samples, codes = self._checked(X, y)
-        progress = Progress(self, X, y, getattr(self, "max_iter", 0))
+        progress = Progress(self, X, y, self._max_steps())
         metadata = self._fit(samples, codes, progress)
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()

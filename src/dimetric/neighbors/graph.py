@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dimetric.neighbors.knn import Metric, is_euclidean, k_nearest, neighbors_under
+from dimetric.neighbors.knn import Metric, distances_between, k_nearest, neighbors_under
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks
 
@@ -105,14 +105,8 @@ class Neighborhood:
                     "The graph given has several connected components, and there are no distances "
                     "to join them by. Pass a graph with more edges, or all distances."
                 )
-            return X[rows].astype(np.float64)
-        if is_euclidean(self.metric, self.metric_params) and not sparse.issparse(X):
-            from scipy.spatial.distance import cdist
-
-            return cdist(X[rows], X)
-        from sklearn.metrics import pairwise_distances
-
-        return pairwise_distances(X[rows], X, metric=self.metric, **(self.metric_params or {}))
+            return X[rows]
+        return distances_between(X[rows], X, metric=self.metric, metric_params=self.metric_params)
 
     def _precomputed(self, D: Any, *, alone: bool) -> Graph:
         """Return the edges to keep of distances, dense or sparse, without those to oneself."""
@@ -222,7 +216,7 @@ def _shortest_leaving(
     outside = np.flatnonzero(label != np.argmax(sizes))
     nearest_to, length = np.empty(len(outside), np.int64), np.empty(len(outside))
     for b in row_blocks(len(outside), max(1, BLOCK // len(label))):
-        D = between(outside[b])
+        D = between(outside[b]).astype(np.float64)  # a copy
         D[label[outside[b]][:, None] == label] = np.inf
         nearest_to[b] = np.argmin(D, axis=1)
         length[b] = D[np.arange(len(D)), nearest_to[b]]

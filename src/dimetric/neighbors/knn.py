@@ -60,6 +60,32 @@ def k_nearest(
     return nearest(X, k, points)
 
 
+def distances_between(
+    X: Any,
+    points: Any,
+    *,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """Return all distances between the rows of X and points, on the host, in X's dtype.
+
+    Euclidean ones come from the differences themselves: a matrix product would lose what is small.
+
+    Examples
+    --------
+    >>> distances_between(np.zeros((1, 2)), np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[5., 0.]])
+    """
+    if is_euclidean(metric, metric_params) and not sparse.issparse(X):
+        from scipy.spatial.distance import cdist
+
+        return cdist(X, points).astype(X.dtype, copy=False)
+    from sklearn.metrics import pairwise_distances
+
+    distances = pairwise_distances(X, points, metric=metric, **(metric_params or {}))
+    return distances.astype(X.dtype, copy=False)
+
+
 def neighbors_under(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
     """Return scikit-learn's search under any metric; it wants p apart from other parameters."""
     from sklearn.neighbors import NearestNeighbors
