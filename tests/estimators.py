@@ -7,9 +7,10 @@ variant can do (labels, sparse input, partial_fit, a fast path) is asked of the 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils import get_tags
 
-from dimetric import LDA, MDS, NCA, PCA
+from dimetric import LDA, MDS, NCA, PCA, Isomap
 from dimetric._base import Embedding, LinearMetric
 
 VARIANTS = {
@@ -37,6 +38,13 @@ VARIANTS = {
         {"n_landmarks": 20, "random_state": 0},
         {"algorithm": "smacof"},
         {"algorithm": "smacof", "metric_mds": False},
+    ],
+    Isomap: [
+        {},
+        {"n_neighbors": None, "radius": 5.0, "path_method": "FW"},
+        {"n_neighbors": 7, "metric": "minkowski", "metric_params": {"p": 3}, "n_components": 1},
+        {"n_landmarks": 20, "random_state": 0},
+        {"regressor": KNeighborsRegressor(1, algorithm="brute")},
     ],
 }
 

@@ -48,6 +48,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dimetric.pairwise import fast
 from dimetric.pairwise.objective import mean_objective
 
+# Into how many parts a graph falls is tested where it is made.
+pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning")
+
 X, y = samples()
 NAMES = ["length", "width", "height", "weight"]
 INDEX = np.random.default_rng(1).integers(0, len(X), size=(40, 2))  # pairs, as row numbers
@@ -342,6 +345,7 @@ METADATA = {
     "smallest_eigenvalue": float,
     "additive_constant": float,
     "normalized_stress": float,
+    "reconstruction_error": float,
     "rank": int,
     "reg": float,
     "time": float,

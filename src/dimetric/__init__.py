@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
+    from dimetric.manifold.isomap import Isomap
     from dimetric.manifold.mds import MDS
     from dimetric.neighborhood.nca import NCA
 
-__all__ = ["LDA", "MDS", "NCA", "PCA"]
+__all__ = ["LDA", "MDS", "NCA", "PCA", "Isomap"]
 
 _HOME = {
+    "Isomap": "dimetric.manifold.isomap",
     "LDA": "dimetric.linear.lda",
     "MDS": "dimetric.manifold.mds",
     "NCA": "dimetric.neighborhood.nca",

@@ -89,7 +89,7 @@ def test_landmarks_are_close_to_all():
 
 
 def test_negative_eigenvalues_are_reported():
-    says = r"1 of 4 eigenvalues are negative.*additive_constant=True or algorithm='smacof'"
+    says = r"1 of 4 eigenvalues are negative.*try additive_constant=True or algorithm='smacof'"
     with pytest.warns(UserWarning, match=says):
         mds = MDS(4, metric="precomputed").fit(STAR)
     assert mds.metadata()["smallest_eigenvalue"] == mds.eigenvalues_[3] < 0

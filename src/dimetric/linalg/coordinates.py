@@ -9,6 +9,7 @@ References
 .. [1] W. S. Torgerson, "Multidimensional scaling: I. Theory and method", Psychometrika 17, 1952.
 """
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -68,6 +69,16 @@ class PrincipalCoordinates:
         """Return how much of B the coordinates leave out, as the root of a mean square."""
         left = self.norm**2 - float(np.sum(self.values**2))
         return float(np.sqrt(max(left, 0))) / len(self.means)
+
+    def warn_of_negative(self, remedy: str) -> None:
+        """Warn if some of the k largest eigenvalues are negative, and what can be done."""
+        negative = int(np.sum(self.values < -self.noise))
+        if negative:
+            warnings.warn(
+                f"{negative} of {len(self.values)} eigenvalues are negative: the distances are "
+                f"not Euclidean in so many dimensions, and those coordinates are 0. {remedy}",
+                stacklevel=4,
+            )
 
     def place(self, D: Array) -> Array:
         r"""Return coordinates for new samples by Gower's formula [1]_.

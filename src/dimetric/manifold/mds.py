@@ -1,6 +1,5 @@
 """Multidimensional scaling."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -244,14 +243,9 @@ class MDS(Embedding):
             core = self._among_landmarks(D)
         self._model = model = coordinates.principal_coordinates(core, self.n_components)
         share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
-        negative = int(np.sum(model.values < -model.noise))
-        if negative:
-            warnings.warn(
-                f"{negative} of {self.n_components} eigenvalues are negative: the dissimilarities "
-                "are not Euclidean in so many dimensions, and those coordinates are 0. Ask for "
-                "fewer, or choose additive_constant=True or algorithm='smacof'.",
-                stacklevel=2,
-            )
+        model.warn_of_negative(
+            "Ask for fewer, or try additive_constant=True or algorithm='smacof'."
+        )
         Z = model.coordinates if core is D else model.place(D)
         return self._set(X, Z, share, model.smallest / self._factor**2)
 

@@ -80,11 +80,10 @@ class Neighborhood:
     def links(self, X: Any, points: Any = None) -> Graph:
         """Return the edges from each row of X to points, by default to the other rows.
 
-        Precomputed distances are those to the points. A row without any point within the radius
-        has no edge.
+        A row without any point within the radius has no edge.
         """
         if self.metric == "precomputed":
-            return self._precomputed(X, alone=points is None)
+            return self.given(X, alone=True)
         metric, params = self.metric, self.metric_params
         if self.n_neighbors is None:
             model = neighbors_under(metric, params).fit(X if points is None else points)
@@ -108,8 +107,16 @@ class Neighborhood:
             return X[rows]
         return distances_between(X[rows], X, metric=self.metric, metric_params=self.metric_params)
 
-    def _precomputed(self, D: Any, *, alone: bool) -> Graph:
-        """Return the edges to keep of distances, dense or sparse, without those to oneself."""
+    def given(self, D: Any, *, alone: bool = False) -> Graph:
+        """Return the edges to keep of precomputed distances, dense or sparse.
+
+        Parameters
+        ----------
+        D : array or sparse array of shape (m, n)
+            Distances from each of m samples to n others.
+        alone : bool, default=False
+            They are all the same samples, so that the diagonal is no edge.
+        """
         if sparse.issparse(D):
             return _kept(D.tocoo(), self.n_neighbors, self.radius, alone)
         k, n = self.n_neighbors, D.shape[1] - alone
