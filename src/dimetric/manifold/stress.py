@@ -23,7 +23,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.utils.validation import check_array
 
 from dimetric._threads import on_threads
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.pairwise.engine import squared_distances
 from dimetric.reduce.tree import row_blocks
 
@@ -106,7 +106,7 @@ class NonmetricStress(Stress):
         weights = np.ones_like(given) if W is None else squareform(W, checks=False)
         self._known = np.flatnonzero(weights)
         self._weights = weights[self._known]
-        self.levels, self._level = np.unique(given[self._known], return_inverse=True)
+        self.levels, self._level = _levels(given[self._known], 100 * float(eps(D)))
         self._level_weights = np.bincount(self._level, self._weights)
         self._condensed = np.zeros_like(given)
         self._started = False
@@ -133,6 +133,13 @@ class NonmetricStress(Stress):
         self.disparities = rising / square**0.5 if square > 0 else rising
         self._condensed[self._known] = self.disparities[self._level]
         return squareform(self._condensed)
+
+
+def _levels(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different values, ascending, and which of them each is, but for rounding."""
+    different, which = np.unique(values, return_inverse=True)
+    first = np.r_[True, np.diff(different) > rounding * different[-1]]
+    return different[first], (np.cumsum(first) - 1)[which]
 
 
 def checked_weights(W: Array, n: int) -> np.ndarray:
