@@ -1,6 +1,8 @@
 """Exact nearest neighbours under any metric, on the host, by the fastest way there is."""
 
 from collections.abc import Callable
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,9 @@ def k_nearest(
         return model.kneighbors(None if points is None else X, k)
     if X.shape[1] <= TREE_FEATURES:
         return _from_tree(X, k, points)
+    fast_search = _fast_search()
+    if points is None and fast_search is not None:
+        return fast_search.nearest_to_each_other(X, k)
     return nearest(X, k, points)
 
 
@@ -114,3 +119,12 @@ def _from_tree(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarr
     others[others.all(axis=1), -1] = False  # more than k others are at its place
     distances, indices = distances[others].reshape(-1, k), indices[others].reshape(-1, k)
     return distances.astype(X.dtype, copy=False), indices
+
+
+@cache
+def _fast_search() -> ModuleType | None:
+    try:
+        from dimetric.neighbors import fast_search
+    except ImportError:  # numba is an extra
+        return None
+    return fast_search
