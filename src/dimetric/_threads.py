@@ -57,14 +57,20 @@ def n_threads(allowed: int, n_samples: int) -> int:
     return max(1, min(allowed, n_samples // 512))
 
 
-def on_threads(work: Callable[[int, int], T], n_tasks: int) -> list[T]:
-    """Return ``work(t, threads)`` of every thread t, as many as BLAS may use and there are tasks.
+def on_threads(
+    work: Callable[[Iterator[int]], T], n_tasks: int, *, shared: bool = False
+) -> list[T]:
+    """Return ``work(tasks)`` of every thread, as many as BLAS may use and there are tasks.
 
-    Thread t takes the tasks ``range(t, n_tasks, threads)``, BLAS one thread, and numba none.
+    The numbers of the tasks are dealt out beforehand: thread t gets every so manieth from t on.
+    With `shared`, whoever is free takes the next, which is right where it does not matter for the
+    result who does what. BLAS has one thread, and numba none of its own.
     """
     with _one_blas_thread() as allowed:
         threads = max(1, min(allowed, n_tasks))
         if threads == 1:
-            return [work(0, 1)]
+            return [work(iter(range(n_tasks)))]
+        common = iter(range(n_tasks))
+        deals = [common if shared else iter(range(t, n_tasks, threads)) for t in range(threads)]
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, range(threads), [threads] * threads))
+            return list(pool.map(work, deals))

@@ -10,7 +10,7 @@ References
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import array_api_compat as compat
@@ -231,13 +231,13 @@ def _over_powers(D: Array, use: Callable[[slice, Array], None], power: int = 2) 
             use(b, xp.astype(D[b, :], xp.float64) ** power)
         return
 
-    def work(thread: int, threads: int) -> None:
+    def work(tasks: Iterator[int]) -> None:
         buffer = np.empty((rows, m))
-        for b in blocks[thread::threads]:
+        for b in map(blocks.__getitem__, tasks):
             block = buffer[: b.stop - b.start]
             block[...] = D[b]
             if power == 2:
                 block *= block
             use(b, block)
 
-    on_threads(work, len(blocks))
+    on_threads(work, len(blocks), shared=True)

@@ -12,6 +12,7 @@ References
 .. [1] I. Borg, P. J. F. Groenen, "Modern multidimensional scaling", Springer, 2005, chapter 8.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import array_api_compat as compat
@@ -191,9 +192,9 @@ def _pull_by_halves(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
     rows = max(1, TILE // n)
     blocks = list(row_blocks(n, rows))
 
-    def work(thread: int, threads: int) -> np.ndarray:
+    def work(tasks: Iterator[int]) -> np.ndarray:
         buffer, total = np.empty(rows * n), np.zeros((n, k + 1))
-        for b in blocks[thread::threads]:
+        for b in map(blocks.__getitem__, tasks):
             height, rest = b.stop - b.start, slice(b.start, n)
             ratio = buffer[: height * (n - b.start)].reshape(height, n - b.start)
             np.matmul(left[b], right[:, rest], out=ratio)

@@ -10,7 +10,7 @@ Kernels release the GIL and are run by threads of our own, so there is no second
 that BLAS could fight.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -38,15 +38,19 @@ def shortest_paths(
     """
     n, m = len(indptr) - 1, len(sources)
     together = LANES * m >= n  # dense enough for sixteen of them to be near
-    rows = _grouped(indptr, indices, sources) if together else np.arange(m)
-    lanes, kernel = (LANES, _sixteen_lanes) if together else (1, _one_lane)
-    rows = np.concatenate([rows, np.repeat(rows[-1:], -m % lanes)])  # the last group is filled up
-    n_groups = len(rows) // lanes
+    order = _grouped(indptr, indices, sources) if together else np.arange(m)
+    lanes, search = (LANES, _sixteen_lanes) if together else (1, _one_lane)
+    order = np.concatenate([order, np.repeat(order[-1:], -m % lanes)])  # fills the last group up
+    groups = order.reshape(-1, lanes)
 
-    def work(thread: int, threads: int) -> None:
-        kernel(indptr, indices, weights, sources, rows, out, thread, threads)
+    def work(tasks: Iterator[int]) -> None:
+        dist, keys = np.empty((n, lanes)), np.empty(n)
+        nodes, place = np.empty(n, np.int32), np.empty(n, np.int32)
+        for group in map(groups.__getitem__, tasks):
+            search(indptr, indices, weights, sources[group], dist, keys, nodes, place)
+            _write(dist, out, group)
 
-    on_threads(work, n_groups)
+    on_threads(work, len(groups), shared=True)
 
 
 @njit(nogil=True, cache=True)
@@ -150,21 +154,18 @@ def _kernel(lanes: int) -> Callable[..., None]:
                         continue
                     _rise(keys, nodes, place, p, best, v)
 
-    @njit(nogil=True, cache=True)
-    def over_groups(indptr, indices, weights, sources, rows, out, first, step):  # type: ignore
-        n = len(indptr) - 1
-        dist, keys = np.empty((n, lanes)), np.empty(n)
-        nodes, place = np.empty(n, np.int32), np.empty(n, np.int32)
-        for g in range(first, len(rows) // lanes, step):
-            group = rows[g * lanes : (g + 1) * lanes]
-            search(indptr, indices, weights, sources[group], dist, keys, nodes, place)
-            for block in range(0, n, 64):  # of the transposition, small enough for the cache
-                for lane in range(lanes):
-                    row = out[group[lane]]
-                    for node in range(block, min(block + 64, n)):
-                        row[node] = dist[node, lane]
+    return search
 
-    return over_groups
+
+@njit(nogil=True, cache=True)
+def _write(dist, out, group):  # type: ignore # pragma: no cover - compiled
+    """Write the columns of `dist` into rows of `out`, in blocks small enough for the cache."""
+    n = len(dist)
+    for start in range(0, n, 64):
+        for lane in range(len(group)):
+            row = out[group[lane]]
+            for node in range(start, min(start + 64, n)):
+                row[node] = dist[node, lane]
 
 
 _one_lane, _sixteen_lanes = _kernel(1), _kernel(LANES)

@@ -9,6 +9,7 @@ as near, the row is searched again in double precision.
 Threads have candidates of their own, BLAS one thread each, and kernels release the GIL.
 """
 
+from collections.abc import Iterator
 from math import frexp
 from typing import Any
 
@@ -17,6 +18,7 @@ from numba import njit
 
 from dimetric._threads import on_threads
 from dimetric.neighbors.search import nearest
+from dimetric.reduce.tree import row_blocks
 
 BLOCK = 256  # samples
 SPARE = 4  # candidates beyond those asked for
@@ -48,10 +50,13 @@ def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
     rough, indices = rough[:n], indices[:n]
     distances = np.empty((n, m))
 
-    def measure(thread: int, threads: int) -> None:
-        _measure(X[thread::threads], X, indices[thread::threads], distances[thread::threads])
+    blocks = list(row_blocks(n, BLOCK))
 
-    on_threads(measure, n)
+    def measure(tasks: Iterator[int]) -> None:
+        for b in map(blocks.__getitem__, tasks):
+            _measure(X[b], X, indices[b], distances[b])
+
+    on_threads(measure, len(blocks), shared=True)
     lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
     rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
     farther = rough[:, -1] - rounding >= (unit * distances[:, k - 1]) ** 2  # are all others
@@ -65,13 +70,20 @@ def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
 def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Return centred samples in blocks, their squared norms, and the unit they are in."""
     n, d = X.shape
-    centred = X - X.mean(axis=0, dtype=np.float64)
-    unit = 2.0 ** -frexp(float(np.abs(centred).max()))[1]
+    centre = X.mean(axis=0, dtype=np.float64)
+    largest = max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0)))
+    unit = 2.0 ** -frexp(float(largest))[1]
     n_blocks = -(-n // BLOCK)
     points = np.zeros((n_blocks * BLOCK, d), np.float32)
-    points[:n] = centred * unit
     norms = np.full(len(points), FAR)
-    norms[:n] = np.einsum("ij,ij->i", points[:n], points[:n], dtype=np.float64)
+    blocks = list(row_blocks(n, BLOCK))
+
+    def convert(tasks: Iterator[int]) -> None:
+        for b in map(blocks.__getitem__, tasks):
+            points[b] = (X[b] - centre) * unit
+            norms[b] = np.einsum("ij,ij->i", points[b], points[b], dtype=np.float64)
+
+    on_threads(convert, n_blocks, shared=True)
     return points.reshape(n_blocks, BLOCK, d), norms.reshape(n_blocks, BLOCK), unit
 
 
@@ -80,16 +92,16 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
     n_blocks = len(points)
     pairs = [(b, c) for b in range(n_blocks) for c in range(b, n_blocks)]
 
-    def search(thread: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def search(tasks: Iterator[int]) -> tuple[np.ndarray, np.ndarray]:
         squares = np.full((n_blocks * BLOCK, m), FAR)
         indices = np.zeros((n_blocks * BLOCK, m), np.int32)
         products = np.empty((BLOCK, BLOCK), np.float32)
-        for b, c in pairs[thread::threads]:
+        for b, c in map(pairs.__getitem__, tasks):
             np.matmul(points[b], points[c].T, out=products)
             _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
         return squares, indices
 
-    found = on_threads(search, len(pairs))
+    found = on_threads(search, len(pairs), shared=True)
     squares = np.concatenate([part[0] for part in found], axis=1)
     indices = np.concatenate([part[1] for part in found], axis=1)
     if len(found) > 1:
