@@ -1,10 +1,11 @@
 """Shortest paths with numba (the extra ``fast``): many sources over one heap.
 
 Sources that are near one another reach all other nodes at about the same time. Sixteen of them
-share one queue: a node is taken by the first of its sixteen distances that has changed, and its
-edges are relaxed for all sixteen at once, in the lanes of the processor's vectors. A node that a
-later lane improves is queued again, so the distances are those of Dijkstra's algorithm to the last
-bit. Sources far apart would queue nodes again and again: these run alone, in one lane.
+share one queue, and the edges of a node are relaxed for all sixteen at once, in the lanes of the
+processor's vectors. A node that a later lane improves is queued again, so the distances are those
+of Dijkstra's algorithm to the last bit. It is queued between its first new distance and its last
+known one: by then most lanes have arrived, and it seldom comes again. Sources far apart would
+queue nodes again and again: these run alone, in one lane, which is Dijkstra's algorithm.
 
 Kernels release the GIL and are run by threads of our own, so there is no second pool of threads
 that BLAS could fight.
@@ -140,19 +141,20 @@ def _kernel(lanes: int) -> Callable[..., None]:
             from_u = dist[u]
             for e in range(indptr[u], indptr[u + 1]):
                 v, weight = indices[e], weights[e]
-                to_v, best = dist[v], infinite
+                to_v, first, last = dist[v], infinite, 0.0
                 for lane in range(lanes):
-                    longer, shorter = to_v[lane], from_u[lane] + weight
-                    improved = shorter < longer
-                    to_v[lane] = shorter if improved else longer
-                    best = min(best, shorter if improved else infinite)
-                if best < infinite:
-                    p = place[v]
+                    known, through_u = to_v[lane], from_u[lane] + weight
+                    improved = through_u < known
+                    to_v[lane] = through_u if improved else known
+                    first = min(first, through_u if improved else infinite)
+                    last = max(last, to_v[lane] if to_v[lane] < infinite else 0.0)
+                if first < infinite:
+                    p, key = place[v], (first + last) / 2
                     if p < 0:
                         p, size = size, size + 1
-                    elif keys[p] <= best:
+                    elif keys[p] <= key:
                         continue
-                    _rise(keys, nodes, place, p, best, v)
+                    _rise(keys, nodes, place, p, key, v)
 
     return search
 
