@@ -7,9 +7,25 @@ variant can do (labels, sparse input, partial_fit, a fast path) is asked of the 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils import get_tags
 
-from dimetric import ANMM, DMLMJ, LDA, LDML, LMNN, MCML, NCA, NCMC, NCMML, PCA, Covariance
+from dimetric import (
+    ANMM,
+    DMLMJ,
+    LDA,
+    LDML,
+    LMNN,
+    MCML,
+    MDS,
+    NCA,
+    NCMC,
+    NCMML,
+    PCA,
+    Covariance,
+    Isomap,
+)
+from dimetric._base import Embedding, LinearMetric
 from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
@@ -47,10 +63,30 @@ VARIANTS = {
         {"n_components": 2, "random_state": 0},
         {"n_centroids": 2, "reg": 0.1, "random_state": 0},
     ],
+    MDS: [
+        {},
+        {"n_components": 3, "metric": "cityblock"},
+        {"metric": "chebyshev", "additive_constant": True},
+        {"n_landmarks": 20, "random_state": 0},
+        {"algorithm": "smacof"},
+        {"algorithm": "smacof", "metric_mds": False},
+    ],
+    Isomap: [
+        {},
+        {"n_neighbors": None, "radius": 5.0, "path_method": "FW"},
+        {"n_neighbors": 7, "metric": "minkowski", "metric_params": {"p": 3}, "n_components": 1},
+        {"n_landmarks": 20, "random_state": 0},
+        {"regressor": KNeighborsRegressor(1, algorithm="brute")},
+    ],
 }
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]
 ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
+
+
+def is_linear(learner):
+    """Tell whether the learned map is a matrix, and so a distance."""
+    return isinstance(learner, LinearMetric)
 
 
 def needs_labels(learner):
@@ -71,7 +107,7 @@ def has_partial_fit(learner):
 
 
 def iterates(learner):
-    return "max_iter" in learner.get_params()
+    return learner._max_steps() > 0
 
 
 def has_fast_path(learner):
@@ -107,10 +143,25 @@ def host(a):
 
 
 def fitted_arrays(learner):
-    """Return the fitted attributes that are arrays of numbers, but for labels and row numbers."""
-    others = ("classes_", "feature_names_in_", "targets_")
+    """Return the fitted attributes that are arrays of floating numbers."""
     return {
         name: value
         for name, value in vars(learner).items()
-        if name.endswith("_") and name not in others and getattr(value, "ndim", 0)
+        if name.endswith("_") and getattr(value, "ndim", 0) and "float" in str(value.dtype)
     }
+
+
+def learned_arrays(learner, rows=slice(None)):
+    """Return what makes two learners the same map, on the host.
+
+    An embedding has a row for each training sample: `rows` brings those of one fit in line with
+    those of another.
+    """
+    if isinstance(learner, Embedding):
+        return {"embedding_": host(learner.embedding_)[rows]}
+    return {name: host(getattr(learner, name)) for name in ("components_", "offset_")}
+
+
+def size_of(learner):
+    """Return the largest number of the learned map."""
+    return np.abs(next(iter(learned_arrays(learner).values()))).max()

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from dimetric.linear.covariance import Covariance
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
+    from dimetric.manifold.isomap import Isomap
+    from dimetric.manifold.mds import MDS
     from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
     from dimetric.similarity.ldml import LDML
@@ -27,21 +29,25 @@ __all__ = [
     "LDML",
     "LMNN",
     "MCML",
+    "MDS",
     "NCA",
     "NCMC",
     "NCMML",
     "PCA",
     "Covariance",
+    "Isomap",
 ]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
     "Covariance": "dimetric.linear.covariance",
     "DMLMJ": "dimetric.information.dmlmj",
+    "Isomap": "dimetric.manifold.isomap",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
+    "MDS": "dimetric.manifold.mds",
     "NCA": "dimetric.neighborhood.nca",
     "NCMC": "dimetric.centroid.ncmc",
     "NCMML": "dimetric.centroid.ncmml",

@@ -4,6 +4,7 @@ NumPy's, pandas' and polars' inputs go through scikit-learn's own checks; arrays
 namespace get the same checks here, on their device.
 """
 
+import os
 from typing import Any
 
 import array_api_compat as compat
@@ -15,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
+from dimetric.reduce.tree import row_blocks
 
 
 def checked_samples(
@@ -80,6 +82,46 @@ def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, A
     xp = namespace(X)
     index = like(index, X, dtype=xp.int64)
     return xp.take(X, index[:, 0], axis=0), xp.take(X, index[:, 1], axis=0)
+
+
+def checked_dissimilarities(D: Array) -> None:
+    """Raise unless D is square, symmetric but for rounding, not negative, and 0 on the diagonal."""
+    xp = namespace(D)
+    n = D.shape[0]
+    if D.shape[1] != n:
+        raise ValueError(
+            f"Dissimilarities must be a square matrix; X has shape {tuple(D.shape)}. For samples "
+            "and features, choose another metric than 'precomputed'."
+        )
+    if bool(xp.any(D < 0)):
+        raise ValueError(
+            "Dissimilarities must not be negative. Similarities are no dissimilarities."
+        )
+    rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
+    if bool(xp.any(xp.linalg.diagonal(D) > rounding)):
+        raise ValueError("Dissimilarities of samples to themselves, on the diagonal, must be 0.")
+    for b in row_blocks(n, max(1, 2**20 // n)):
+        difference = xp.abs(D[b, :] - D[:, b].T)
+        if bool(xp.any(difference > rounding)):
+            i, j = np.unravel_index(np.argmax(to_host(difference)), difference.shape)
+            i = i + b.start
+            raise ValueError(
+                f"Dissimilarities must be symmetric, but that of samples {i} and {j} is "
+                f"{float(D[i, j]):.6g} one way and {float(D[j, i]):.6g} the other. "
+                "(D + D.T) / 2 is symmetric."
+            )
+
+
+def require_memory(n_bytes: int, wanted: str) -> None:
+    """Raise if a matrix is larger than the machine's memory, before it grinds to a halt."""
+    if "SC_PHYS_PAGES" not in os.sysconf_names:  # pragma: no cover - not on Windows
+        return
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if n_bytes > there:
+        raise MemoryError(
+            f"{wanted} would take {n_bytes / 2**30:,.0f} GiB; this machine has "
+            f"{there / 2**30:,.0f}. Set n_landmarks, for instance to 1000."
+        )
 
 
 def in_range(X: Array) -> tuple[Array, float]:

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn import get_config
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._array_api import check_same_namespace
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 try:
@@ -28,6 +28,7 @@ except ImportError:  # pragma: no cover - a scikit-learn that dropped or moved t
 
 __all__ = [
     "CallbackSupportMixin",
+    "HasMethods",
     "Interval",
     "Progress",
     "StrOptions",

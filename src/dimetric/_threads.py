@@ -1,11 +1,15 @@
 """Threads of our own beside those of BLAS: one of the two is enough."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 
 class _OneBlasThread:
@@ -51,3 +55,22 @@ _one_blas_thread = _OneBlasThread()
 def n_threads(allowed: int, n_samples: int) -> int:
     """Return how many of the allowed threads have enough to do."""
     return max(1, min(allowed, n_samples // 512))
+
+
+def on_threads(
+    work: Callable[[Iterator[int]], T], n_tasks: int, *, shared: bool = False
+) -> list[T]:
+    """Return ``work(tasks)`` of every thread, as many as BLAS may use and there are tasks.
+
+    The numbers of the tasks are dealt out beforehand: thread t gets every so manieth from t on.
+    With `shared`, whoever is free takes the next, which is right where it does not matter for the
+    result who does what. BLAS has one thread, and numba none of its own.
+    """
+    with _one_blas_thread() as allowed:
+        threads = max(1, min(allowed, n_tasks))
+        if threads == 1:
+            return [work(iter(range(n_tasks)))]
+        common = iter(range(n_tasks))
+        deals = [common if shared else iter(range(t, n_tasks, threads)) for t in range(threads)]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, deals))

@@ -6,6 +6,7 @@ the few lines that a list names are changed.
 """
 
 import inspect
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
@@ -143,6 +144,109 @@ class EachIteration:
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         if fitted_estimator is not None and context.task_name == "iteration":
             self.function(fitted_estimator.components_.ravel(), context.task_id + 1)
+
+
+class Isomap(dimetric.Isomap):
+    """Takes any solver, and Minkowski's p apart."""
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=5,
+        radius=None,
+        n_components=2,
+        eigen_solver="auto",
+        tol=0,
+        max_iter=None,
+        path_method="auto",
+        neighbors_algorithm="auto",
+        n_jobs=None,
+        metric="minkowski",
+        p=2,
+        metric_params=None,
+    ):
+        super().__init__(
+            n_neighbors=n_neighbors,
+            radius=radius,
+            n_components=n_components,
+            path_method=path_method,
+            metric=metric,
+            metric_params=metric_params,
+        )
+        self.eigen_solver = eigen_solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.neighbors_algorithm = neighbors_algorithm
+        self.n_jobs = n_jobs
+        self.p = p
+
+    def _max_steps(self):
+        return 0
+
+    def _neighborhood(self):
+        near = super()._neighborhood()
+        return replace(near, metric_params={"p": self.p}) if self.metric == "minkowski" else near
+
+    @property
+    def dist_matrix_(self):
+        return self._map.lengths.T
+
+
+class ClassicalMDS(dimetric.MDS):
+    """Classical scaling alone."""
+
+    def __init__(self, n_components=2, *, metric="euclidean", metric_params=None):
+        super().__init__(n_components, metric=metric, metric_params=metric_params)
+
+
+class MDS(dimetric.MDS):
+    """SMACOF alone; takes the start as an argument of fit_transform."""
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        metric_mds=True,
+        n_init=1,
+        init="random",
+        max_iter=300,
+        verbose=0,
+        eps=1e-6,
+        n_jobs=None,
+        random_state=None,
+        metric="euclidean",
+        metric_params=None,
+        normalized_stress="auto",
+    ):
+        super().__init__(
+            n_components,
+            algorithm="smacof",
+            metric=metric,
+            metric_params=metric_params,
+            metric_mds=metric_mds,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            eps=eps,
+            normalized_stress=normalized_stress,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.n_jobs = n_jobs
+
+    def fit_transform(self, X, y=None, init=None):
+        if init is not None:
+            self.set_params(init=init)
+        return super().fit_transform(X)
+
+
+def smacof(dissimilarities, *, metric=True, init=None, n_components=2, **params):
+    """Scale dissimilarities; return the configuration and its stress."""
+    params |= {"metric_mds": metric, "init": "random" if init is None else init}
+    if init is not None:
+        n_components = np.shape(init)[1]
+    mds = MDS(n_components, metric="precomputed", **params).fit(dissimilarities)
+    return mds.embedding_, mds.stress_
 
 
 def load(name, imported, changed):

@@ -1,0 +1,121 @@
+"""Isomap, MDS and the k-NN graph against scikit-learn's; wants the extra ``fast``.
+
+``python benchmarks/manifold.py isomap smacof`` runs some parts; ``million``, which embeds a
+million samples, runs only if it is named.
+"""
+
+import sys
+import time
+
+import numpy as np
+from _measure import extra_megabytes, in_turns
+from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist
+from sklearn.manifold import MDS as ReferenceMDS
+from sklearn.manifold import ClassicalMDS
+from sklearn.manifold import Isomap as ReferenceIsomap
+from sklearn.neighbors import kneighbors_graph
+
+from dimetric import MDS, Isomap
+from dimetric.data.toy import swiss_roll
+from dimetric.neighbors.knn import k_nearest
+
+
+def isomap_of(n, params):
+    X = swiss_roll(n, random_state=0).X
+    Isomap(**params).fit(X[:2000])  # compiled, or loaded
+    return lambda: Isomap(**params).fit(X)
+
+
+def reference_isomap_of(n, params):
+    X = swiss_roll(n, random_state=0).X
+    ReferenceIsomap(**params).fit(X[:200])
+    return lambda: ReferenceIsomap(**params).fit(X)
+
+
+def isomap(n=8000, k=10):
+    sheet = swiss_roll(n, random_state=0).coordinates
+    ours, theirs = isomap_of(n, {"n_neighbors": k}), reference_isomap_of(n, {"n_neighbors": k})
+    (t, model), (their_t, rival) = in_turns(ours, theirs, repeats=2)
+    mine, others = (
+        extra_megabytes(of, n, {"n_neighbors": k}) for of in (isomap_of, reference_isomap_of)
+    )
+    print(
+        f"Isomap, roll of {n:,}, {k} neighbours: dimetric {t:.2f} s and {mine:,.0f} MB more; "
+        f"scikit-learn {their_t:.2f} s and {others:,.0f} MB: {their_t / t:.1f}x, "
+        f"1/{others / mine:.1f} of the memory; disparity to the sheet "
+        f"{procrustes(sheet, model.embedding_)[2]:.5f} and "
+        f"{procrustes(sheet, rival.embedding_)[2]:.5f}"
+    )
+
+
+def landmarks(n, m=300, k=10):
+    sheet = swiss_roll(n, random_state=0).coordinates
+    params = {"n_neighbors": k, "n_landmarks": m, "random_state": 0}
+    started = time.perf_counter()
+    Z = isomap_of(n, params)().embedding_
+    seconds = time.perf_counter() - started
+    extra = extra_megabytes(isomap_of, n, params)
+    print(
+        f"Isomap, roll of {n:,}, {m} landmarks: {seconds:.1f} s, {extra:,.0f} MB more; disparity "
+        f"to the sheet {procrustes(sheet, Z)[2]:.5f}"
+    )
+
+
+def classical(n=4000, d=50):
+    X = np.random.default_rng(0).normal(size=(n, d)) / np.arange(1, d + 1)
+    D = cdist(X, X)
+    for name, data, metric in (("samples", X, "euclidean"), ("distances", D, "precomputed")):
+        (t, ours), (their_t, theirs) = in_turns(
+            lambda data=data, metric=metric: MDS(metric=metric).fit(data),
+            lambda data=data, metric=metric: ClassicalMDS(metric=metric).fit(data),
+            repeats=1,
+        )
+        error = np.abs(np.abs(ours.embedding_) - np.abs(theirs.embedding_)).max()
+        print(
+            f"Classical MDS of {n:,} {name}: dimetric {t:.3f} s; scikit-learn {their_t:.1f} s: "
+            f"{their_t / t:.0f}x; coordinates differ by {error:.0e}"
+        )
+
+
+def smacof(n=2000, n_iter=10):
+    X = np.random.default_rng(0).normal(size=(n, 10))
+    start = {"n_init": 1, "init": "random", "random_state": 0, "eps": 0, "max_iter": n_iter}
+    for metric_mds in (True, False):
+        (t, ours), (their_t, theirs) = in_turns(
+            lambda m=metric_mds: MDS(algorithm="smacof", metric_mds=m, **start).fit(X),
+            lambda m=metric_mds: ReferenceMDS(metric_mds=m, **start).fit(X),
+            repeats=2,
+        )
+        print(
+            f"SMACOF, {n:,} samples, {'metric' if metric_mds else 'non-metric'}: dimetric "
+            f"{1e3 * t / n_iter:.1f} ms an iteration; scikit-learn {1e3 * their_t / n_iter:.0f} "
+            f"ms: {their_t / t:.1f}x; stress {ours.stress_:.4g} and {theirs.stress_:.4g}"
+        )
+
+
+def neighbours(n, d, k=10):
+    X = np.random.default_rng(0).normal(size=(n, d)) / np.arange(1, d + 1) ** 0.25
+    k_nearest(X[:2000], k)
+    (t, ours), (their_t, graph) = in_turns(
+        lambda: k_nearest(X, k), lambda: kneighbors_graph(X, k, mode="distance"), repeats=3
+    )
+    same = np.mean(np.sort(ours[1], axis=1) == np.sort(graph.indices.reshape(n, k), axis=1))
+    print(
+        f"{k} nearest of {n:,} x {d}: dimetric {t:.2f} s; scikit-learn {their_t:.2f} s: "
+        f"{their_t / t:.2f}x; {same:.2%} the same"
+    )
+
+
+PARTS = {
+    "neighbours": lambda: (neighbours(20_000, 50), neighbours(10_000, 784)),
+    "classical": classical,
+    "smacof": smacof,
+    "isomap": isomap,
+    "landmarks": lambda: landmarks(100_000),
+    "million": lambda: landmarks(1_000_000),
+}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or [part for part in PARTS if part != "million"]:
+        PARTS[name]()

@@ -1,0 +1,1 @@
+"""Embeddings that keep distances, along the data or straight."""

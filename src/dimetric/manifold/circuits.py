@@ -1,0 +1,117 @@
+"""How many neighbours? A scan for graphs that fall apart, and for those that jump over gaps."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from dimetric._checks import checked_array
+from dimetric._xp import Array, to_host
+from dimetric.manifold.classical import landmarks
+from dimetric.neighbors.graph import geodesics, undirected
+from dimetric.neighbors.knn import k_nearest
+
+NOTICEABLE, SUDDEN = 0.02, 3.0
+
+
+@dataclass(frozen=True)
+class NeighborScan:
+    """A row for every number of neighbours, in columns that a plot can draw.
+
+    Attributes
+    ----------
+    n_neighbors : ndarray of int
+        Ascending.
+    n_parts : ndarray of int
+        Connected components of the graph.
+    mean_geodesic : ndarray
+        Mean length of the shortest paths, of those there are.
+    drop : ndarray
+        Share by which the mean has fallen from the row before, over the paths that are in both;
+        0 in the first row.
+    """
+
+    n_neighbors: np.ndarray
+    n_parts: np.ndarray
+    mean_geodesic: np.ndarray
+    drop: np.ndarray
+
+    @property
+    def open_circuit(self) -> np.ndarray:
+        """Tell where the graph is in parts."""
+        return self.n_parts > 1
+
+    @property
+    def short_circuit(self) -> np.ndarray:
+        """Tell where geodesics fall suddenly.
+
+        With every neighbour more they fall a little, and less and less; a fall of 2 % or more that
+        is three times the smallest before it is an edge across a gap.
+        """
+        drops = np.where(np.arange(len(self.drop)) == 0, np.inf, self.drop)
+        before = np.r_[np.inf, np.minimum.accumulate(drops)[:-1]]
+        return (self.drop >= NOTICEABLE) & (self.drop > SUDDEN * before)
+
+    @property
+    def usable(self) -> np.ndarray:
+        """Tell which numbers of neighbours are enough, and not too many."""
+        return ~self.open_circuit & (np.cumsum(self.short_circuit) == 0)
+
+
+def scan_neighbors(
+    X: Array,
+    n_neighbors: Iterable[int] = range(3, 31),
+    *,
+    metric: str | Callable[..., float] = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    n_sources: int = 50,
+    random_state: Any = 0,
+) -> NeighborScan:
+    """Build the graphs of many numbers of neighbours, and look where their geodesics fall.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples, or all distances if `metric` is ``"precomputed"``.
+    n_neighbors : iterable of int, default=range(3, 31)
+        Numbers of neighbours, fewer than samples.
+    metric, metric_params
+        As in :class:`Isomap`.
+    n_sources : int, default=50
+        Samples, drawn at random, whose geodesics to all others are taken.
+    random_state : int, RandomState or None, default=0
+        Draws them.
+
+    Examples
+    --------
+    On this roll four neighbours are enough, and sixteen link its turns:
+
+    >>> from dimetric.data.toy import swiss_roll
+    >>> scan = scan_neighbors(swiss_roll(1000, random_state=0).X, range(2, 20))
+    >>> scan.n_neighbors[scan.open_circuit], scan.n_neighbors[scan.short_circuit]
+    (array([2, 3]), array([16, 18]))
+    >>> scan.n_neighbors[scan.usable]
+    array([ 4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15])
+    """
+    X = to_host(checked_array(X, "X"))
+    n, numbers = len(X), np.unique(np.fromiter(n_neighbors, int))
+    if len(numbers) == 0 or numbers[0] < 1:
+        raise ValueError("n_neighbors must hold numbers of neighbours, from 1 on.")
+    distances, indices = k_nearest(X, numbers[-1], metric=metric, metric_params=metric_params)
+    rows = landmarks(n, min(n_sources, n), random_state)
+    table, previous = [], None
+    for k in numbers:
+        edges = (distances[:, :k].ravel(), indices[:, :k].ravel(), np.arange(0, n * k + 1, k))
+        graph = undirected(sparse.csr_array(edges, shape=(n, n)))
+        G = geodesics(graph, rows)
+        both = np.isfinite(G if previous is None else previous)
+        before = 0.0 if previous is None else previous[both].sum()
+        drop = 1 - G[both].sum() / before if before > 0 else 0.0
+        parts = csgraph.connected_components(graph, directed=False)[0]
+        table.append((parts, G[np.isfinite(G)].mean(), drop))
+        previous = G
+    n_parts, mean, drop = np.array(table).T
+    return NeighborScan(numbers, n_parts.astype(int), mean, drop)

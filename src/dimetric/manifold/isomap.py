@@ -1,0 +1,290 @@
+"""Isomap: multidimensional scaling of distances along the data."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._base import Embedding
+from dimetric._checks import checked_dissimilarities, in_range, require_memory
+from dimetric._compat import HasMethods, Interval, Progress, StrOptions
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.linalg.coordinates import PrincipalCoordinates, principal_coordinates
+from dimetric.manifold.classical import landmarks
+from dimetric.neighbors.graph import Neighborhood, geodesics
+from dimetric.reduce.tree import row_blocks
+
+BLOCK = 2**22  # numbers held at once
+DOUBLE = 2**23  # geodesics up to which they are kept in double precision
+
+
+@dataclass(frozen=True)
+class Geodesics:
+    """What new samples are placed by.
+
+    Attributes
+    ----------
+    samples : array or sparse array of shape (n, d), or None
+        Those of the fit, on the host; None if distances to them are given.
+    lengths : ndarray of shape (n, m)
+        Shortest paths from each of them to all, or to m landmarks.
+    coordinates : PrincipalCoordinates
+        Of the landmarks.
+    """
+
+    samples: Any
+    lengths: np.ndarray
+    coordinates: PrincipalCoordinates
+
+
+class Isomap(Embedding):
+    r"""Isometric mapping: coordinates whose distances are those along the data [1]_.
+
+    Near samples are linked by edges; the length of the shortest path between two samples is their
+    geodesic distance; classical scaling (:class:`MDS`) gives these distances coordinates,
+
+    .. math:: B = -\tfrac12 J (G \circ G) J = V^T \Lambda V, \qquad Z = V^T \Lambda^{1/2}
+
+    New samples are linked to their neighbours, and placed by their geodesic distances.
+
+    Too few neighbours leave the graph in parts (an open circuit): these are joined by the shortest
+    edges there are, with a warning. Too many jump over gaps (a short circuit). See
+    :func:`dimetric.manifold.circuits.scan_neighbors`.
+
+    Parameters
+    ----------
+    n_neighbors : int or None, default=5
+        Link each sample with so many nearest ones, or
+    radius : float or None, default=None
+        with all within this distance; then `n_neighbors` must be None.
+    n_components : int, default=2
+        k.
+    path_method : {"auto", "D", "FW"}, default="auto"
+        Shortest paths by Dijkstra's algorithm, or by Floyd's and Warshall's (small graphs with
+        many edges). With numba installed, the first is several times as fast.
+    metric : str or callable, default="euclidean"
+        Any of scikit-learn's. ``"precomputed"``: X holds all distances, or is a sparse graph of
+        neighbours; :meth:`transform` takes those of new samples to the samples of the fit. With
+        `n_neighbors` and `radius` both None a sparse graph is taken as it is.
+    metric_params : dict, optional
+        Parameters of the metric.
+    n_landmarks : int, optional
+        Take the paths from so many samples, drawn at random, and place all others by their
+        distances to these [2]_: time and memory O(n n_landmarks) instead of n^2.
+    regressor : regressor, optional
+        Learns the embedding from the samples, and places new ones instead of their geodesics.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        Z.
+    eigenvalues_ : array of shape (n_components,)
+        The k largest of B, descending.
+    landmarks_ : array of shape (n_landmarks,)
+        Rows of the landmarks, if there are any.
+    regressor_ : regressor
+        Fitted, if there is one.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    Notes
+    -----
+    Paths are summed in double precision. More than 8 million geodesics are kept in single
+    precision: the embedding feels that in its eighth digit.
+
+    References
+    ----------
+    .. [1] J. B. Tenenbaum, V. de Silva, J. C. Langford, "A global geometric framework for
+       nonlinear dimensionality reduction", Science 290, 2000.
+    .. [2] V. de Silva, J. B. Tenenbaum, "Global versus local methods in nonlinear dimensionality
+       reduction", NIPS 15, 2002.
+
+    Examples
+    --------
+    A sheet rolled up is unrolled: the first coordinate is the length along the roll.
+
+    >>> from dimetric.data.toy import swiss_roll
+    >>> X, _, truth = swiss_roll(1000, random_state=0)
+    >>> Z = Isomap(n_neighbors=8).fit_transform(X)
+    >>> bool(abs(np.corrcoef(Z[:, 0], truth[:, 0])[0, 1]) > 0.99)
+    True
+    """
+
+    _accepts_sparse: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "radius": [Interval(Real, 0, None, closed="both"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "path_method": [StrOptions({"auto", "D", "FW"})],
+        "metric": [str, callable],
+        "metric_params": [dict, None],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
+        "regressor": [HasMethods(["fit", "predict"]), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | None = 5,
+        radius: float | None = None,
+        n_components: int = 2,
+        path_method: str = "auto",
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        regressor: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.radius = radius
+        self.n_components = n_components
+        self.path_method = path_method
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_landmarks = n_landmarks
+        self.regressor = regressor
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        self._check_parameters(X)
+        given = X
+        X, self._factor = in_range(X)
+        samples = self._on_host(X)
+        graph = self._neighborhood().graph(samples, connected=True)
+        rows = self._landmarks(samples)
+        n, m = X.shape[0], X.shape[0] if rows is None else len(rows)
+        single = X.dtype == namespace(X).float32 or n * m > DOUBLE
+        dtype = np.float32 if single else np.float64
+        G = geodesics(graph, rows, method=self.path_method, dtype=dtype)
+        model = principal_coordinates(G if rows is None else G[:, rows], self.n_components)
+        model.warn_of_negative("Ask for fewer.")
+        kept = None if self.metric == "precomputed" else samples
+        self._map = Geodesics(kept, G.T, model)
+        Z = model.coordinates if rows is None else model.place(G.T)
+        self.embedding_ = like(Z / self._factor, X)
+        self.eigenvalues_ = like(model.values / self._factor**2, X)
+        if rows is not None:
+            self.landmarks_ = like(rows, X, dtype=namespace(X).int64)
+        if self.regressor is not None:
+            target = to_host(self.embedding_)
+            self.regressor_ = clone(self.regressor).fit(self._on_host(given), target)
+        return {
+            "n_components": self.n_components,
+            "smallest_eigenvalue": model.smallest / self._factor**2,
+            "reconstruction_error": self.reconstruction_error(),
+        }
+
+    def reconstruction_error(self) -> float:
+        r"""Return :math:`|B - Z Z^T|_F / n`, of the landmarks where there are any."""
+        check_is_fitted(self)
+        return self._map.coordinates.strain / self._factor**2
+
+    def residual_variance(self) -> float:
+        """Return the share of the variance of geodesics that distances of the embedding leave.
+
+        This is 1 - r^2, r the correlation of the two over all pairs, or all pairs with a landmark.
+        """
+        check_is_fitted(self)
+        G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)
+        ends = Z if G.shape[0] == G.shape[1] else Z[to_host(self.landmarks_)]
+        sums = np.zeros(5)
+        for b in row_blocks(len(Z), max(1, BLOCK // len(ends))):
+            g, e = G[b].astype(np.float64).ravel(), cdist(Z[b], ends).ravel()
+            sums += g.sum(), e.sum(), g @ g, e @ e, g @ e
+        g, e, gg, ee, ge = sums / G.size
+        return 1 - (ge - g * e) ** 2 / ((gg - g * g) * (ee - e * e))
+
+    def _place(self, X: Array) -> Array:
+        if self.regressor is not None:
+            return self.regressor_.predict(self._on_host(X)).reshape(X.shape[0], -1)
+        links = self._links(self._on_host(X * self._factor))
+        G, model = self._map.lengths, self._map.coordinates
+        rows = max(1, BLOCK // (G.shape[1] * max(1, int(np.diff(links.indptr).max()))))
+        blocks = row_blocks(X.shape[0], rows)
+        placed = [model.place(_lengths_through(links[b], G)) for b in blocks]
+        return np.concatenate(placed) / self._factor
+
+    def _links(self, X: Any) -> Any:
+        """Return the edges from new samples to those of the fit, at least one each."""
+        near, samples = self._neighborhood(), self._map.samples
+        nearest = replace(near, n_neighbors=1, radius=None)
+        given = samples is None
+        links = near.given(X) if given else near.links(X, samples)
+        alone = np.diff(links.indptr) == 0
+        if not alone.any():
+            return links
+        if sparse.issparse(X) and given:
+            raise ValueError(f"{alone.sum()} samples have no edge in the graph given.")
+        warnings.warn(
+            f"{alone.sum()} of {len(alone)} samples have no neighbour within radius="
+            f"{self.radius}: each was linked to its nearest one. Raise radius.",
+            stacklevel=2,
+        )
+        added = nearest.given(X[alone]) if given else nearest.links(X[alone], samples)
+        order = np.argsort(np.concatenate([np.flatnonzero(~alone), np.flatnonzero(alone)]))
+        return sparse.vstack([links[~alone], added], format="csr")[order]
+
+    def _neighborhood(self) -> Neighborhood:
+        radius = None if self.radius is None else self.radius * self._factor
+        return Neighborhood(self.n_neighbors, radius, self.metric, self.metric_params)
+
+    def _landmarks(self, samples: Any) -> np.ndarray | None:
+        """Return the rows of the landmarks, if there are fewer than samples."""
+        n = samples.shape[0]
+        if self.n_landmarks is None or self.n_landmarks >= n:
+            return None
+        features = None if self.metric == "precomputed" else samples
+        return landmarks(n, self.n_landmarks, self.random_state, features)
+
+    def _on_host(self, X: Any) -> Any:
+        """Return samples on the host, dense unless they are many, or a graph."""
+        if not sparse.issparse(X):
+            return to_host(X)
+        dense = self.metric != "precomputed" and X.shape[0] * X.shape[1] <= 8 * BLOCK
+        return X.toarray() if dense else X
+
+    def _check_parameters(self, X: Any) -> None:
+        """Say which parameters do not go with each other, or with the samples."""
+        n, given = X.shape[0], self.metric == "precomputed"
+        if self.n_neighbors is not None and self.radius is not None:
+            raise ValueError(
+                f"Both n_neighbors and radius are provided: for radius={self.radius} set "
+                "n_neighbors=None."
+            )
+        as_it_is = given and sparse.issparse(X)
+        if self.n_neighbors is None and self.radius is None and not as_it_is:
+            raise ValueError("Set n_neighbors or radius: without either there are no neighbours.")
+        m = min(n, self.n_landmarks or n)
+        if self.n_components > m:
+            name = "n_samples" if m == n else "n_landmarks"
+            raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
+        require_memory(4 * n * m, f"The geodesics of {n} samples")
+        if given and not sparse.issparse(X):
+            checked_dissimilarities(X)
+        elif given and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
+            raise ValueError(
+                f"A graph must be square, with lengths >= 0; X has shape {X.shape}, and values "
+                f"from {X.data.min() if X.nnz else 0}."
+            )
+
+
+def _lengths_through(links: Any, G: np.ndarray) -> np.ndarray:
+    """Return the shortest paths that begin with one of the links of each sample."""
+    lengths = G[links.indices] + links.data[:, None]
+    return np.minimum.reduceat(lengths, links.indptr[:-1], axis=0)

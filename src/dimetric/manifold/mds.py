@@ -1,0 +1,321 @@
+"""Multidimensional scaling."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import Tags
+
+from dimetric._base import Embedding, report
+from dimetric._checks import checked_dissimilarities, in_range
+from dimetric._compat import Interval, Progress, StrOptions
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.linalg import coordinates
+from dimetric.manifold.classical import Axes, References, principal_axes, references
+from dimetric.manifold.smacof import Configuration, smacof, starts
+from dimetric.manifold.stress import NonmetricStress, Stress, checked_weights
+from dimetric.neighbors.knn import is_euclidean
+from dimetric.solvers.result import STOPPED_BY_CALLBACK
+
+
+class MDS(Embedding):
+    r"""Multidimensional scaling: coordinates whose distances are the dissimilarities given.
+
+    ``algorithm="classical"`` [1]_ takes the k largest eigenvalues of the Gram matrix
+
+    .. math:: B = -\tfrac12 J (D \circ D) J = V^T \Lambda V, \quad J = I - \tfrac1n 1 1^T,
+              \qquad Z = V^T \Lambda^{1/2}
+
+    which gives exact distances where there are k dimensions that have them, and PCA's scores where
+    the dissimilarities are Euclidean distances. New samples are placed by Gower's formula.
+
+    ``algorithm="smacof"`` [2]_ minimises the stress from one or more starts,
+
+    .. math:: \sigma(Z) = \sum_{i<j} w_{ij} (\hat d_{ij} - |z_i - z_j|)^2
+
+    where :math:`\hat d` are the dissimilarities (``metric_mds=True``), or the numbers nearest to
+    the distances that rise with them. New samples get the place of least stress.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        k.
+    algorithm : {"classical", "smacof"}, default="classical"
+        As above.
+    metric : str or callable, default="euclidean"
+        Any of :func:`sklearn.metrics.pairwise_distances`. ``"precomputed"``: X holds the
+        dissimilarities, and :meth:`transform` takes those of new samples to the samples of the fit.
+    metric_params : dict, optional
+        Parameters of the metric.
+    n_landmarks : int, optional
+        For ``"classical"``: scale so many samples, drawn at random, and place all others among
+        them as new ones are [3]_. Takes O(n n_landmarks) instead of n^2. If there are no more
+        samples than that, all are scaled.
+    additive_constant : bool, default=False
+        For ``"classical"``: add the smallest constant to all dissimilarities that makes them
+        Euclidean, so that no eigenvalue is negative.
+    metric_mds : bool, default=True
+        For ``"smacof"``: whether the dissimilarities themselves count, or only their order.
+    weights : array-like of shape (n_samples, n_samples), optional
+        For ``"smacof"``: w, symmetric; 0 where a dissimilarity is missing.
+    init : {"classical_mds", "random"} or array-like, default="classical_mds"
+        The first start of ``"smacof"``.
+    n_init : int, default=1
+        Number of starts, all but the first at random; the one that ends at the least stress counts.
+    max_iter : int, default=300
+        Most iterations from a start.
+    eps : float, default=1e-6
+        Stop when an iteration lowers the stress by less than this share of the sum of squared
+        distances.
+    normalized_stress : bool or "auto", default="auto"
+        Whether ``stress_`` is Kruskal's stress-1, the root of the stress divided by the sum of
+        squared distances; ``"auto"``: in non-metric scaling.
+    verbose : int, default=0
+        Log the stress after every iteration.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks and the random starts.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        Z.
+    eigenvalues_ : array of shape (n_components,)
+        Of ``"classical"``: the k largest of B, descending. A coordinate whose eigenvalue is not
+        positive is 0.
+    landmarks_ : array of shape (n_landmarks,)
+        Rows of the landmarks, if there are any.
+    stress_ : float
+        Of ``"smacof"``.
+    n_iter_ : int
+        Iterations of ``"smacof"`` from the best start; 1 otherwise.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    See Also
+    --------
+    Isomap : The same with distances along the data.
+
+    References
+    ----------
+    .. [1] W. S. Torgerson, "Multidimensional scaling: I. Theory and method", Psychometrika 17,
+       1952.
+    .. [2] J. de Leeuw, "Applications of convex analysis to multidimensional scaling", 1977.
+    .. [3] V. de Silva, J. B. Tenenbaum, "Sparse multidimensional scaling using landmark points",
+       Stanford University, 2004.
+    .. [4] J. B. Kruskal, M. Wish, "Multidimensional scaling", Sage, 1978.
+
+    Examples
+    --------
+    A lecture's five points, of which three are near one another and two are:
+
+    >>> D = np.array(
+    ...     [[0, 4, 3, 7, 8], [4, 0, 1, 6, 7], [3, 1, 0, 5, 7], [7, 6, 5, 0, 1], [8, 7, 7, 1, 0]]
+    ... )
+    >>> mds = MDS(metric="precomputed").fit(D)
+    >>> mds.embedding_.round(2)
+    array([[-3.34,  2.13],
+           [-2.29, -1.67],
+           [-2.17, -0.78],
+           [ 3.26, -0.12],
+           [ 4.53,  0.44]])
+    >>> mds.eigenvalues_.round(1), round(mds.metadata()["smallest_eigenvalue"], 1)
+    (array([52.2,  8.2]), -3.5)
+
+    Flying distances between ten cities of the United States, in miles [4]_, give their map, here
+    with the west on the left:
+
+    >>> from scipy.spatial.distance import pdist, squareform
+    >>> cities = "Atlanta Chicago Denver Houston LA Miami NY SF Seattle Washington".split()
+    >>> miles = [587, 1212, 701, 1936, 604, 748, 2139, 2182, 543, 920, 940, 1745, 1188, 713, 1858]
+    >>> miles += [1737, 597, 879, 831, 1726, 1631, 949, 1021, 1494, 1374, 968, 1420, 1645, 1891]
+    >>> miles += [1220, 2339, 2451, 347, 959, 2300, 1092, 2594, 2734, 923, 2571, 2408, 205, 678]
+    >>> miles += [2442, 2329]
+    >>> Z = MDS(metric="precomputed").fit_transform(squareform(np.array(miles, float)))
+    >>> [cities[i] for i in np.argsort(Z[:, 0] * np.sign(Z[6, 0]))]
+    ['SF', 'Seattle', 'LA', 'Denver', 'Houston', 'Chicago', 'Atlanta', 'Washington', 'NY', 'Miami']
+    >>> float(np.abs(pdist(Z) - miles).max().round(1))
+    20.6
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "algorithm": [StrOptions({"classical", "smacof"})],
+        "metric": [str, callable],
+        "metric_params": [dict, None],
+        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
+        "additive_constant": ["boolean"],
+        "metric_mds": ["boolean"],
+        "weights": ["array-like", None],
+        "init": [StrOptions({"classical_mds", "random"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "eps": [Interval(Real, 0, None, closed="left")],
+        "normalized_stress": ["boolean", StrOptions({"auto"})],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        algorithm: str = "classical",
+        metric: str | Callable[..., float] = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        additive_constant: bool = False,
+        metric_mds: bool = True,
+        weights: Array | None = None,
+        init: str | Array = "classical_mds",
+        n_init: int = 1,
+        max_iter: int = 300,
+        eps: float = 1e-6,
+        normalized_stress: bool | str = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.algorithm = algorithm
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_landmarks = n_landmarks
+        self.additive_constant = additive_constant
+        self.metric_mds = metric_mds
+        self.weights = weights
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.eps = eps
+        self.normalized_stress = normalized_stress
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+    def _max_steps(self) -> int:
+        return self.n_init * self.max_iter if self.algorithm == "smacof" else 0
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        self._check_parameters(X.shape[0])
+        if self.metric == "precomputed":
+            checked_dissimilarities(X)
+        X, self._factor = in_range(X)
+        self._unit = self._factor if self.metric_mds else 1.0  # disparities have none
+        if self.algorithm == "smacof":
+            return self._fit_stress(X, progress)
+        exact = self.n_landmarks is None and not self.additive_constant
+        if exact and is_euclidean(self.metric, self.metric_params):
+            self._references = References(None, None, self.metric)  # none are needed
+            self._model: Any = principal_axes(X, self.n_components)
+            return self._set(X, self._model.place(X), self._model.share, 0.0)
+        return self._fit_coordinates(X)
+
+    def _check_parameters(self, n: int) -> None:
+        """Say which parameters do not go with the number of samples, or with the algorithm."""
+        if self.n_components > n:
+            raise ValueError(f"n_components={self.n_components} must be at most n_samples={n}.")
+        used = {"metric_mds": not self.metric_mds, "weights": self.weights is not None}
+        if self.algorithm == "smacof":
+            used = {
+                "n_landmarks": self.n_landmarks is not None,
+                "additive_constant": self.additive_constant,
+            }
+        for name in filter(used.get, used):
+            raise ValueError(f"{name} has no meaning for algorithm={self.algorithm!r}: drop it.")
+
+    def _fit_coordinates(self, X: Array) -> dict[str, Any]:
+        """Scale the dissimilarities of all samples, or of landmarks."""
+        self._references = self._refer_to(X)
+        D = self._references.dissimilarities(X)
+        if self._references.rows is not None:
+            self.landmarks_ = like(self._references.rows, X, dtype=namespace(X).int64)
+        core = self._among_landmarks(D)
+        if self.additive_constant:
+            constant = coordinates.additive_constant(to_host(core))
+            self._references = replace(self._references, constant=constant)
+            D = self._references.dissimilarities(X)
+            core = self._among_landmarks(D)
+        self._model = model = coordinates.principal_coordinates(core, self.n_components)
+        share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
+        model.warn_of_negative(
+            "Ask for fewer, or try additive_constant=True or algorithm='smacof'."
+        )
+        Z = model.coordinates if core is D else model.place(D)
+        return self._set(X, Z, share, model.smallest / self._factor**2)
+
+    def _among_landmarks(self, D: Array) -> Array:
+        rows, xp = self._references.rows, namespace(D)
+        return D if rows is None else xp.take(D, like(rows, D, dtype=xp.int64), axis=0)
+
+    def _set(self, X: Array, Z: Array, share: float, smallest: float) -> dict[str, Any]:
+        """Set what classical scaling has found; return metadata."""
+        self.embedding_ = like(Z, X) / self._factor
+        self.n_iter_ = 1
+        self.eigenvalues_ = like(self._model.values / self._factor**2, X)
+        return {
+            "n_components": self.n_components,
+            "accumulated_eigenvalues": share,
+            "smallest_eigenvalue": smallest,
+            "additive_constant": self._references.constant / self._factor,
+        }
+
+    def _fit_stress(self, X: Array, progress: Progress) -> dict[str, Any]:
+        """Minimise the stress from every start, and keep the best end."""
+        self._references = self._refer_to(X)
+        D = self._references.dissimilarities(X)
+        W = None if self.weights is None else checked_weights(self.weights, X.shape[0])
+        ends = []
+        for start in starts(D, self.n_components, self.init, self.n_init, self.random_state):
+            objective = Stress(D, W) if self.metric_mds else NonmetricStress(D, W)
+            after = partial(self._after_iteration, X, progress, objective)
+            result = smacof(objective, start, max_iter=self.max_iter, eps=self.eps, callback=after)
+            ends.append((result, objective))
+            if result.reason == STOPPED_BY_CALLBACK:
+                break
+        best, objective = min(ends, key=lambda end: end[0].value)
+        best.warn_unless_converged("MDS", "Raise max_iter or eps.")
+        for name, value in self._at(best.x, objective, X).items():
+            setattr(self, name, value)
+        self.n_iter_ = best.n_iter
+        stress1 = (best.value / (objective.size(best.x) or 1.0)) ** 0.5
+        automatic = self.normalized_stress == "auto"
+        normalized = not self.metric_mds if automatic else self.normalized_stress
+        self.stress_ = stress1 if normalized else best.value / self._unit**2
+        return {
+            "n_components": self.n_components,
+            "n_iter": best.n_iter,
+            "initial_objective": best.history[0] / self._unit**2,
+            "final_objective": best.value / self._unit**2,
+            "normalized_stress": stress1,
+            "converged": best.converged,
+            "reason": best.reason,
+        }
+
+    def _after_iteration(
+        self, X: Array, progress: Progress, objective: Stress, Z: np.ndarray, stress: float, i: int
+    ) -> bool:
+        if self.verbose:
+            report("[MDS] iteration %d: stress %.6g", i, stress / self._unit**2)
+        return progress.step(lambda: self._at(Z, objective, X))
+
+    def _at(self, Z: np.ndarray, objective: Stress, X: Array) -> dict[str, Any]:
+        """Return the attributes of coordinates that SMACOF has come to."""
+        model = Configuration(Z, objective.steps())
+        return {"_model": model, "embedding_": like(Z / self._unit, X)}
+
+    def _refer_to(self, X: Array) -> References:
+        """Choose the samples that all are compared with."""
+        named = self.metric, self.metric_params
+        return references(X, *named, self.n_landmarks, self.random_state)
+
+    def _place(self, X: Array) -> Array:
+        X = X * self._factor
+        if isinstance(self._model, Axes):
+            return self._model.place(X) / self._unit
+        return self._model.place(self._references.dissimilarities(X)) / self._unit

@@ -1,0 +1,295 @@
+"""Neighbour graphs: who is near whom, and how far it is from one to another along the edges.
+
+Graphs are SciPy's, on the host: undirected, both directions of an edge stored, its length as the
+value. Two samples at the same place have an edge of length 0, which is stored as well.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from dimetric.neighbors.knn import Metric, distances_between, k_nearest, neighbors_under
+from dimetric.reduce.order import canonical_order
+from dimetric.reduce.tree import row_blocks
+
+Graph = Any  # a csr_array
+
+BLOCK = 2**22  # distances held at once
+
+
+@dataclass(frozen=True)
+class Neighborhood:
+    """Whom a sample is linked to: its nearest neighbours, or all within a radius.
+
+    Parameters
+    ----------
+    n_neighbors : int or None
+        k.
+    radius : float or None
+        Used where `n_neighbors` is None. With both None, all edges of a sparse graph are kept.
+    metric, metric_params
+        Any of scikit-learn's; ``"precomputed"``: X holds distances, or is a sparse graph.
+    """
+
+    n_neighbors: int | None
+    radius: float | None = None
+    metric: Metric = "euclidean"
+    metric_params: dict[str, Any] | None = None
+
+    def graph(self, X: Any, *, connected: bool = False) -> Graph:
+        """Return the undirected graph of all samples.
+
+        Of several neighbours at equal distance the same are taken whatever order the samples
+        come in.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n, d)
+            Samples, or distances.
+        connected : bool, default=False
+            Join its components by :func:`bridged`, and warn if there were several.
+
+        Examples
+        --------
+        >>> X = np.array([[0.0], [1.0], [3.0]])
+        >>> Neighborhood(1).graph(X).toarray()
+        array([[0., 1., 0.],
+               [1., 0., 2.],
+               [0., 2., 0.]])
+        """
+        n = X.shape[0]
+        order = np.arange(n)
+        if self.metric != "precomputed" and not sparse.issparse(X):
+            order = canonical_order(X, np.zeros(n, np.int64))
+            X = X[order]
+        graph = undirected(self.links(X))
+        if connected:
+            graph, bridges = bridged(graph, lambda rows: self._distances(X, rows))
+            if len(bridges):
+                _warn_of(bridges)
+        edges = graph.tocoo()
+        return sparse.csr_array((edges.data, (order[edges.row], order[edges.col])), shape=(n, n))
+
+    def links(self, X: Any, points: Any = None) -> Graph:
+        """Return the edges from each row of X to points, by default to the other rows.
+
+        A row without any point within the radius has no edge.
+        """
+        if self.metric == "precomputed":
+            return self.given(X, alone=True)
+        metric, params = self.metric, self.metric_params
+        if self.n_neighbors is None:
+            model = neighbors_under(metric, params).fit(X if points is None else points)
+            queries = None if points is None else X
+            return sparse.csr_array(model.radius_neighbors_graph(queries, self.radius, "distance"))
+        distances, indices = k_nearest(
+            X, self.n_neighbors, points, metric=metric, metric_params=params
+        )
+        starts = np.arange(0, indices.size + 1, self.n_neighbors)
+        shape = (X.shape[0], X.shape[0] if points is None else points.shape[0])
+        return sparse.csr_array((distances.ravel(), indices.ravel(), starts), shape=shape)
+
+    def _distances(self, X: Any, rows: np.ndarray) -> np.ndarray:
+        """Return the distances from some samples to all."""
+        if self.metric == "precomputed":
+            if sparse.issparse(X):
+                raise ValueError(
+                    "The graph given has several connected components, and there are no distances "
+                    "to join them by. Pass a graph with more edges, or all distances."
+                )
+            return X[rows]
+        return distances_between(X[rows], X, metric=self.metric, metric_params=self.metric_params)
+
+    def given(self, D: Any, *, alone: bool = False) -> Graph:
+        """Return the edges to keep of precomputed distances, dense or sparse.
+
+        Parameters
+        ----------
+        D : array or sparse array of shape (m, n)
+            Distances from each of m samples to n others.
+        alone : bool, default=False
+            They are all the same samples, so that the diagonal is no edge.
+        """
+        if sparse.issparse(D):
+            return _kept(D.tocoo(), self.n_neighbors, self.radius, alone)
+        k, n = self.n_neighbors, D.shape[1] - alone
+        if k is not None and k > n:
+            raise ValueError(f"n_neighbors={k} must be at most the number of other samples, {n}.")
+        reach = np.inf if self.radius is None else self.radius
+        parts = []
+        for b in row_blocks(len(D), max(1, BLOCK // D.shape[1])):
+            if k is None:
+                rows, columns = np.nonzero(D[b] <= reach)
+            else:
+                columns = np.argpartition(D[b], k - 1 + alone, axis=1)[:, : k + alone].ravel()
+                rows = np.arange(len(columns)) // (k + alone)
+            shape = (b.stop - b.start, D.shape[1])
+            parts.append(sparse.coo_array((D[b][rows, columns], (rows, columns)), shape=shape))
+        return _kept(sparse.vstack(parts, format="coo"), k, None, alone)
+
+
+def _warn_of(bridges: np.ndarray) -> None:
+    warnings.warn(
+        f"The neighbour graph has {len(bridges) + 1} connected components, an open circuit: they "
+        f"were joined by the {len(bridges)} shortest bridging edges, of length up to "
+        f"{bridges.max():.3g}. Raise n_neighbors or radius, or treat the components one by one.",
+        stacklevel=3,
+    )
+
+
+def _kept(edges: Any, k: int | None, radius: float | None, alone: bool) -> Graph:
+    """Return the k shortest edges of each row, or those up to a radius, but none to oneself."""
+    keep = np.ones(edges.nnz, bool) if radius is None else edges.data <= radius
+    if alone:
+        keep &= edges.row != edges.col
+    row, column, length = edges.row[keep], edges.col[keep], edges.data[keep]
+    if k is not None:
+        order = np.lexsort((column, length, row))
+        row, column, length = row[order], column[order], length[order]
+        first = np.arange(len(row)) - np.searchsorted(row, row) < k
+        row, column, length = row[first], column[first], length[first]
+    return sparse.csr_array((length, (row, column)), shape=edges.shape)
+
+
+def undirected(graph: Graph) -> Graph:
+    """Return the graph with every edge in both directions, the shorter where they differ.
+
+    Examples
+    --------
+    >>> undirected(sparse.csr_array([[0.0, 2.0], [1.0, 0.0]])).toarray()
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    # Numbers of edges, shortest highest, and none of them 0: as lengths, zeros would be dropped.
+    order = np.argsort(-graph.data, kind="stable")
+    number = np.empty(graph.nnz, np.int64)
+    number[order] = np.arange(1, graph.nnz + 1)
+    numbered = sparse.csr_array((number, graph.indices, graph.indptr), shape=graph.shape)
+    both = numbered.maximum(numbered.T.tocsr()).tocsr()
+    both.sort_indices()
+    lengths = graph.data[order[both.data - 1]]
+    return sparse.csr_array((lengths, both.indices, both.indptr), shape=graph.shape)
+
+
+def bridged(graph: Graph, between: Callable[[np.ndarray], np.ndarray]) -> tuple[Graph, np.ndarray]:
+    """Return the graph made connected, and the lengths of the bridges that were added.
+
+    Every component but the largest gets the shortest edge that leaves it, until there is one
+    component left (Borůvka's algorithm): the bridges are the shortest that can be.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Undirected.
+    between : callable
+        ``between(rows)`` returns the distances from those samples to all.
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0, 5.0, 6.0])
+    >>> parts = Neighborhood(1).graph(x[:, None])
+    >>> whole, bridges = bridged(parts, lambda rows: np.abs(x[rows, None] - x))
+    >>> whole.nnz - parts.nnz, bridges
+    (2, array([4.]))
+    """
+    n = graph.shape[0]
+    bridges = np.zeros(0)
+    while True:
+        n_components, label = csgraph.connected_components(graph, directed=False)
+        if n_components == 1:
+            return graph, bridges
+        left, right, length = _shortest_leaving(label, between)
+        added = sparse.csr_array((length, (left, right)), shape=(n, n))
+        bridges = np.concatenate([bridges, added.data])
+        # A sum would drop bridges of length 0, between samples at one place.
+        edges, added = graph.tocoo(), undirected(added).tocoo()
+        data = np.concatenate([edges.data, added.data])
+        ends = (np.concatenate([edges.row, added.row]), np.concatenate([edges.col, added.col]))
+        graph = sparse.csr_array((data, ends), shape=(n, n))
+
+
+def _shortest_leaving(
+    label: np.ndarray, between: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the ends and lengths of the shortest edge out of each component but the largest."""
+    sizes = np.bincount(label)
+    outside = np.flatnonzero(label != np.argmax(sizes))
+    nearest_to, length = np.empty(len(outside), np.int64), np.empty(len(outside))
+    for b in row_blocks(len(outside), max(1, BLOCK // len(label))):
+        D = between(outside[b]).astype(np.float64)  # a copy
+        D[label[outside[b]][:, None] == label] = np.inf
+        nearest_to[b] = np.argmin(D, axis=1)
+        length[b] = D[np.arange(len(D)), nearest_to[b]]
+    by_component = np.lexsort((length, label[outside]))
+    first = np.unique(label[outside][by_component], return_index=True)[1]
+    chosen = by_component[first]
+    left, right, length = outside[chosen], nearest_to[chosen], length[chosen]
+    # Two components may have chosen the same edge.
+    ends = np.sort(np.stack([left, right], axis=1), axis=1)
+    once = np.unique(ends, axis=0, return_index=True)[1]
+    return left[once], right[once], length[once]
+
+
+def geodesics(
+    graph: Graph,
+    sources: np.ndarray | None = None,
+    *,
+    method: str = "auto",
+    dtype: Any = np.float64,
+) -> np.ndarray:
+    """Return the lengths of the shortest paths from sources to all nodes.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Undirected.
+    sources : ndarray of shape (m,), optional
+        Distinct nodes, by default all.
+    method : {"auto", "D", "FW"}, default="auto"
+        Dijkstra's algorithm, or Floyd's and Warshall's, which is for small graphs with many
+        edges. ``"D"`` uses all cores if numba is installed (the extra ``fast``).
+    dtype : dtype, default=float64
+        Of the result. Paths are summed in float64.
+
+    Returns
+    -------
+    lengths : ndarray of shape (m, n)
+        Infinite where there is no path.
+
+    Examples
+    --------
+    >>> geodesics(Neighborhood(1).graph(np.array([[0.0], [1.0], [3.0]])))
+    array([[0., 1., 3.],
+           [1., 0., 2.],
+           [3., 2., 0.]])
+    """
+    n = graph.shape[0]
+    every = sources is None
+    sources = np.arange(n) if sources is None else np.asarray(sources)
+    if method == "FW" or (method == "auto" and every and n <= 512 and graph.nnz > n * n / 4):
+        return csgraph.floyd_warshall(graph)[sources].astype(dtype, copy=False)
+    lengths = np.empty((len(sources), n), dtype)
+    fast_paths = _fast_paths()
+    if fast_paths is not None:
+        data = graph.data.astype(np.float64, copy=False)
+        fast_paths.shortest_paths(graph.indptr, graph.indices, data, sources, lengths)
+        return lengths
+    for b in row_blocks(len(sources), max(1, BLOCK // n)):
+        lengths[b] = csgraph.dijkstra(graph, indices=sources[b])
+    return lengths
+
+
+@cache
+def _fast_paths() -> ModuleType | None:
+    try:
+        from dimetric.neighbors import fast_paths
+    except ImportError:  # numba is an extra
+        return None
+    return fast_paths

@@ -1,0 +1,130 @@
+"""Exact nearest neighbours under any metric, on the host, by the fastest way there is."""
+
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dimetric.neighbors.search import nearest
+
+Metric = str | Callable[..., float]
+
+TREE_FEATURES = 12  # up to which a tree finds neighbours faster than a matrix product
+
+
+def k_nearest(
+    X: Any,
+    k: int,
+    points: Any = None,
+    *,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest points of every row of X under any metric, nearest first.
+
+    Exact. Euclidean distances between dense samples come from the fastest way there is: a tree in
+    few dimensions, else a matrix product (with numba one that uses every product twice).
+
+    Parameters
+    ----------
+    X : array or sparse array of shape (n, d)
+        Queries, on the host.
+    k : int
+        Number of neighbours.
+    points : array or sparse array of shape (m, d), optional
+        Where to search. By default X itself, and a row is not its own neighbour.
+    metric, metric_params
+        Any of :class:`sklearn.neighbors.NearestNeighbors`.
+
+    Returns
+    -------
+    distances, indices : ndarray of shape (n, k)
+
+    Examples
+    --------
+    >>> distances, indices = k_nearest(np.array([[0.0], [1.0], [5.0]]), 1, metric="cityblock")
+    >>> distances.ravel(), indices.ravel()
+    (array([1., 1., 4.]), array([1, 0, 1]))
+    """
+    available = X.shape[0] - 1 if points is None else points.shape[0]
+    if k > available:
+        raise ValueError(
+            f"n_neighbors={k} must be at most the number of other samples, {available}."
+        )
+    if not is_euclidean(metric, metric_params) or sparse.issparse(X):
+        model = neighbors_under(metric, metric_params).fit(X if points is None else points)
+        return model.kneighbors(None if points is None else X, k)
+    if X.shape[1] <= TREE_FEATURES:
+        return _from_tree(X, k, points)
+    fast_search = _fast_search()
+    if points is None and fast_search is not None:
+        return fast_search.nearest_to_each_other(X, k)
+    return nearest(X, k, points)
+
+
+def distances_between(
+    X: Any,
+    points: Any,
+    *,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+) -> np.ndarray:
+    """Return all distances between the rows of X and points, on the host, in X's dtype.
+
+    Euclidean ones come from the differences themselves: a matrix product would lose what is small.
+
+    Examples
+    --------
+    >>> distances_between(np.zeros((1, 2)), np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[5., 0.]])
+    """
+    if is_euclidean(metric, metric_params) and not sparse.issparse(X):
+        from scipy.spatial.distance import cdist
+
+        return cdist(X, points).astype(X.dtype, copy=False)
+    from sklearn.metrics import pairwise_distances
+
+    distances = pairwise_distances(X, points, metric=metric, **(metric_params or {}))
+    return distances.astype(X.dtype, copy=False)
+
+
+def neighbors_under(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
+    """Return scikit-learn's search under any metric; it wants p apart from other parameters."""
+    from sklearn.neighbors import NearestNeighbors
+
+    others = dict(metric_params or {})
+    p = others.pop("p", 2)
+    return NearestNeighbors(metric=metric, p=p, metric_params=others or None)
+
+
+def is_euclidean(metric: Metric, metric_params: dict[str, Any] | None) -> bool:
+    """Tell whether a metric is the Euclidean one, without weights."""
+    params = metric_params or {}
+    return (metric in ("euclidean", "l2") and not params) or (
+        metric == "minkowski" and params.get("p", 2) == 2 and params.keys() <= {"p"}
+    )
+
+
+def _from_tree(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.spatial import cKDTree
+
+    if points is not None:
+        distances, indices = cKDTree(points).query(X, np.arange(1, k + 1), workers=-1)
+        return distances.astype(X.dtype, copy=False), indices
+    distances, indices = cKDTree(X).query(X, np.arange(1, k + 2), workers=-1)
+    others = indices != np.arange(len(X))[:, None]
+    others[others.all(axis=1), -1] = False  # more than k others are at its place
+    distances, indices = distances[others].reshape(-1, k), indices[others].reshape(-1, k)
+    return distances.astype(X.dtype, copy=False), indices
+
+
+@cache
+def _fast_search() -> ModuleType | None:
+    try:
+        from dimetric.neighbors import fast_search
+    except ImportError:  # numba is an extra
+        return None
+    return fast_search

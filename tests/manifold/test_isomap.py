@@ -1,0 +1,248 @@
+"""What is special to Isomap: sheets unrolled, landmarks, graphs, circuits."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist, pdist, squareform
+from scipy.stats import pearsonr
+from sklearn.linear_model import LinearRegression
+from sklearn.manifold import Isomap as Reference
+from sklearn.neighbors import kneighbors_graph
+
+from dimetric import MDS, Isomap
+from dimetric.data.toy import s_curve, swiss_roll
+from dimetric.manifold import isomap as module
+from dimetric.manifold.circuits import scan_neighbors
+from dimetric.neighbors.graph import Neighborhood, geodesics
+
+ROLL, _, SHEET = swiss_roll(300, random_state=0)
+LINE = np.array([0.0, 1, 3, 6, 10])[:, None]
+
+
+@pytest.mark.parametrize("sampled", [swiss_roll, s_curve])
+@pytest.mark.parametrize("landmarks", [None, 200])
+def test_sheets_are_unrolled(sampled, landmarks):
+    X, _, sheet = sampled(3000, random_state=0)
+    isomap = Isomap(n_neighbors=10, n_landmarks=landmarks, random_state=0)
+    assert procrustes(sheet, isomap.fit_transform(X))[2] < 0.002
+    assert isomap.residual_variance() < 0.002
+    between = sampled(200, random_state=1)
+    assert procrustes(between.coordinates, isomap.transform(between.X))[2] < 0.003
+
+
+@pytest.mark.parametrize("method", ["auto", "D", "FW"])
+@pytest.mark.parametrize("given", [False, True])
+def test_with_all_neighbours_it_is_classical_scaling(method, given):
+    X = cdist(ROLL, ROLL) if given else ROLL
+    isomap = Isomap(
+        n_neighbors=299, path_method=method, metric="precomputed" if given else "euclidean"
+    ).fit(X)
+    mds = MDS(metric="precomputed").fit(cdist(ROLL, ROLL))
+    size = np.abs(mds.embedding_).max()
+    assert_allclose(isomap.embedding_, mds.embedding_, atol=1e-8 * size)
+    assert_allclose(isomap.eigenvalues_, mds.eigenvalues_)
+
+
+@pytest.mark.parametrize("params", [{"n_neighbors": 6}, {"n_neighbors": None, "radius": 6.0}])
+def test_it_is_scikit_learns(params):
+    ours, theirs = Isomap(**params).fit(ROLL), Reference(**params).fit(ROLL)
+    signs = np.sign(np.sum(ours.embedding_ * theirs.embedding_, axis=0))
+    assert_allclose(ours.embedding_, signs * theirs.embedding_, atol=1e-8)
+    assert_allclose(ours.reconstruction_error(), theirs.reconstruction_error())
+    new = swiss_roll(40, random_state=1).X
+    assert_allclose(ours.transform(new), signs * theirs.transform(new), atol=1e-8)
+
+
+def test_single_precision_is_felt_in_the_eighth_digit(monkeypatch):
+    exact = Isomap(n_neighbors=6).fit(ROLL)
+    monkeypatch.setattr(module, "DOUBLE", 0)
+    single = Isomap(n_neighbors=6).fit(ROLL)
+    assert single._map.lengths.dtype == np.float32
+    size = np.abs(exact.embedding_).max()
+    assert_allclose(single.embedding_, exact.embedding_, atol=1e-7 * size)
+    assert_allclose(single.transform(ROLL), exact.embedding_, atol=1e-5 * size)
+
+
+def test_known_samples_are_placed_where_they_are():
+    for landmarks in (None, 40):
+        isomap = Isomap(n_neighbors=6, n_landmarks=landmarks, random_state=0).fit(ROLL)
+        assert_allclose(isomap.transform(ROLL), isomap.embedding_, atol=1e-8)
+
+
+def test_landmarks_make_the_model_small():
+    isomap = Isomap(n_neighbors=6, n_landmarks=10, random_state=0).fit(ROLL)
+    assert len(set(isomap.landmarks_)) == 10
+    assert isomap._map.lengths.shape == (300, 10)
+    assert len(pickle.dumps(isomap)) < 300 * 10 * 8 + ROLL.nbytes + 20_000
+
+
+def test_all_samples_as_landmarks_are_no_landmarks():
+    assert_array_equal(
+        Isomap(n_neighbors=6, n_landmarks=300).fit(ROLL).embedding_,
+        Isomap(n_neighbors=6).fit(ROLL).embedding_,
+    )
+
+
+def test_residual_variance_is_one_minus_the_square_of_a_correlation():
+    isomap = Isomap(n_neighbors=6).fit(ROLL)
+    G = geodesics(Neighborhood(6).graph(ROLL))
+    r = pearsonr(G.ravel(), squareform(pdist(isomap.embedding_)).ravel())[0]
+    assert_allclose(isomap.residual_variance(), 1 - r**2)
+    some = Isomap(n_neighbors=6, n_landmarks=30, random_state=0).fit(ROLL)
+    rows = some.landmarks_
+    r = pearsonr(G[rows].ravel(), cdist(some.embedding_[rows], some.embedding_).ravel())[0]
+    assert_allclose(some.residual_variance(), 1 - r**2)
+
+
+def test_any_graph_is_taken_as_it_is():
+    """A ring, whose geodesics are known."""
+    ring = sparse.csr_array(np.eye(12, k=1) + np.eye(12, k=-11))
+    isomap = Isomap(n_neighbors=None, metric="precomputed").fit(ring)
+    steps = np.abs(np.arange(12)[:, None] - np.arange(12))
+    expected = MDS(metric="precomputed").fit(np.minimum(steps, 12 - steps).astype(float))
+    assert_allclose(isomap.eigenvalues_, expected.eigenvalues_)
+    radius = np.linalg.norm(isomap.embedding_, axis=1)
+    assert_allclose(radius, radius[0])
+    with pytest.raises(ValueError, match="1 samples have no edge in the graph given"):
+        isomap.transform(sparse.csr_array((1, 12)))
+
+
+def test_neighbours_of_a_graph_are_chosen_again():
+    """As scikit-learn does with a graph that holds more than asked for."""
+    graph = kneighbors_graph(ROLL, 20, mode="distance")
+    expected = Isomap(n_neighbors=6).fit(ROLL)
+    isomap = Isomap(n_neighbors=6, metric="precomputed").fit(graph)
+    assert_allclose(isomap.embedding_, expected.embedding_, atol=1e-8)
+    new = swiss_roll(9, random_state=1).X
+    placed = isomap.transform(sparse.csr_array(cdist(new, ROLL)))
+    assert_allclose(placed, expected.transform(new), atol=1e-8)
+
+
+def test_samples_at_one_place_are_kept(rng):
+    """Edges of length 0 hold their parts of the graph together."""
+    X = np.vstack([ROLL, ROLL[:50]])
+    Z = Isomap(n_neighbors=8).fit_transform(X)
+    assert_allclose(Z[300:], Z[:50], atol=1e-8)
+
+
+def test_a_regressor_places_new_samples():
+    isomap = Isomap(n_neighbors=6, regressor=LinearRegression()).fit(ROLL)
+    by_hand = LinearRegression().fit(ROLL, isomap.embedding_)
+    new = swiss_roll(9, random_state=1).X
+    assert_allclose(isomap.transform(new), by_hand.predict(new))
+    one = Isomap(n_neighbors=6, n_components=1, regressor=LinearRegression()).fit(ROLL)
+    assert one.transform(new).shape == (9, 1)
+
+
+def test_negative_eigenvalues_are_reported():
+    with pytest.warns(UserWarning, match=r"\d+ of 40 eigenvalues are negative.*Ask for fewer"):
+        isomap = Isomap(n_neighbors=3, n_components=40).fit(swiss_roll(41, random_state=0).X)
+    assert isomap.metadata()["smallest_eigenvalue"] < 0
+    assert np.isfinite(isomap.embedding_).all()
+
+
+# Circuits
+
+
+def test_parts_are_joined_and_counted():
+    X = np.vstack([ROLL, ROLL + 1000])
+    says = r"2 connected components, an open circuit.*1 shortest bridging edges"
+    with pytest.warns(UserWarning, match=says):
+        isomap = Isomap(n_neighbors=6).fit(X)
+    assert np.ptp(isomap.embedding_[:, 0]) > 1000 * 3**0.5
+
+
+def test_new_samples_out_of_reach_are_linked_to_the_nearest():
+    for given in (False, True):
+        X = cdist(LINE, LINE) if given else LINE
+        metric = "precomputed" if given else "euclidean"
+        isomap = Isomap(n_neighbors=None, radius=5.0, n_components=1, metric=metric).fit(X)
+        new = np.array([[20.0], [2.0]])
+        with pytest.warns(UserWarning, match=r"1 of 2 samples have no neighbour within radius=5"):
+            Z = isomap.transform(cdist(new, LINE) if given else new)
+        assert_allclose(np.abs(Z - isomap.embedding_[0]).ravel(), [20, 2], atol=1e-9)
+
+
+def test_scan_finds_open_and_short_circuits():
+    """Those of a roll of known turns: a path between them jumps a gap."""
+    X, t, _ = swiss_roll(1000, random_state=0)
+    scan = scan_neighbors(X, range(2, 26))
+    graphs = [Neighborhood(k).graph(X).tocoo() for k in scan.n_neighbors]
+    jumps = np.array([np.any(np.abs(t[g.row] - t[g.col]) > 4) for g in graphs])
+    first = np.argmax(jumps)
+    assert 0 < first < 20
+    assert scan.n_neighbors[scan.short_circuit][0] == scan.n_neighbors[first]
+    assert scan.open_circuit[0]
+    assert not scan.open_circuit[first]
+    assert scan.usable[first - 1]
+    assert not scan.usable[first:].any()
+    assert (np.diff(scan.mean_geodesic[~scan.open_circuit]) <= 0).all()
+    assert_allclose(
+        scan.drop[1:][~scan.open_circuit[:-1]],
+        1 - (scan.mean_geodesic[1:] / scan.mean_geodesic[:-1])[~scan.open_circuit[:-1]],
+    )
+
+
+def test_scan_of_a_plain_sheet_finds_no_short_circuit(rng):
+    scan = scan_neighbors(rng.random((500, 2)), range(4, 30))
+    assert not scan.short_circuit.any()
+
+
+def test_scan_takes_any_array_and_metric(namespace):
+    expected = scan_neighbors(ROLL, [4, 6])
+    assert_array_equal(scan_neighbors(namespace.asarray(ROLL), [6, 4, 4]).drop, expected.drop)
+    given = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed")
+    assert_allclose(given.mean_geodesic, expected.mean_geodesic)
+    with pytest.raises(ValueError, match="from 1 on"):
+        scan_neighbors(ROLL, [0, 3])
+    with pytest.raises(ValueError, match="n_neighbors=300 must be at most"):
+        scan_neighbors(ROLL, [300])
+
+
+# Bad input
+
+BAD = {
+    "both": ({"radius": 1.0}, ROLL, "Both n_neighbors and radius.*n_neighbors=None"),
+    "neither": ({"n_neighbors": None}, ROLL, "Set n_neighbors or radius"),
+    "k": ({"n_neighbors": 300}, ROLL, "n_neighbors=300 must be at most .* 299"),
+    "dimensions": ({"n_landmarks": 5, "n_components": 6}, ROLL, "must be at most n_landmarks=5"),
+    "not square": ({"metric": "precomputed"}, ROLL, "square"),
+    "graph not square": ({"metric": "precomputed"}, sparse.csr_array(ROLL), "square"),
+    "negative": ({"metric": "precomputed"}, -np.ones((9, 9)), "must not be negative"),
+    "graph negative": ({"metric": "precomputed"}, sparse.csr_array(-np.ones((9, 9))), ">= 0"),
+    "asymmetric": ({"metric": "precomputed"}, np.triu(np.ones((9, 9)), 1), "symmetric"),
+    "graph in parts": ({"metric": "precomputed"}, sparse.csr_array((9, 9)), "several connected"),
+    "metric": ({"metric": "beeline"}, ROLL, "beeline"),
+    "regressor": ({"regressor": "me"}, ROLL, "'regressor' parameter"),
+}
+
+
+@pytest.mark.parametrize("row", BAD)
+def test_bad_input(row):
+    params, X, says = BAD[row]
+    with pytest.raises(ValueError, match=says):
+        Isomap(**params).fit(X)
+
+
+def test_many_samples_without_landmarks_do_not_fit_into_memory():
+    with pytest.raises(MemoryError, match=r"90000000 samples would take .* GiB.*Set n_landmarks"):
+        Isomap().fit(np.broadcast_to(np.zeros((1, 1)), (90_000_000, 1)))
+
+
+def test_all_samples_at_one_place():
+    isomap = Isomap().fit(np.ones((9, 2)))
+    assert_array_equal(isomap.embedding_, np.zeros((9, 2)))
+    assert_array_equal(isomap.transform(np.ones((1, 2))), np.zeros((1, 2)))
+
+
+def test_more_samples_than_a_square_of_32_bits_has():
+    """65,536^2 does not fit into 32 bits: rows and columns are not to be multiplied there."""
+    n = 66_000
+    X = np.linspace(0, 1, n)[:, None]
+    isomap = Isomap(n_neighbors=2, n_components=1, n_landmarks=3, random_state=0).fit(X)
+    Z = isomap.embedding_[:, 0] * np.sign(isomap.embedding_[-1, 0])
+    assert_allclose(Z - Z[0], X[:, 0], atol=1e-5)

@@ -1,0 +1,345 @@
+"""What is special to MDS: classical scaling and PCA, landmarks, constants, stress."""
+
+import numpy as np
+import pytest
+from array_api_compat import array_namespace
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.manifold import MDS as Reference
+from sklearn.manifold import smacof as reference_smacof
+
+from dimetric import MDS, PCA
+from dimetric.manifold import stress as module
+from dimetric.manifold.smacof import smacof, starts
+from dimetric.manifold.stress import NonmetricStress, Stress, pull_of
+
+IRIS, DIGITS = load_iris().data, load_digits().data
+STAR = np.array([[0.0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]])
+
+
+def up_to_signs(A, B, tol):
+    signs = np.sign(np.sum(A * B, axis=0))
+    assert_allclose(A * signs, B, rtol=0, atol=tol * np.abs(B).max())
+
+
+# Classical
+
+
+@pytest.mark.parametrize("X", [IRIS, DIGITS[:700], DIGITS[:40]], ids=["iris", "digits", "few"])
+def test_scaling_euclidean_distances_is_pca(X):
+    scores = PCA(3, svd_solver="full").fit_transform(X)
+    euclidean = MDS(3).fit(X)
+    given = MDS(3, metric="precomputed").fit(cdist(X, X))
+    for mds in (euclidean, given, MDS(3, metric="minkowski", metric_params={"p": 2}).fit(X)):
+        up_to_signs(mds.embedding_, scores, 1e-8)
+        assert_allclose(mds.embedding_, euclidean.embedding_, atol=1e-8 * np.abs(scores).max())
+        assert_allclose(mds.eigenvalues_, np.sum(scores**2, axis=0), rtol=1e-8)
+        share = np.sum(scores**2) / np.sum((X - X.mean(axis=0)) ** 2)
+        assert_allclose(mds.metadata()["accumulated_eigenvalues"], share, rtol=1e-8)
+
+
+def test_configurations_come_back(rng):
+    """Up to a rotation: their distances are exact."""
+    X = rng.normal(size=(80, 3))
+    Z = MDS(3, metric="precomputed").fit_transform(cdist(X, X))
+    assert_allclose(cdist(Z, Z), cdist(X, X), atol=1e-8)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+def test_new_samples_lie_where_the_formula_says(metric):
+    """z = 1/2 Lambda^-1 Z^T (b - d^2), b the diagonal of the Gram matrix of the fit."""
+    old, new = IRIS[::2], IRIS[1::2]
+    mds = MDS(metric=metric).fit(old)
+    D2 = cdist(old, old, metric) ** 2
+    b = D2.mean(axis=1) - D2.mean() / 2
+    Z = mds.embedding_
+    expected = 0.5 * (b - cdist(new, old, metric) ** 2) @ Z / np.sum(Z**2, axis=0)
+    assert_allclose(mds.transform(new), expected, atol=1e-9)
+    assert_allclose(mds.transform(old), Z, atol=1e-9)
+    given = MDS(metric="precomputed").fit(cdist(old, old, metric))
+    assert_allclose(given.transform(cdist(new, old, metric)), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_landmarks_suffice_in_as_many_dimensions(metric, rng):
+    X, new = rng.normal(size=(500, 3)), rng.normal(size=(20, 3))
+    mds = MDS(3, metric=metric, n_landmarks=10, random_state=0)
+    Z = mds.fit_transform(cdist(X, X) if metric == "precomputed" else X)
+    assert len(set(mds.landmarks_)) == 10
+    assert_allclose(pdist(Z), pdist(X), atol=1e-8)
+    placed = mds.transform(cdist(new, X) if metric == "precomputed" else new)
+    assert_allclose(cdist(placed, Z), cdist(new, X), atol=1e-8)
+
+
+def test_all_samples_as_landmarks_are_no_landmarks():
+    assert_array_equal(
+        MDS(metric="cityblock", n_landmarks=150).fit(IRIS).embedding_,
+        MDS(metric="cityblock").fit(IRIS).embedding_,
+    )
+
+
+def test_landmarks_are_close_to_all():
+    exact = MDS(metric="cityblock").fit_transform(DIGITS)
+    some = MDS(metric="cityblock", n_landmarks=300, random_state=0).fit_transform(DIGITS)
+    assert procrustes(exact, some)[2] < 0.02
+
+
+def test_negative_eigenvalues_are_reported():
+    says = r"1 of 4 eigenvalues are negative.*try additive_constant=True or algorithm='smacof'"
+    with pytest.warns(UserWarning, match=says):
+        mds = MDS(4, metric="precomputed").fit(STAR)
+    assert mds.metadata()["smallest_eigenvalue"] == mds.eigenvalues_[3] < 0
+    assert_array_equal(mds.embedding_[:, 3], 0)
+
+
+def test_additive_constant():
+    mds = MDS(3, metric="precomputed", additive_constant=True).fit(STAR)
+    c = mds.metadata()["additive_constant"]
+    assert_allclose(c, (2 - 3**0.5) / (3**0.5 - 1))
+    assert_allclose(pdist(mds.embedding_), squareform(STAR) + c)
+    assert_allclose(mds.metadata()["smallest_eigenvalue"], 0, atol=1e-9)
+    assert_allclose(mds.transform(STAR), mds.embedding_, atol=1e-9)
+
+
+def test_many_samples_without_landmarks_do_not_fit_into_memory():
+    with pytest.raises(MemoryError, match=r"90000000 samples would take .* GiB.*Set n_landmarks"):
+        MDS(metric="cityblock").fit(np.broadcast_to(np.zeros((1, 1)), (90_000_000, 1)))
+
+
+# SMACOF
+
+HALF = IRIS[::2]
+D = cdist(HALF, HALF)
+
+
+def holey(D, rng):
+    """Return weights with a third of the dissimilarities missing."""
+    W = np.triu(rng.random(D.shape) > 0.3, 1).astype(float)
+    return W + W.T
+
+
+def definition(D, Z, W=1.0):
+    return np.sum(W * (D - cdist(Z, Z)) ** 2) / 2
+
+
+def test_one_step_of_the_book():
+    """Borg and Groenen, p. 154."""
+    D = np.array([[0.0, 5, 3, 4], [5, 0, 2, 2], [3, 2, 0, 1], [4, 2, 1, 0]])
+    Z = np.array([[-0.266, -0.539], [0.451, 0.252], [0.016, -0.238], [-0.200, 0.524]])
+    expected = [[-1.415, -2.471], [1.633, 1.107], [0.249, -0.067], [-0.468, 1.431]]
+    assert_allclose(smacof(Stress(D), Z, max_iter=1).x, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tile", [100, 2**17])
+def test_pull_and_stress_are_their_definitions(weighted, tile, namespace, rng, monkeypatch):
+    monkeypatch.setattr(module, "TILE", tile)
+    Z, W = rng.normal(size=(75, 3)), holey(D, rng) if weighted else np.ones_like(D)
+    ratio = np.divide(W * D, cdist(Z, Z), out=np.zeros_like(D), where=D > 0)
+    B = np.diag(ratio.sum(axis=1)) - ratio
+    objective = Stress(namespace.asarray(D), W if weighted else None)
+    found = objective.evaluate(Z)
+    assert_allclose(found.pull, B @ Z, atol=1e-9)
+    assert_allclose(found.stress, definition(D, Z, W), rtol=1e-9)
+    assert_allclose(objective.value(Z), definition(D, Z, W), rtol=1e-12)
+    assert_allclose(found.size, np.sum(W * cdist(Z, Z) ** 2) / 2)
+    off = W - np.diag(np.diag(W))
+    V = np.diag(off.sum(axis=1)) - off
+    assert_allclose(objective.minimum(found.pull), np.linalg.pinv(V) @ B @ Z, atol=1e-9)
+
+
+def test_samples_at_one_place_do_not_pull(namespace):
+    Z = np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]])
+    D = np.array([[0.0, 5, 1], [5, 0, 1], [1, 1, 0]])
+    pull = pull_of(namespace.asarray(D), Z)
+    assert_allclose(pull[0], pull[1], atol=1e-6)
+    assert_allclose(pull[0], (Z[0] - Z[2]) / 5**0.5, atol=1e-6)
+
+
+@pytest.mark.parametrize("metric_mds", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_stress_never_rises(metric_mds, weighted, rng):
+    W = holey(D, rng) if weighted else None
+    objective = (Stress if metric_mds else NonmetricStress)(D, W)
+    history = smacof(objective, rng.normal(size=(75, 2)), max_iter=200, eps=0).history
+    assert np.diff(history).max() <= 1e-12 * history[0]
+    assert history[-1] < 0.2 * history[0]
+
+
+def test_iterates_are_those_of_scikit_learn(rng):
+    Z = rng.normal(size=(75, 2))
+    expected, stress = reference_smacof(D, init=Z, n_init=1, max_iter=20, eps=0)
+    found = smacof(Stress(D), Z, max_iter=20, eps=0)
+    assert_allclose(found.x, expected, atol=1e-10)
+    assert_allclose(found.value, stress)
+
+
+def test_end_is_no_worse_than_that_of_scikit_learn(rng):
+    X = HALF + 0.01 * rng.normal(size=HALF.shape)  # ties that rounding breaks are broken there
+    for metric_mds in (True, False):
+        theirs = Reference(
+            n_init=1, init="classical_mds", metric_mds=metric_mds, normalized_stress=True
+        ).fit(X)
+        ours = MDS(algorithm="smacof", metric_mds=metric_mds, normalized_stress=True).fit(X)
+        assert ours.stress_ <= theirs.stress_ * 1.001
+        assert_allclose(ours.metadata()["normalized_stress"], ours.stress_)
+
+
+def test_missing_dissimilarities_are_made_up_for(rng):
+    """Two thirds of the distances of a plane determine it; what stands for the rest is ignored."""
+    X = rng.normal(size=(40, 2))
+    true, W = cdist(X, X), holey(np.zeros((40, 40)), rng)
+    mds = MDS(metric="precomputed", algorithm="smacof", weights=W, eps=1e-14, max_iter=3000)
+    Z = mds.fit_transform(np.where(W > 0, true, 7 * (1 - np.eye(40))))
+    assert_allclose(pdist(Z), pdist(X), atol=1e-3)
+
+
+def test_only_the_order_counts_in_nonmetric_scaling():
+    mds = MDS(metric="precomputed", algorithm="smacof", metric_mds=False, init="random")
+    mds = mds.set_params(random_state=0)
+    Z, W = mds.fit_transform(D), clone(mds).fit_transform(np.log1p(D) ** 3)
+    assert_allclose(Z, W, atol=0.02)
+    assert_allclose(mds.stress_, mds.metadata()["normalized_stress"])
+
+
+def test_more_starts_end_no_higher():
+    one = MDS(algorithm="smacof", init="random", random_state=0).fit(HALF)
+    many = MDS(algorithm="smacof", init="random", n_init=4, random_state=0).fit(HALF)
+    assert many.stress_ <= one.stress_
+    assert many.metadata()["final_objective"] == many.stress_
+
+
+def test_a_start_that_is_given():
+    start = IRIS[::2, :2]
+    found = smacof(Stress(D), start)
+    mds = MDS(algorithm="smacof", init=start).fit(HALF)
+    assert_allclose(mds.embedding_, found.x)
+    assert mds.n_iter_ == found.n_iter
+    with pytest.raises(ValueError, match=r"init has shape \(75, 3\); it must be \(75, 2\)"):
+        MDS(algorithm="smacof", init=IRIS[::2, :3]).fit(HALF)
+
+
+def test_no_start_is_without_extent_in_a_direction():
+    """There it would be stuck."""
+    line = squareform(pdist(np.arange(9.0)[:, None]))
+    for start in starts(line, 3, "classical_mds", 2, 0):
+        assert np.linalg.matrix_rank(start) == 3
+
+
+@pytest.mark.parametrize("metric_mds", [True, False])
+def test_new_samples_get_the_place_of_least_stress(metric_mds):
+    old, new = HALF, IRIS[1:20:2] + 0.01
+    mds = MDS(algorithm="smacof", metric_mds=metric_mds, eps=1e-12, max_iter=2000).fit(old)
+    assert_array_equal(mds.transform(old), mds.embedding_)
+    Z = mds.transform(new)
+    wanted = cdist(new, old)
+    if not metric_mds:
+        wanted = np.interp(wanted, *mds._model.steps)
+
+    def stress(Z):
+        return np.sum((cdist(Z, mds.embedding_) - wanted) ** 2, axis=1)
+
+    for step in 1e-4 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]]):
+        assert (stress(Z) <= stress(Z + step)).all()
+
+
+def test_samples_out_of_the_fit_stay_where_a_fit_would_put_them():
+    mds = MDS(algorithm="smacof", eps=1e-10, max_iter=3000).fit(HALF)
+    nearly = mds.transform(HALF + 1e-7)  # not the very samples: these are not looked up
+    assert_allclose(nearly, mds.embedding_, atol=1e-3)
+
+
+def test_says_when_it_did_not_converge():
+    with pytest.warns(ConvergenceWarning, match="MDS did not converge: max_iter=3 reached"):
+        MDS(algorithm="smacof", init="random", max_iter=3, random_state=0).fit(HALF)
+
+
+def test_verbose(caplog):
+    with caplog.at_level("INFO", "dimetric"):
+        MDS(algorithm="smacof", verbose=1).fit(HALF)
+    assert "[MDS] iteration 1: stress" in caplog.text
+
+
+# Bad input
+
+
+def with_entry(i, j, value):
+    bad = D.copy()
+    bad[i, j] = value
+    return bad
+
+
+BAD = {
+    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but that of samples 1 and 3 is"),
+    "negative": (-D, "must not be negative"),
+    "NaN": (with_entry(3, 1, np.nan), "contains NaN"),
+    "infinite": (with_entry(3, 1, np.inf), "contains infinity"),
+    "diagonal": (D + np.eye(75), "on the diagonal, must be 0"),
+    "not square": (D[:, :9], r"square matrix; X has shape \(75, 9\)"),
+}
+
+
+@pytest.mark.parametrize("algorithm", ["classical", "smacof"])
+@pytest.mark.parametrize("row", BAD)
+def test_bad_dissimilarities(row, algorithm, namespace):
+    bad, says = BAD[row]
+    says = says.replace("contains infinity", "contains (NaN or )?infinity")
+    with pytest.raises(ValueError, match=says):
+        MDS(metric="precomputed", algorithm=algorithm).fit(namespace.asarray(bad))
+
+
+def test_dissimilarities_that_are_symmetric_but_for_rounding(rng):
+    noisy = D * (1 + 1e-9 * rng.normal(size=D.shape))
+    assert_allclose(
+        MDS(metric="precomputed").fit(noisy).embedding_, MDS().fit(HALF).embedding_, atol=1e-6
+    )
+
+
+PARAMETERS = {
+    "weights": ({"weights": np.ones((75, 75))}, "weights has no meaning for .*'classical'"),
+    "order": ({"metric_mds": False}, "metric_mds has no meaning for .*'classical'"),
+    "landmarks": ({"algorithm": "smacof", "n_landmarks": 5}, "n_landmarks has no meaning"),
+    "constant": ({"algorithm": "smacof", "additive_constant": True}, "additive_constant has no"),
+    "shape": ({"algorithm": "smacof", "weights": np.ones((3, 3))}, r"weights has shape \(3, 3\)"),
+    "signs": ({"algorithm": "smacof", "weights": -np.ones((75, 75))}, "not negative"),
+    "parts": ({"algorithm": "smacof", "weights": np.eye(75)}, "in 75 parts"),
+    "metric": ({"metric": "beeline"}, "beeline"),
+}
+
+
+@pytest.mark.parametrize("row", PARAMETERS)
+def test_bad_parameters(row):
+    params, says = PARAMETERS[row]
+    with pytest.raises(ValueError, match=says):
+        MDS(**params).fit(HALF)
+
+
+def test_bad_dissimilarities_of_new_samples():
+    mds = MDS(metric="precomputed").fit(D)
+    with pytest.raises(ValueError, match="must not be negative"):
+        mds.transform(-D)
+    with pytest.raises(ValueError, match="X has 9 features, but MDS is expecting 75"):
+        mds.transform(D[:, :9])
+
+
+@pytest.mark.parametrize("algorithm", ["classical", "smacof"])
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_all_samples_at_one_place(algorithm, metric):
+    mds = MDS(algorithm=algorithm, metric=metric).fit(np.zeros((9, 9)))
+    assert_array_equal(mds.embedding_, np.zeros((9, 2)))
+    assert np.isfinite(mds.transform(np.ones((1, 9)))).all()
+
+
+@pytest.mark.parametrize("algorithm", ["classical", "smacof"])
+def test_precomputed_follows_X(algorithm, namespace):
+    mds = MDS(metric="precomputed", algorithm=algorithm)
+    expected = clone(mds).fit(D).embedding_
+    there = mds.fit(namespace.asarray(D, dtype=namespace.float32))
+    for Z in (there.embedding_, there.transform(namespace.asarray(D, dtype=namespace.float32))):
+        assert array_namespace(Z) is array_namespace(namespace.asarray(D))
+        assert Z.dtype == namespace.float32
+    assert_allclose(np.asarray(there.embedding_), expected, atol=1e-3)

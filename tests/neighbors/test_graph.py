@@ -1,0 +1,244 @@
+"""Neighbour graphs against scikit-learn's, components, and geodesics against SciPy's."""
+
+from functools import cache
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_iris
+from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
+
+from dimetric.data.toy import swiss_roll
+from dimetric.neighbors import graph as module
+from dimetric.neighbors.graph import Neighborhood, bridged, geodesics, undirected
+from dimetric.neighbors.knn import k_nearest
+
+IRIS = load_iris().data
+ROLL = swiss_roll(300, random_state=0).X
+
+
+def symmetric(graph):
+    """Return scikit-learn's graph as an undirected one, dense, infinite where there is no edge."""
+    D = np.full(graph.shape, np.inf)
+    graph = graph.tocoo()
+    D[graph.row, graph.col] = graph.data
+    return np.minimum(D, D.T)
+
+
+@pytest.fixture(params=["numba", "SciPy"])
+def engine(request):
+    """Shortest paths with and without the extra."""
+    if request.param == "numba":
+        pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+        yield
+    else:
+        with patch.object(module, "_fast_paths", lambda: None):
+            yield
+
+
+# Neighbours
+
+
+@pytest.mark.parametrize("d", [2, 12, 13, 30])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_k_nearest_is_the_smallest_of_all_distances(d, dtype, rng):
+    X, Y = rng.normal(size=(150, d)).astype(dtype), rng.normal(size=(40, d)).astype(dtype)
+    D = cdist(X, X) + np.diag(np.full(150, np.inf))
+    for (distances, indices), all_ in ((k_nearest(X, 7), D), (k_nearest(Y, 7, X), cdist(Y, X))):
+        assert distances.dtype == dtype
+        assert_array_equal(indices, np.argsort(all_, axis=1)[:, :7])
+        assert_allclose(distances, np.sort(all_, axis=1)[:, :7], rtol=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_nobody_is_its_own_neighbour(d):
+    """Even where more than k samples are at one place."""
+    distances, indices = k_nearest(np.ones((9, d)), 3)
+    assert not (indices == np.arange(9)[:, None]).any()
+    assert all(len(set(row)) == 3 for row in indices)
+    assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "params"),
+    [
+        ("manhattan", None),
+        ("minkowski", {"p": 3}),
+        ("cosine", None),
+        (lambda a, b: abs(a - b).max(), None),
+    ],
+)
+def test_any_metric(metric, params):
+    distances, _ = k_nearest(ROLL, 4, metric=metric, metric_params=params)
+    name = metric if isinstance(metric, str) else "chebyshev"
+    D = cdist(ROLL, ROLL, "cityblock" if name == "manhattan" else name, **(params or {}))
+    assert_allclose(distances, np.sort(D + np.diag(np.full(300, np.inf)))[:, :4], atol=1e-12)
+
+
+def test_more_neighbours_than_samples():
+    for neighborhood in (Neighborhood(5), Neighborhood(5, metric="precomputed")):
+        with pytest.raises(ValueError, match=r"n_neighbors=5 must be at most .*other samples, 4"):
+            neighborhood.graph(np.zeros((5, 5)))
+
+
+# Graphs
+
+
+@pytest.mark.parametrize("k", [1, 5, 299])
+def test_k_graph_is_that_of_scikit_learn(k):
+    expected = symmetric(kneighbors_graph(ROLL, k, mode="distance"))
+    for graph in (
+        Neighborhood(k).graph(ROLL),
+        Neighborhood(k, metric="precomputed").graph(cdist(ROLL, ROLL)),
+        Neighborhood(k, metric="precomputed").graph(sparse.csr_array(cdist(ROLL, ROLL))),
+        Neighborhood(k).graph(sparse.csr_array(ROLL)),
+    ):
+        assert_allclose(symmetric(graph), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("radius", [0.5, 3.0, np.inf])
+def test_radius_graph_is_that_of_scikit_learn(radius):
+    expected = symmetric(radius_neighbors_graph(ROLL, radius, mode="distance"))
+    for graph in (
+        Neighborhood(None, radius).graph(ROLL),
+        Neighborhood(None, radius, metric="precomputed").graph(cdist(ROLL, ROLL)),
+        Neighborhood(None, radius, metric="precomputed").graph(sparse.csr_array(cdist(ROLL, ROLL))),
+    ):
+        assert_allclose(symmetric(graph), expected)
+
+
+def test_a_graph_that_is_given_is_taken_as_it_is():
+    given = sparse.csr_array([[7.0, 3, 0], [1, 0, 0], [2, 0, 0]])
+    graph = Neighborhood(None, metric="precomputed").graph(given)
+    assert_array_equal(graph.toarray(), [[0, 1, 2], [1, 0, 0], [2, 0, 0]])
+
+
+@pytest.mark.parametrize("d", [4, 16])
+@pytest.mark.parametrize("connected", [False, True])
+def test_row_order_does_not_matter(d, connected, rng):
+    """Not even for the many ties of rounded numbers."""
+    X = np.hstack([IRIS] * (d // 4))
+    p = rng.permutation(len(X))
+    with pytest.warns(UserWarning, match="components") if connected else np.errstate():
+        first = Neighborhood(3).graph(X, connected=connected)
+        second = Neighborhood(3).graph(X[p], connected=connected)
+    paths, permuted = geodesics(first), geodesics(second)
+    assert_array_equal(np.isinf(paths).any(), not connected)
+    assert_allclose(permuted, paths[np.ix_(p, p)], rtol=1e-12)
+
+
+def test_samples_at_one_place_are_linked():
+    graph = Neighborhood(1).graph(np.array([[0.0], [0.0], [1.0]]))
+    assert graph.nnz == 4
+    assert_array_equal(geodesics(graph), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+
+
+# Components
+
+
+def test_bridges_are_the_shortest(rng):
+    """The whole is a minimum spanning tree of the components."""
+    centres = rng.normal(size=(12, 2)) * 100
+    X = np.repeat(centres, 10, axis=0) + rng.normal(size=(120, 2))
+    parts, D = Neighborhood(2).graph(X), cdist(X, X)
+    n, label = csgraph.connected_components(parts)
+    whole, bridges = bridged(parts, lambda rows: D[rows])
+    assert csgraph.connected_components(whole)[0] == 1
+    assert len(bridges) == n - 1
+    assert whole.nnz == parts.nnz + 2 * len(bridges)
+    between = np.array([[D[label == a][:, label == b].min() for a in range(n)] for b in range(n)])
+    assert_allclose(bridges.sum(), csgraph.minimum_spanning_tree(between).sum())
+    assert_array_equal(whole.toarray(), whole.toarray().T)
+
+
+def test_components_are_counted():
+    X = np.array([0.0, 1, 2, 5, 6, 7, 20, 21, 22])[:, None]
+    says = "3 connected components.*2 shortest bridging edges, of length up to 13.*n_neighbors"
+    with pytest.warns(UserWarning, match=says):
+        graph = Neighborhood(1).graph(X, connected=True)
+    assert_array_equal(geodesics(graph), np.abs(X - X.T))
+
+
+def test_samples_that_a_radius_isolates():
+    with pytest.warns(UserWarning, match="4 connected components"):
+        graph = Neighborhood(None, 0.5).graph(np.array([[0.0], [1], [3], [6]]), connected=True)
+    assert_array_equal(geodesics(graph)[0], [0, 1, 3, 6])
+
+
+def test_a_graph_in_parts_without_distances():
+    given = sparse.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    with pytest.raises(ValueError, match=r"several connected components.*more edges"):
+        Neighborhood(None, metric="precomputed").graph(given, connected=True)
+
+
+# Geodesics
+
+
+@cache
+def roll_graph(k):
+    return Neighborhood(k).graph(ROLL)
+
+
+@pytest.mark.parametrize("k", [1, 4, 40])
+@pytest.mark.parametrize("method", ["auto", "D", "FW"])
+@pytest.mark.parametrize("sources", [None, [7], [200, 3, 77], list(range(299, 0, -2))], ids=str)
+def test_geodesics_are_scipys(k, method, sources, engine):
+    lengths = geodesics(roll_graph(k), sources, method=method)
+    expected = csgraph.shortest_path(roll_graph(k), method="D", directed=False)
+    assert_allclose(lengths, expected if sources is None else expected[sources], rtol=1e-14)
+
+
+@pytest.mark.parametrize("sources", [None, [5]])
+def test_both_engines_give_the_same_bits(sources):
+    pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+    fast = geodesics(roll_graph(4), sources, method="D")
+    with patch.object(module, "_fast_paths", lambda: None):
+        assert_array_equal(geodesics(roll_graph(4), sources, method="D"), fast)
+
+
+def test_dtype_is_that_of_the_result_alone(engine):
+    exact = geodesics(roll_graph(4))
+    assert_array_equal(geodesics(roll_graph(4), dtype=np.float32), exact.astype(np.float32))
+
+
+@st.composite
+def graphs(draw):
+    n = draw(st.integers(1, 40))
+    lengths = hnp.arrays(float, (n, n), elements=st.integers(0, 5).map(float))
+    return draw(lengths), draw(hnp.arrays(bool, (n, n)))
+
+
+@settings(max_examples=60)
+@given(graphs())
+def test_any_graph(drawn):
+    """With edges of length 0, ties, parts that do not hang together, and nodes alone."""
+    lengths, edge = drawn
+    edge &= ~np.eye(len(edge), dtype=bool)
+    rows, columns = np.nonzero(edge)
+    graph = undirected(sparse.csr_array((lengths[rows, columns], (rows, columns)), lengths.shape))
+    expected = np.where(edge, lengths, np.inf)
+    expected = np.minimum(expected, expected.T)
+    assert_array_equal(symmetric(graph), expected)
+    for via in range(len(expected)):
+        expected = np.minimum(expected, expected[:, [via]] + expected[[via], :])
+    np.fill_diagonal(expected, 0)
+    for method in ("auto", "D", "FW"):
+        assert_array_equal(geodesics(graph, method=method), expected)
+
+
+def test_threads_give_the_same_bits():
+    pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+    from threadpoolctl import threadpool_limits
+
+    results = []
+    for threads in (1, 3):
+        with threadpool_limits(threads, "blas"):
+            results.append(geodesics(roll_graph(4), method="D"))
+    assert_array_equal(*results)
