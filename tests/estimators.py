@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import LDA, MDS, NCA, PCA
+from dimetric import LDA, LLE, MDS, NCA, PCA
 from dimetric._base import Embedding, LinearMetric
 
 VARIANTS = {
@@ -37,6 +37,12 @@ VARIANTS = {
         {"n_landmarks": 20, "random_state": 0},
         {"algorithm": "smacof"},
         {"algorithm": "smacof", "metric_mds": False},
+    ],
+    LLE: [
+        {"n_neighbors": 8},
+        {"n_neighbors": 8, "method": "modified"},
+        {"n_neighbors": 8, "method": "hessian"},
+        {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
 }
 

@@ -143,10 +143,12 @@ NO_COLUMNS = Raises(r"0 feature\(s\)")
 LENGTHS = labelled(Raises(r"inconsistent numbers of samples: \[60, 59\]"))
 NO_SPREAD = {  # within a class
     "LDA": Raises("Every class is a single point"),
+    "LLE": Raises("All samples are equal: there is nothing to embed"),
     "whiten": Fits(warns="2 of 2 components have no variance"),
     "": Fits(),
 }
 HUGE = {"NCA": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+FEW = "X holds 3 distinct samples: n_neighbors=8 was lowered to 2"
 SINGLE = {"NCA": Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"), "": Fits()}
 
 ROWS = {
@@ -242,12 +244,23 @@ ROWS = {
         },
     ),
     "k larger than a class": (lambda: (X, np.repeat([0, 1, 2], [2, 2, 56])), Fits()),
-    "separable classes": (lambda: (X + 30 * y[:, None], y), Fits()),
+    "separable classes": (
+        lambda: (X + 30 * y[:, None], y),
+        {"LLE": Fits(warns="The neighbour graph has 3 connected components"), "": Fits()},
+    ),
     # variation
     "all features constant": (lambda: (np.ones((60, 4)), y), NO_SPREAD),
     "all samples 0": (lambda: (np.zeros((60, 4)), y), NO_SPREAD),
     "all features constant, torch": (lambda: (torch(np.ones((60, 4))), y), NO_SPREAD),
-    "classes are points": (lambda: (np.eye(3, 4)[y], y), {"LDA": NO_SPREAD["LDA"], "": Fits()}),
+    "classes are points": (
+        lambda: (np.eye(3, 4)[y], y),
+        {
+            "LDA": NO_SPREAD["LDA"],
+            "LLE.*method": Raises("n_neighbors=2 must be at least [35] with method", may_warn=FEW),
+            "LLE": Fits(warns=FEW),
+            "": Fits(),
+        },
+    ),
     "features constant": (lambda: (X * [1, 0, 1, 0] + [0, 5, 0, 0], y), Fits()),
     "features repeated": (lambda: (X[:, [0, 1, 0, 1]], y), Fits()),
     "classes spread along a line": (
@@ -264,6 +277,7 @@ ROWS = {
         lambda: (X[:2], [0, 1]),
         {
             "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
+            "LLE": Raises("n_components=2 must be .*less than the number of distinct samples, 2"),
             "NCA": Fits(warns="2 of 2 classes have a single sample"),
             "whiten": Fits(warns="1 of 2 components have no variance"),
             "MDS.*n_components=3": Raises("n_components=3 must be at most n_samples=2"),
@@ -273,6 +287,7 @@ ROWS = {
     "one feature": (
         lambda: (X[:, :1], y),
         {
+            "LLE": Raises("n_components=2 must be at most n_features = 1"),
             "n_components=2": Raises(r"n_components=2 must be at most .*n_features\)?=1"),
             "arpack": Raises(r"n_components=1 must be strictly less than .*n_features\)?=1"),
             "": Fits(),

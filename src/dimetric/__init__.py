@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
+    from dimetric.manifold.lle import LLE
     from dimetric.manifold.mds import MDS
     from dimetric.neighborhood.nca import NCA
 
-__all__ = ["LDA", "MDS", "NCA", "PCA"]
+__all__ = ["LDA", "LLE", "MDS", "NCA", "PCA"]
 
 _HOME = {
     "LDA": "dimetric.linear.lda",
+    "LLE": "dimetric.manifold.lle",
     "MDS": "dimetric.manifold.mds",
     "NCA": "dimetric.neighborhood.nca",
     "PCA": "dimetric.linear.pca",

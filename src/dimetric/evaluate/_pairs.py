@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.pairwise.fast import _one_blas_thread
 from dimetric.reduce.tree import row_blocks
 
 T = TypeVar("T")
