@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from dimetric.linalg.spectral import fixed_signs
@@ -48,8 +47,10 @@ def bottom_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndar
         raised = M.toarray() + 2 * float(abs(M).sum(axis=0).max() or 1) / n
         _, V = scipy.linalg.eigh(raised, subset_by_index=(0, k - 1))
     else:
+        shifted = M.copy()
+        shifted.setdiag(M.diagonal() + 1e-13 * scale)
         lu = splu(
-            (M + 1e-13 * scale * sparse.eye_array(n, format="csc")).tocsc(),
+            shifted,
             permc_spec="MMD_AT_PLUS_A",
             diag_pivot_thresh=0.0,
             options={"SymmetricMode": True},

@@ -53,15 +53,22 @@ def reconstruction_weights(
 
 
 def _weights(C: np.ndarray, reg: float) -> np.ndarray:
-    """Return the weights of neighbours, given as differences of shape (b, k, d)."""
-    k = C.shape[1]
-    reg = max(reg, 10 * k * np.finfo(float).eps)
-    G = C @ C.transpose(0, 2, 1)
-    trace = np.trace(G, axis1=1, axis2=2)
-    G[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, 1)[:, None]
-    w = np.linalg.solve(G, np.ones((len(G), k, 1)))[:, :, 0]
-    hit = ~np.any(C, axis=2)  # a neighbour at the same place reconstructs exactly
-    w = np.where(hit.any(axis=1, keepdims=True), hit, w)
+    r"""Return the weights of neighbours, given as differences of shape (b, k, d).
+
+    They are proportional to :math:`(C C^T + \rho I)^{-1} 1`; where there are fewer features than
+    neighbours, the smaller system is solved (Woodbury's identity).
+    """
+    b, k, d = C.shape
+    square = np.einsum("nkd,nkd->n", C, C)
+    ridge = np.where(square > 0, max(reg, 10 * k * np.finfo(float).eps) * square, 1)
+    transposed = C.transpose(0, 2, 1)
+    G = transposed @ C if d < k else C @ transposed
+    diagonal = np.arange(min(d, k))
+    G[:, diagonal, diagonal] += ridge[:, None]
+    if d < k:
+        w = 1 - (C @ np.linalg.solve(G, C.sum(axis=1)[:, :, None]))[:, :, 0]
+    else:
+        w = np.linalg.solve(G, np.ones((b, k, 1)))[:, :, 0]
     return w / w.sum(axis=1, keepdims=True)
 
 
@@ -95,13 +102,12 @@ def alignment(
     if method == "modified":
         limit = _null_share(X, neighbors, n_components)
         return _sum_of(lambda P: modified_patch(P, n_components, reg, limit), X, neighbors)
-    weights = reconstruction_weights(X, X, neighbors, reg)
     n, k = neighbors.shape
-    W = sparse.csr_array(
-        (weights.ravel(), neighbors.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n)
-    )
-    R = sparse.eye_array(n, format="csr") - W
-    return (R.T @ R).tocsc()
+    weights = reconstruction_weights(X, X, neighbors, reg)
+    values = np.hstack([np.ones((n, 1)), -weights]).ravel()
+    starts = np.arange(0, n * (k + 1) + 1, k + 1)
+    R = sparse.csr_array((values, _patches(neighbors).ravel(), starts), shape=(n, n))
+    return (R.T.tocsr() @ R).T  # symmetric: the transpose only has another format
 
 
 def tangent_patch(P: np.ndarray, n_components: int) -> np.ndarray:
@@ -187,8 +193,7 @@ def _left_singular(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _sum_of(patch: Patch, X: np.ndarray, neighbors: np.ndarray) -> Any:
     """Return the sum over all patches, each in the rows and columns of its samples."""
     n, k = neighbors.shape
-    index = np.int32 if n < 2**31 else np.int64
-    members = np.hstack([np.arange(n)[:, None], neighbors]).astype(index)
+    members = _patches(neighbors)
     M = sparse.csc_array((n, n))
     for b in _blocks(n, k + 1, X.shape[1]):
         own = members[b]
@@ -197,6 +202,14 @@ def _sum_of(patch: Patch, X: np.ndarray, neighbors: np.ndarray) -> Any:
         columns = np.broadcast_to(own[:, None, :], shape).ravel()
         M = M + sparse.csc_array((patch(X[own]).ravel(), (rows, columns)), shape=(n, n))
     return M
+
+
+def _patches(neighbors: np.ndarray) -> np.ndarray:
+    """Return the members of each patch: the sample, then its neighbours."""
+    n = len(neighbors)
+    # Half the bytes make a sparse product faster.
+    index = np.int32 if n < 2**31 else np.int64
+    return np.hstack([np.arange(n)[:, None], neighbors]).astype(index)
 
 
 def _blocks(n: int, p: int, d: int) -> Iterator[slice]:

@@ -112,12 +112,18 @@ class LLE(Embedding):
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = k_nearest(points, k)
         parts = _components(neighbors)
-        embedded = [self._embedded(points[rows], neighbors[rows], rows) for rows in parts]
-        pieces, errors = zip(*embedded, strict=True)
-        Y = pieces[0] if len(parts) == 1 else _side_by_side(points, parts, pieces)
+        if len(parts) == 1:
+            Y, error = self._embedded(points, neighbors)
+        else:
+            within = [np.searchsorted(rows, neighbors[rows]) for rows in parts]
+            embedded = [
+                self._embedded(points[rows], own) for rows, own in zip(parts, within, strict=True)
+            ]
+            Y = _side_by_side(points, parts, [piece for piece, _ in embedded])
+            error = sum(error for _, error in embedded)
         self.embedding_ = like(Y[member], X)
         self._points, self._coordinates = like(points, X), like(Y, X)
-        self.reconstruction_error_ = float(sum(errors))
+        self.reconstruction_error_ = error
         return {
             "final_objective": self.reconstruction_error_,
             "n_components": int(self.n_components),
@@ -130,17 +136,15 @@ class LLE(Embedding):
         samples = self._factor * np.asarray(to_host(X), dtype=np.float64)
         points = np.asarray(to_host(self._points), dtype=np.float64)
         k = min(int(self.n_neighbors), len(points) - 1)
-        _, neighbors = k_nearest(samples, k, points)
+        distances, neighbors = k_nearest(samples, k, points)
         weights = reconstruction_weights(samples, points, neighbors, self.reg)
+        weights[distances[:, 0] == 0] = np.eye(1, k)  # a training sample
         return np.einsum("ij,ijk->ik", weights, to_host(self._coordinates)[neighbors])
 
-    def _embedded(
-        self, points: np.ndarray, neighbors: np.ndarray, rows: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def _embedded(self, points: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, float]:
         """Return the coordinates of one component of the neighbour graph, and their error."""
         n, k = len(points), int(self.n_components)
-        within = np.searchsorted(rows, neighbors)
-        M = alignment(points, within, k, method=self.method, reg=self.reg)
+        M = alignment(points, neighbors, k, method=self.method, reg=self.reg)
         few = min(k, n - 1)  # with n_neighbors < n_components a component can be that small
         small = n <= 200 or 4 * few >= n
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
@@ -207,9 +211,7 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(label == part) for part in range(n_parts)]
 
 
-def _side_by_side(
-    X: np.ndarray, parts: list[np.ndarray], pieces: tuple[np.ndarray, ...]
-) -> np.ndarray:
+def _side_by_side(X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]) -> np.ndarray:
     """Return all components in the plane of the principal components, each with its own spread."""
     k = pieces[0].shape[1]
     plane = PCA(k).fit_transform(X)
