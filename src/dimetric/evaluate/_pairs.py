@@ -48,8 +48,11 @@ class Distances:
                 X = xp.concat([X, squares, xp.ones_like(squares)], axis=1)
             self._X = X
 
-    def __call__(self, rows: np.ndarray) -> Array:
-        """Return the distances of shape (len(rows), n); a point is at distance 0 of itself."""
+    def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
+        """Return the distances of shape (len(rows), n); a point is at distance 0 of itself.
+
+        Without the root Euclidean distances are squared: for their order alone.
+        """
         index = self.index(rows)
         xp = namespace(index)
         if self.metric == "precomputed":
@@ -59,7 +62,8 @@ class Distances:
         else:
             rows_of = xp.take(self._X, index, axis=0)
             few = self._X.shape[1] <= _FEW_FEATURES
-            D = xp.sqrt((_by_differences if few else _by_product)(rows_of, self._X))
+            D = (_by_differences if few else _by_product)(rows_of, self._X)
+            D = xp.sqrt(D) if root else D
         return with_own(D, index, 0.0)
 
     def index(self, rows: np.ndarray) -> Array:

@@ -24,7 +24,7 @@ def neighbour_order(D: Array, index: Array, k: int | None = None) -> Array:
     index : array of shape (b,)
         The column of the point itself.
     k : int, optional
-        How many are wanted; by default all.
+        How many are wanted; by default all others.
 
     Returns
     -------
@@ -37,22 +37,59 @@ def neighbour_order(D: Array, index: Array, k: int | None = None) -> Array:
     array([[2, 1],
            [0, 2]])
     """
-    xp = namespace(D)
     k = D.shape[1] - 1 if k is None else k
     if not compat.is_numpy_array(D):
+        xp = namespace(D)
         return xp.argsort(with_own(D, index, xp.inf), axis=1, stable=True)[:, :k]
-    # Floating numbers >= 0 are ordered as their bits are. With the column in the last bits a plain
-    # sort does, which is many times as fast as a stable sort of indices; the bits it costs are
-    # beyond the 9th digit up to a million points.
-    columns = (1 << int(D.shape[1] - 1).bit_length()) - 1
-    keys = np.ascontiguousarray(D).view(np.int64) & (np.iinfo(np.int64).max - columns)
-    keys |= np.arange(D.shape[1])
-    with_own(keys, index, np.iinfo(np.int64).max)
+    keys, columns = _keys(D, index)
     if 4 * k < D.shape[1]:
         keys.partition(k - 1, axis=1)
         keys = keys[:, :k]
     keys.sort(axis=1)
     return keys[:, :k] & columns
+
+
+def _keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return integers that are ordered as distances, then columns, are; and the bits of the latter.
+
+    Floating numbers >= 0 are ordered as their bits are. With the column in the last bits a plain
+    sort does, which is many times as fast as a stable sort of indices; the bits it costs are
+    beyond the 9th digit up to a million points.
+    """
+    columns = (1 << int(D.shape[1] - 1).bit_length()) - 1
+    keys = np.ascontiguousarray(D).view(np.int64) & (np.iinfo(np.int64).max - columns)
+    keys |= np.arange(D.shape[1])
+    return with_own(keys, index, np.iinfo(np.int64).max), columns
+
+
+def ranks_of(near: Array, D: Array, index: Array) -> Array:
+    """Return the ranks by distance of some columns of each row.
+
+    Parameters
+    ----------
+    near : array of shape (b, k)
+        Columns.
+    D : array of shape (b, n)
+        Distances, float64.
+    index : array of shape (b,)
+        The column of the point itself, which has no rank.
+
+    Returns
+    -------
+    ranks : array of shape (b, k)
+        From 1 to n - 1.
+
+    Examples
+    --------
+    >>> ranks_of(np.array([[2]]), np.array([[0.0, 3.0, 1.0]]), np.array([0]))
+    array([[1]])
+    """
+    if not compat.is_numpy_array(D):
+        return ranks_along(near, neighbour_order(D, index), index)
+    keys, _ = _keys(D, index)
+    wanted = np.take_along_axis(keys, near, axis=1)
+    keys.sort(axis=1)
+    return np.stack([np.searchsorted(*row) for row in zip(keys, wanted, strict=True)]) + 1
 
 
 def ranks_along(order: Array, other: Array, index: Array) -> Array:

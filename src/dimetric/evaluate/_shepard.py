@@ -58,35 +58,51 @@ class DistanceRanks:
         return with_own(ranks, index, 0.0)
 
 
-def rank_influence(
-    before: Distances,
-    after: Distances,
-    ranks: tuple[DistanceRanks, DistanceRanks],
-    rows: np.ndarray,
-) -> np.ndarray:
-    r"""Return by how much each point moves the mean product of the ranks F and G.
+class RankInfluence:
+    r"""By how much points move the mean product of the ranks F and G of distances.
 
     A pair of distances (a, b) counts by its own product, and by raising the ranks of all
-    distances above: :math:`F(a) G(b) + E[1(a' > a) G(b')] + E[1(b' > b) F(a')]`.
+    distances above: :math:`F(a) G(b) + E[1(a' > a) G(b')] + E[1(b' > b) F(a')]`. The expectations
+    are taken over a few rows: this is for a standard error.
+
+    Parameters
+    ----------
+    before, after : Distances
+        Among the data and in the embedding.
+    F, G : DistanceRanks
+        Of either.
+    rows : ndarray
+        Points whose distances count.
     """
-    first, second = ranks
 
-    def look_up(block: np.ndarray) -> tuple[np.ndarray, ...]:
-        index, D, E = before.index(block), before(block), after(block)
-        arrays = first.cells(D), second.cells(E), first(D, index), second(E, index)
-        return tuple(to_host(array) for array in arrays)
+    def __init__(
+        self,
+        before: Distances,
+        after: Distances,
+        F: DistanceRanks,
+        G: DistanceRanks,
+        rows: np.ndarray,
+    ) -> None:
+        self.F, self.G = F, G
 
-    def above(block: np.ndarray) -> np.ndarray:
-        a, b, F, G = (array.ravel() for array in look_up(block))
-        n = DistanceRanks.n_cells
-        return np.stack([np.bincount(a, G, n), np.bincount(b, F, n)])
+        def above(block: np.ndarray) -> np.ndarray:
+            D, E, index = before(block), after(block), before.index(block)
+            pairs = (F.cells(D), G(E, index)), (G.cells(E), F(D, index))
+            host = ((to_host(cells).ravel(), to_host(ranks).ravel()) for cells, ranks in pairs)
+            return np.stack([np.bincount(cells, ranks, F.n_cells) for cells, ranks in host])
 
-    n_pairs = len(rows) * before.n
-    sums = reduce(np.add, over_blocks(above, rows, before)) / n_pairs
-    raised = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1] - sums / 2
+        few = rows[:: -(-len(rows) // 64)]
+        sums = reduce(np.add, over_blocks(above, few, before)) / (len(few) * before.n)
+        self._raised = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1] - sums / 2
 
-    def influence(block: np.ndarray) -> np.ndarray:
-        a, b, F, G = look_up(block)
-        return np.mean(F * G + raised[0].take(a) + raised[1].take(b), axis=1)
-
-    return np.concatenate(list(over_blocks(influence, rows, before)))
+    def __call__(self, D: Array, E: Array, index: Array) -> Array:
+        """Return the mean influence of each row of distances."""
+        xp = namespace(D)
+        raised = xp.vecdot(self.F(D, index), self.G(E, index)) / D.shape[1]
+        for cells, table in (
+            (self.F.cells(D), self._raised[0]),
+            (self.G.cells(E), self._raised[1]),
+        ):
+            taken = xp.take(like(table, D), xp.reshape(cells, (-1,)))
+            raised = raised + xp.mean(xp.reshape(taken, D.shape), axis=1)
+        return raised

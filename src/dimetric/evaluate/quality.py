@@ -12,7 +12,7 @@ import numpy as np
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.evaluate._input import checked_embedding, checked_labels, sampled_points
 from dimetric.evaluate._pairs import Distances, Metric, over_blocks
-from dimetric.evaluate._ranks import neighbour_order, ranks_along
+from dimetric.evaluate._ranks import neighbour_order, ranks_along, ranks_of
 from dimetric.evaluate._scores import (
     RankScores,
     Scores,
@@ -28,7 +28,7 @@ from dimetric.evaluate._scores import (
     scaled_stress,
     stress,
 )
-from dimetric.evaluate._shepard import DistanceRanks, rank_influence
+from dimetric.evaluate._shepard import DistanceRanks, RankInfluence
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +194,9 @@ def embedding_quality(
     codes = None if y is None else checked_labels(y, X)
     points = sampled_points(n, sample, random_state)
     before, after = Distances(X, metric), Distances(Z)
-    ranks = DistanceRanks(before, points), DistanceRanks(after, points)
+    F, G = DistanceRanks(before, points), DistanceRanks(after, points)
     by_rank = RankScores(n, k)
+    influence = RankInfluence(before, after, F, G, points) if len(points) < n else None
 
     def compare(rows: np.ndarray) -> tuple[Scores, np.ndarray]:
         index, D, E = before.index(rows), before(rows), after(rows)
@@ -204,7 +205,9 @@ def embedding_quality(
         if codes is not None:
             scores["neighborhood_hit"] = neighbourhood_hits(codes, index, shown[:, :k])
         scores["distances"] = moments(D, E)
-        scores["ranks"] = moments(ranks[0](D, index), ranks[1](E, index))
+        scores["ranks"] = moments(F(D, index), G(E, index))
+        if influence is not None:
+            scores["influence"] = influence(D, E, index)
         return {name: to_host(value) for name, value in scores.items()}, counts
 
     parts, counts = [], np.zeros(n, dtype=np.int64)
@@ -212,8 +215,6 @@ def embedding_quality(
         parts.append(part)
         counts += block_counts
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    if len(points) < n:
-        table["influence"] = rank_influence(before, after, ranks, points)
     q, r = by_rank.curves(counts, len(points))
     return EmbeddingQuality(
         n_neighbors=k,
@@ -258,13 +259,12 @@ def trustworthiness(
     True
     """
     X, Z, _, k = checked_embedding(X, Z, n_neighbors, metric)
-    before, after = Distances(X, metric), Distances(Z)
-    n = before.n
+    n, before, after = X.shape[0], Distances(X, metric), Distances(Z)
 
     def penalty(rows: np.ndarray) -> int:
         index = before.index(rows)
-        shown = neighbour_order(after(rows), index, k)
-        ranks = ranks_along(shown, neighbour_order(before(rows), index), index)
+        shown = neighbour_order(after(rows, root=False), index, k)
+        ranks = ranks_of(shown, before(rows, root=False), index)
         xp = namespace(ranks)
         return int(xp.sum(xp.clip(ranks - k, 0)))
 
