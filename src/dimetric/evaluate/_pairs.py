@@ -116,7 +116,7 @@ def over_blocks(
     index = distances.index(rows[:1])
     host = compat.is_numpy_array(index)
     small = host or "cpu" in str(compat.device(index)).lower()
-    block = max(16, (_ENTRIES if small else 2**26) // distances.n)
+    block = max(8, (_ENTRIES if small else 2**26) // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
     if not host:
         yield from map(work, blocks)

@@ -50,12 +50,9 @@ class DistanceRanks:
         logs += 1.0
         return xp.astype(xp.clip(logs, 0, self.n_cells - 1), xp.int64)
 
-    def __call__(self, D: Array, index: Array) -> Array:
+    def __call__(self, cells: Array, index: Array) -> Array:
         """Return the ranks of a block of distances; 0 for those of points to themselves."""
-        xp = namespace(D)
-        cells = xp.reshape(self.cells(D), (-1,))
-        ranks = xp.reshape(xp.take(like(self._shares, D), cells), D.shape)
-        return with_own(ranks, index, 0.0)
+        return with_own(_looked_up(self._shares, cells), index, 0.0)
 
 
 class RankInfluence:
@@ -83,11 +80,9 @@ class RankInfluence:
         G: DistanceRanks,
         rows: np.ndarray,
     ) -> None:
-        self.F, self.G = F, G
-
         def above(block: np.ndarray) -> np.ndarray:
-            D, E, index = before(block), after(block), before.index(block)
-            pairs = (F.cells(D), G(E, index)), (G.cells(E), F(D, index))
+            a, b, index = F.cells(before(block)), G.cells(after(block)), before.index(block)
+            pairs = (a, G(b, index)), (b, F(a, index))
             host = ((to_host(cells).ravel(), to_host(ranks).ravel()) for cells, ranks in pairs)
             return np.stack([np.bincount(cells, ranks, F.n_cells) for cells, ranks in host])
 
@@ -95,14 +90,17 @@ class RankInfluence:
         sums = reduce(np.add, over_blocks(above, few, before)) / (len(few) * before.n)
         self._raised = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1] - sums / 2
 
-    def __call__(self, D: Array, E: Array, index: Array) -> Array:
-        """Return the mean influence of each row of distances."""
-        xp = namespace(D)
-        raised = xp.vecdot(self.F(D, index), self.G(E, index)) / D.shape[1]
-        for cells, table in (
-            (self.F.cells(D), self._raised[0]),
-            (self.G.cells(E), self._raised[1]),
-        ):
-            taken = xp.take(like(table, D), xp.reshape(cells, (-1,)))
-            raised = raised + xp.mean(xp.reshape(taken, D.shape), axis=1)
-        return raised
+    def __call__(self, a: Array, b: Array, F: Array, G: Array) -> Array:
+        """Return the mean influence of each row of distances, given their cells and ranks."""
+        xp = namespace(a)
+        total = xp.vecdot(F, G)
+        for cells, raised in zip((a, b), self._raised, strict=True):
+            total = total + xp.sum(_looked_up(raised, cells), axis=1)
+        return total / a.shape[1]
+
+
+def _looked_up(table: np.ndarray, cells: Array) -> Array:
+    """Return the entries of a table, in the shape of `cells`."""
+    xp = namespace(cells)
+    flat = xp.reshape(cells, (-1,))
+    return xp.reshape(xp.take(like(table, cells, dtype=xp.float64), flat), cells.shape)

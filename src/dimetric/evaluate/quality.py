@@ -205,9 +205,11 @@ def embedding_quality(
         if codes is not None:
             scores["neighborhood_hit"] = neighbourhood_hits(codes, index, shown[:, :k])
         scores["distances"] = moments(D, E)
-        scores["ranks"] = moments(F(D, index), G(E, index))
+        cells = F.cells(D), G.cells(E)
+        ranks = F(cells[0], index), G(cells[1], index)
+        scores["ranks"] = moments(*ranks)
         if influence is not None:
-            scores["influence"] = influence(D, E, index)
+            scores["influence"] = influence(*cells, *ranks)
         return {name: to_host(value) for name, value in scores.items()}, counts
 
     parts, counts = [], np.zeros(n, dtype=np.int64)
@@ -286,7 +288,7 @@ def _summarised(table: Scores, n: int, k: int, unit: float, X: Array) -> dict[st
         errors[score.__name__] = error_of(score, pairs, n)
     scores["shepard_correlation"] = float(correlation(ranks))
     spread = (ranks[2] * ranks[3]) ** 0.5  # 0 where all distances are equal
-    errors["shepard_correlation"] = error_of_mean(influence, n) / spread if spread > 0 else 0.0
+    errors["shepard_correlation"] = error_of_mean(influence, n) / float(spread or 1)
     table["scaled_stress"] = stress(scaled(pairs, best_scale(pairs.mean(axis=0))))
     scores.setdefault("neighborhood_hit", None)
     per_point = {name: like(values, X) for name, values in table.items()}
