@@ -267,6 +267,17 @@ def test_many_small_components(n_components, rng):
     assert len(np.unique(lle.embedding_, axis=0)) == 40
 
 
+def test_groups_that_see_nobody_else_are_told_of(rng):
+    """Between two groups that are apart, a sample that has neighbours in both."""
+    groups = [rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 30]
+    X = np.concatenate([*groups, [[15.0, 15.0]]])
+    with pytest.warns(UserWarning, match="2 groups of samples have no neighbour outside"):
+        LLE(8).fit(X)
+    for method in METHODS[1:]:
+        Z = LLE(8, method=method).fit_transform(X)
+        assert len(np.unique(Z.round(4), axis=0)) == 61
+
+
 # Neighbours and components that cannot be
 
 

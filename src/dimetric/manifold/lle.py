@@ -112,6 +112,8 @@ class LLE(Embedding):
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = k_nearest(points, k)
         parts = _components(neighbors)
+        if self.method == "standard":
+            _warn_of_closed_groups(neighbors, len(parts))
         if len(parts) == 1:
             Y, error = self._embedded(points, neighbors)
         else:
@@ -195,12 +197,16 @@ def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows[first], member
 
 
+def _links(neighbors: np.ndarray) -> Any:
+    """Return the neighbour graph, an edge from each sample to each of its neighbours."""
+    n, k = neighbors.shape
+    values, starts = np.ones(neighbors.size, dtype=np.int8), np.arange(0, n * k + 1, k)
+    return sparse.csr_array((values, neighbors.ravel(), starts), shape=(n, n))
+
+
 def _components(neighbors: np.ndarray) -> list[np.ndarray]:
     """Return the rows of each component of the neighbour graph, and warn of several."""
-    n, k = neighbors.shape
-    links = np.ones(neighbors.size, dtype=np.int8), neighbors.ravel(), np.arange(0, n * k + 1, k)
-    graph = sparse.csr_array(links, shape=(n, n))
-    n_parts, label = csgraph.connected_components(graph, directed=False)
+    n_parts, label = csgraph.connected_components(_links(neighbors), directed=False)
     if n_parts > 1:
         warnings.warn(
             f"The neighbour graph has {n_parts} connected components: each was embedded by itself "
@@ -209,6 +215,23 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
             stacklevel=2,
         )
     return [np.flatnonzero(label == part) for part in range(n_parts)]
+
+
+def _warn_of_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
+    """Warn of groups whose samples have all their neighbours in the group, inside a component.
+
+    They fix a value each, and all other samples are interpolated: M has a null vector for each.
+    """
+    links = _links(neighbors).tocoo()
+    n_groups, label = csgraph.connected_components(links, connection="strong")
+    leaves = label[links.row] != label[links.col]
+    n_closed = n_groups - len(np.unique(label[links.row[leaves]]))
+    if n_closed > n_parts:
+        warnings.warn(
+            f"{n_closed} groups of samples have no neighbour outside their group: the embedding "
+            "is little more than where they are. Raise n_neighbors, or take another method.",
+            stacklevel=2,
+        )
 
 
 def _side_by_side(X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]) -> np.ndarray:
