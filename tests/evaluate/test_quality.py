@@ -63,9 +63,13 @@ def by_definition(D, E, k, y):
     }
 
 
+# What ranks looked up by cell, and a root of what has rounding errors, may be off by
+LEAST = {"shepard_correlation": 5e-6, "stress": 1e-7, "scaled_stress": 1e-7}
+
+
 def assert_quality(quality, expected, tol=1e-9):
     for name, value in expected.items():
-        atol = max(tol, 5e-6) if name == "shepard_correlation" else tol
+        atol = max(tol, LEAST.get(name, 0))
         assert_allclose(host(getattr(quality, name)), value, rtol=0, atol=atol, err_msg=name)
 
 
@@ -214,12 +218,12 @@ def test_neither_blocks_nor_order_matter(rng):
 
 
 def test_input_is_left_alone():
-    D, given_ = cdist(X, X) + np.eye(150), (X.copy(), Z.copy(), y.copy())
+    D, given_ = cdist(X, X), (X.copy(), Z.copy(), y.copy())
     embedding_quality(*given_[:2], y=given_[2])
     embedding_quality(D, given_[1], metric="precomputed")
     for array, kept in zip(given_, (X, Z, y), strict=True):
         assert_array_equal(array, kept)
-    assert_array_equal(np.diag(D), 1)
+    assert_array_equal(D, cdist(X, X))
 
 
 # A sample of the points
@@ -310,18 +314,19 @@ BAD = {
     ),
     "sample of 1": (lambda: (X, Z), {"sample": 1}, "sample=1 must be an int of at least 2"),
     "sample no int": (lambda: (X, Z), {"sample": 0.5}, "sample=0.5 must be an int"),
-    "not square": (lambda: (X, Z), {"metric": "precomputed"}, r"X has shape \(150, 4\); with"),
+    "not square": (lambda: (X, Z), {"metric": "precomputed"}, r"X has shape \(150, 4\)"),
     "sparse distances": (
         lambda: (sparse.csr_array(D), Z),
         {"metric": "precomputed"},
-        "dense, of shape",
+        "dense data is required",
     ),
-    "negative": (lambda: (-D, Z), {"metric": "precomputed"}, "X holds negative distances"),
+    "negative": (lambda: (-D, Z), {"metric": "precomputed"}, "must not be negative"),
     "asymmetric": (
         lambda: (np.triu(D), Z),
         {"metric": "precomputed"},
-        r"not symmetric; .* \(X \+ X.T\) / 2 is",
+        r"must be symmetric, .* \(D \+ D.T\) / 2 is",
     ),
+    "diagonal": (lambda: (D + 1, Z), {"metric": "precomputed"}, "on the diagonal, must be 0"),
     "no distances": (lambda: (0 * D, Z), {"metric": "precomputed"}, "All points of X are equal"),
 }
 

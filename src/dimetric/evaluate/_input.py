@@ -10,9 +10,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from dimetric._checks import checked_array, in_range
+from dimetric._checks import checked_array, checked_dissimilarities, in_range
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
-from dimetric.reduce.tree import row_blocks
 
 
 def checked_embedding(
@@ -22,7 +21,8 @@ def checked_embedding(
 
     Numbers of extreme size come back scaled.
     """
-    X, Z = checked_array(X, "X", accept_sparse=True), checked_array(Z, "Z")
+    X = checked_array(X, "X", accept_sparse=metric != "precomputed")
+    Z = checked_array(Z, "Z")
     check_consistent_length(X, Z)
     n = X.shape[0]
     if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
@@ -33,7 +33,7 @@ def checked_embedding(
             "larger neighbourhoods have no trustworthiness."
         )
     if metric == "precomputed":
-        _check_distances(X)
+        checked_dissimilarities(X)
     if _all_equal(X, metric):
         raise ValueError("All points of X are equal: an embedding has nothing to keep.")
     if _all_equal(Z, "euclidean"):
@@ -44,24 +44,6 @@ def checked_embedding(
     X, per_x = in_range(X)
     Z, per_z = in_range(like(Z, X, dtype=namespace(X).float64), "Z")
     return X, Z, per_x / per_z, int(n_neighbors)
-
-
-def _check_distances(D: Array) -> None:
-    """Refuse what is no matrix of distances; its diagonal does not matter."""
-    if sparse.issparse(D) or D.shape[0] != D.shape[1]:
-        raise ValueError(
-            f"X has shape {tuple(D.shape)}; with metric='precomputed' it must hold the distances "
-            "between all samples: dense, of shape (n_samples, n_samples)."
-        )
-    xp = namespace(D)
-    if bool(xp.min(D) < 0):
-        raise ValueError("X holds negative distances; with metric='precomputed' none may be.")
-    tolerance = 1e-6 * float(xp.max(D))
-    for b in row_blocks(D.shape[0], 1024):
-        if bool(xp.any(xp.abs(D[b, :] - D[:, b].T) > tolerance)):
-            raise ValueError(
-                "X is not symmetric; with metric='precomputed' it must be: (X + X.T) / 2 is."
-            )
 
 
 def _all_equal(X: Array, metric: Any) -> bool:

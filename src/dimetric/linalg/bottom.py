@@ -35,6 +35,7 @@ def bottom_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndar
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> path = sparse.csc_array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
     >>> values, V = bottom_eigenvectors(path, 1, dense=True)
     >>> values.round(6), np.abs(V).round(3)
