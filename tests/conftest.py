@@ -13,6 +13,11 @@ settings.register_profile("dimetric", deadline=None)  # no test measures time
 settings.load_profile("dimetric")
 
 
+def pytest_configure(config):
+    """Know the markers of scikit-learn's own tests."""
+    config.addinivalue_line("markers", "thread_unsafe: not to be run in several threads")
+
+
 @pytest.fixture
 def global_random_seed():
     """Seed of scikit-learn's own tests."""

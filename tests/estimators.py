@@ -15,6 +15,7 @@ from dimetric import (
     DMLMJ,
     LDA,
     LDML,
+    LLE,
     LMNN,
     MCML,
     MDS,
@@ -77,6 +78,12 @@ VARIANTS = {
         {"n_neighbors": 7, "metric": "minkowski", "metric_params": {"p": 3}, "n_components": 1},
         {"n_landmarks": 20, "random_state": 0},
         {"regressor": KNeighborsRegressor(1, algorithm="brute")},
+    ],
+    LLE: [
+        {"n_neighbors": 8},
+        {"n_neighbors": 8, "method": "modified"},
+        {"n_neighbors": 8, "method": "hessian"},
+        {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
 }
 

@@ -156,6 +156,7 @@ NO_SPREAD = {  # within a class
     "LDA": Raises("Every class is a single point"),
     "DMLMJ": NO_FRIENDS,
     "Covariance": Raises("All samples are the same point"),
+    "LLE": Raises("All samples are equal: there is nothing to embed"),
     "whiten": Fits(warns="2 of 2 components have no variance"),
     "NCMC": Fits(warns=rf"3 of 3 {FEW_DISTINCT}.*\[0, 1, 2\]"),
     "": Fits(),
@@ -170,6 +171,7 @@ SINGLE = {
     "ANMM|DMLMJ": Fits(warns=r"1 of 60 samples have fewer than \d friends.*\(1 with none\)"),
     "": Fits(),
 }
+FEW = "X holds 3 distinct samples: n_neighbors=8 was lowered to 2"
 
 ROWS = {
     # X is no matrix of real numbers
@@ -278,12 +280,22 @@ ROWS = {
             "": Fits(),
         },
     ),
-    "separable classes": (lambda: (X + 30 * y[:, None], y), Fits()),
+    "separable classes": (
+        lambda: (X + 30 * y[:, None], y),
+        {"LLE": Fits(warns="The neighbour graph has 3 connected components"), "": Fits()},
+    ),
     # variation
     "all features constant": (lambda: (np.ones((60, 4)), y), NO_SPREAD),
     "all samples 0": (lambda: (np.zeros((60, 4)), y), NO_SPREAD),
     "all features constant, torch": (lambda: (torch(np.ones((60, 4))), y), NO_SPREAD),
-    "classes are points": (lambda: (np.eye(3, 4)[y], y), NO_SPREAD_WITHIN),
+    "classes are points": (
+        lambda: (np.eye(3, 4)[y], y),
+        {
+            "LLE.*method": Raises("n_neighbors=2 must be at least [35] with method", may_warn=FEW),
+            "LLE": Fits(warns=FEW),
+        }
+        | NO_SPREAD_WITHIN,
+    ),
     "features constant": (lambda: (X * [1, 0, 1, 0] + [0, 5, 0, 0], y), Fits()),
     "features repeated": (lambda: (X[:, [0, 1, 0, 1]], y), Fits()),
     "classes spread along a line": (
@@ -303,6 +315,7 @@ ROWS = {
         lambda: (X[:2], [0, 1]),
         {
             "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
+            "LLE": Raises("n_components=2 must be .*less than the number of distinct samples, 2"),
             "LMNN": Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),
             "NCA|MCML": Fits(warns="2 of 2 classes have a single sample"),
             "LDML": Fits(warns="y holds no two samples of a class: LDML has nothing to learn"),
@@ -319,6 +332,7 @@ ROWS = {
     "one feature": (
         lambda: (X[:, :1], y),
         {
+            "LLE": Raises("n_components=2 must be at most n_features = 1"),
             "n_components=2": Raises(r"n_components=2 must be at most .*n_features\)?=1"),
             "arpack": Raises(r"n_components=1 must be strictly less than .*n_features\)?=1"),
             "": Fits(),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dimetric.linear.lda import LDA
     from dimetric.linear.pca import PCA
     from dimetric.manifold.isomap import Isomap
+    from dimetric.manifold.lle import LLE
     from dimetric.manifold.mds import MDS
     from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
@@ -27,6 +28,7 @@ __all__ = [
     "DMLMJ",
     "LDA",
     "LDML",
+    "LLE",
     "LMNN",
     "MCML",
     "MDS",
@@ -45,6 +47,7 @@ _HOME = {
     "Isomap": "dimetric.manifold.isomap",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
+    "LLE": "dimetric.manifold.lle",
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "MDS": "dimetric.manifold.mds",

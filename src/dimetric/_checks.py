@@ -47,11 +47,18 @@ def checked_labelled(
     return X, y
 
 
-def checked_array(Z: Array, name: str, *, ndim: int = 2) -> Array:
-    """Return a finite floating array of `ndim` dimensions that is no set of samples."""
+def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
+    """Return a finite floating array of `ndim` dimensions that no learner is fitted to."""
     if is_foreign(Z):
         return _checked_foreign(Z, 1, ndim=ndim, name=name)
-    return check_array(Z, dtype=_dtype_for(Z), allow_nd=ndim > 2, input_name=name)
+    Z = check_array(
+        Z,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=_dtype_for(Z),
+        allow_nd=ndim > 2,
+        input_name=name,
+    )
+    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # not the old matrix class
 
 
 def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, Array]:
@@ -124,7 +131,7 @@ def require_memory(n_bytes: int, wanted: str) -> None:
         )
 
 
-def in_range(X: Array) -> tuple[Array, float]:
+def in_range(X: Array, name: str = "X") -> tuple[Array, float]:
     """Return X times a power of two that keeps sums of squares at ease, and that factor.
 
     The factor is 1 for all ordinary data, and a power of two never costs a digit. Values whose
@@ -146,8 +153,8 @@ def in_range(X: Array) -> tuple[Array, float]:
     low, high = 4 * float(info.smallest_normal) ** 0.5, float(info.max) ** 0.5 / 4
     if largest > 0 and not low <= largest <= high:
         raise ValueError(
-            f"X holds values up to {largest:.1e}, whose squares {X.dtype} cannot hold: the "
-            f"largest must be between {low:.0e} and {high:.0e}. Scale X."
+            f"{name} holds values up to {largest:.1e}, whose squares {X.dtype} cannot hold: the "
+            f"largest must be between {low:.0e} and {high:.0e}. Scale {name}."
         )
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0

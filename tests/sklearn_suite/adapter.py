@@ -14,10 +14,13 @@ import numpy as np
 import pytest
 import sklearn
 from array_api_compat import array_namespace
+from scipy import sparse
 from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
+from dimetric.manifold._local import reconstruction_weights
 from dimetric.neighborhood.nca import NCARule
+from dimetric.neighbors.knn import k_nearest
 from dimetric.pairwise.objective import PairwiseObjective, on_maps
 
 
@@ -127,6 +130,51 @@ class NeighborhoodComponentsAnalysis(dimetric.NCA):
         objective = on_maps(PairwiseObjective(NCARule(), X[order], codes[order]))
         loss, gradient = objective(transformation.ravel())
         return -sign * len(X) * loss, -sign * len(X) * gradient
+
+
+class LocallyLinearEmbedding(dimetric.LLE):
+    """Takes scikit-learn's tolerances, and needs none of them."""
+
+    def __init__(
+        self,
+        *,
+        n_neighbors=5,
+        n_components=2,
+        reg=1e-3,
+        eigen_solver="auto",
+        tol=1e-6,
+        max_iter=100,
+        method="standard",
+        hessian_tol=1e-4,
+        modified_tol=1e-12,
+        neighbors_algorithm="auto",
+        random_state=None,
+        n_jobs=None,
+    ):
+        super().__init__(
+            n_neighbors, n_components, reg=reg, method=method, eigen_solver=eigen_solver
+        )
+        self.tol = tol
+        self.max_iter = max_iter
+        self.hessian_tol = hessian_tol
+        self.modified_tol = modified_tol
+        self.neighbors_algorithm = neighbors_algorithm
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+
+def locally_linear_embedding(X, **params):
+    """The estimator as a function."""
+    model = LocallyLinearEmbedding(**params).fit(X)
+    return model.embedding_, model.reconstruction_error_
+
+
+def barycenter_kneighbors_graph(X, n_neighbors, reg=1e-3):
+    """Our weights as a matrix."""
+    neighbors = k_nearest(X, n_neighbors)[1]
+    weights = reconstruction_weights(X, X, neighbors, reg).astype(X.dtype)
+    starts = np.arange(0, neighbors.size + 1, n_neighbors)
+    return sparse.csr_array((weights.ravel(), neighbors.ravel(), starts), shape=(len(X), len(X)))
 
 
 class EachIteration:

@@ -1,1 +1,1 @@
-"""Embeddings that keep distances, along the data or straight."""
+"""Embeddings of samples: by their distances, straight or along the data, or by neighbours."""

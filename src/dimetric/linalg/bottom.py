@@ -1,0 +1,70 @@
+"""The smallest eigenvectors of a large sparse matrix, next to one that is known."""
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, eigsh, splu
+
+from dimetric.linalg.spectral import fixed_signs
+
+
+def bottom_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return the k smallest eigenvalues of M, and eigenvectors, orthogonal to constants.
+
+    M is symmetric, positive semidefinite, and :math:`M 1 = 0`. A Lanczos iteration on
+    :math:`(M + \varepsilon I)^{-1}`: the shift is just large enough for a factorisation without
+    pivoting, which keeps the symmetric fill-in, and constants are projected out, so that it need
+    not be small beside the eigenvalues.
+
+    Parameters
+    ----------
+    M : csc_array of shape (n, n)
+        The matrix.
+    k : int
+        Number of eigenvectors, below n.
+    dense : bool, default=False
+        Take all eigenvectors of the dense matrix: for small n, or k near n.
+
+    Returns
+    -------
+    values : ndarray of shape (k,)
+        Ascending.
+    V : ndarray of shape (k, n)
+        Eigenvectors as rows, signs fixed.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> path = sparse.csc_array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
+    >>> values, V = bottom_eigenvectors(path, 1, dense=True)
+    >>> values.round(6), np.abs(V).round(3)
+    (array([1.]), array([[0.707, 0.   , 0.707]]))
+    """
+    n = M.shape[0]
+    scale = float(M.diagonal().mean()) or 1.0
+    if dense:
+        # Constants go to the other end of the spectrum.
+        raised = M.toarray() + 2 * float(abs(M).sum(axis=0).max() or 1) / n
+        _, V = scipy.linalg.eigh(raised, subset_by_index=(0, k - 1))
+    else:
+        shifted = M.copy()
+        shifted.setdiag(M.diagonal() + 1e-13 * scale)
+        lu = splu(
+            shifted,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+
+        def solve(v: np.ndarray) -> np.ndarray:
+            v = v.reshape(-1)
+            y = lu.solve(v - v.mean())
+            return y - y.mean()
+
+        inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
+        start = np.random.default_rng(0).uniform(-1, 1, n)
+        _, V = eigsh(inverse, k, which="LM", v0=start - start.mean(), ncv=min(n, 2 * k + 6))
+    values = np.maximum(np.einsum("ij,ij->j", V, M @ V), 0)
+    order = np.argsort(values, kind="stable")
+    return values[order], fixed_signs(V[:, order].T)

@@ -1,0 +1,247 @@
+"""Locally linear embedding, and its relatives."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from dimetric._base import Embedding
+from dimetric._checks import in_range
+from dimetric._compat import Interval, Progress, StrOptions
+from dimetric._xp import Array, like, to_host
+from dimetric.linalg.bottom import bottom_eigenvectors
+from dimetric.linear.pca import PCA
+from dimetric.manifold._local import alignment, reconstruction_weights
+from dimetric.neighbors.knn import k_nearest
+from dimetric.reduce.order import canonical_order
+
+
+class LLE(Embedding):
+    r"""Locally linear embedding: coordinates that neighbours reconstruct as they do the samples.
+
+    With :math:`w_{ij}` the weights, summing to 1, by which the k nearest neighbours of
+    :math:`x_i` reconstruct it best [1]_:
+
+    .. math:: \min_Y \sum_i |y_i - \sum_j w_{ij} y_j|^2 = \mathrm{tr}(Y^T M Y), \quad
+              M = (I - W)^T (I - W), \quad Y^T Y = I, \; Y^T 1 = 0
+
+    The columns of Y are the bottom eigenvectors of M without the constant one. The other methods
+    have other matrices M: several independent weights for each neighbourhood (``"modified"``
+    [2]_), the second derivatives in the tangent space (``"hessian"`` [3]_), what the coordinates in
+    the tangent space do not explain (``"ltsa"`` [4]_). On a sheet that is bent but not stretched,
+    and has enough samples, the last three find its own coordinates up to a linear map.
+
+    Samples that are repeated count once and get the same coordinates. Where the neighbour graph
+    falls into several components, each is embedded by itself; then it is turned, scaled and moved
+    to where the principal components of all samples put it, and a warning counts them.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        k. With ``"hessian"`` at least ``n_components * (n_components + 3) / 2``, with
+        ``"modified"`` and ``"ltsa"`` more than `n_components`.
+    n_components : int, default=2
+        Dimension of the embedding.
+    reg : float, default=1e-3
+        Ridge of the weights, as a share of the squared distances to the neighbours.
+    method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
+        Which of them.
+    eigen_solver : {"auto", "arpack", "dense"}, default="auto"
+        Lanczos iteration on a factorisation of the sparse M, or all eigenvectors of a dense one;
+        ``"auto"`` takes the latter for up to 200 samples.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        Y.
+    reconstruction_error_ : float
+        The sum of the eigenvalues that belong to Y; of all components of the graph.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] S. T. Roweis, L. K. Saul, "Nonlinear dimensionality reduction by locally linear
+       embedding", Science 290, 2000.
+    .. [2] Z. Zhang, J. Wang, "MLLE: modified locally linear embedding using multiple weights",
+       NIPS, 2006.
+    .. [3] D. L. Donoho, C. Grimes, "Hessian eigenmaps: locally linear embedding techniques for
+       high-dimensional data", PNAS 100, 2003.
+    .. [4] Z. Zhang, H. Zha, "Principal manifolds and nonlinear dimensionality reduction via
+       tangent space alignment", SIAM J. Scientific Computing 26, 2004.
+
+    Examples
+    --------
+    >>> from dimetric.data import swiss_roll
+    >>> X, t, _ = swiss_roll(1500, random_state=0)
+    >>> Z = LLE(n_neighbors=12, method="ltsa").fit_transform(X)
+    >>> bool(np.abs(np.corrcoef(Z[:, 0], t)[0, 1]) > 0.98)
+    True
+    """
+
+    reconstruction_error_: float
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "method": [StrOptions({"standard", "modified", "hessian", "ltsa"})],
+        "eigen_solver": [StrOptions({"auto", "arpack", "dense"})],
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 5,
+        n_components: int = 2,
+        *,
+        reg: float = 1e-3,
+        method: str = "standard",
+        eigen_solver: str = "auto",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.reg = reg
+        self.method = method
+        self.eigen_solver = eigen_solver
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        scaled, self._factor = in_range(X)
+        points, member = _distinct(np.asarray(to_host(scaled), dtype=np.float64))
+        k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
+        _, neighbors = k_nearest(points, k)
+        parts = _components(neighbors)
+        if self.method == "standard":
+            _warn_of_closed_groups(neighbors, len(parts))
+        if len(parts) == 1:
+            Y, error = self._embedded(points, neighbors)
+        else:
+            within = [np.searchsorted(rows, neighbors[rows]) for rows in parts]
+            embedded = [
+                self._embedded(points[rows], own) for rows, own in zip(parts, within, strict=True)
+            ]
+            Y = _side_by_side(points, parts, [piece for piece, _ in embedded])
+            error = sum(error for _, error in embedded)
+        self.embedding_ = like(Y[member], X)
+        self._points, self._coordinates = like(points, X), like(Y, X)
+        self.reconstruction_error_ = error
+        return {
+            "final_objective": self.reconstruction_error_,
+            "n_components": int(self.n_components),
+            "reg": self.reg,
+        }
+
+    def _place(self, X: Array) -> Array:
+        """Return what the weights of the nearest training samples make of their coordinates."""
+        in_range(X)  # refuses what has no distances in this dtype
+        samples = self._factor * np.asarray(to_host(X), dtype=np.float64)
+        points = np.asarray(to_host(self._points), dtype=np.float64)
+        k = min(int(self.n_neighbors), len(points) - 1)
+        distances, neighbors = k_nearest(samples, k, points)
+        weights = reconstruction_weights(samples, points, neighbors, self.reg)
+        weights[distances[:, 0] == 0] = np.eye(1, k)  # a training sample
+        return np.einsum("ij,ijk->ik", weights, to_host(self._coordinates)[neighbors])
+
+    def _embedded(self, points: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the coordinates of one component of the neighbour graph, and their error."""
+        n, k = len(points), int(self.n_components)
+        M = alignment(points, neighbors, k, method=self.method, reg=self.reg)
+        few = min(k, n - 1)  # with n_neighbors < n_components a component can be that small
+        small = n <= 200 or 4 * few >= n
+        dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
+        values, V = bottom_eigenvectors(M, few, dense=dense or few >= n - 1)
+        return np.pad(V.T, [(0, 0), (0, k - few)]), float(values.sum())
+
+    def _checked_neighbors(self, n: int, d: int, distinct: int) -> int:
+        """Return the number of neighbours to use, or say why there is none."""
+        k, n_components = self.n_neighbors, self.n_components
+        if distinct == 1:
+            raise ValueError("All samples are equal: there is nothing to embed.")
+        if n_components > d or n_components >= distinct:
+            raise ValueError(
+                f"n_components={n_components} must be at most n_features = {d}, and less than the "
+                f"number of distinct samples, {distinct}, of n_samples = {n}."
+            )
+        if k >= n:
+            raise ValueError(f"n_neighbors={k} must be at most n_samples - 1 = {n - 1}.")
+        if k >= distinct:
+            warnings.warn(
+                f"X holds {distinct} distinct samples: n_neighbors={k} was lowered to "
+                f"{distinct - 1}.",
+                stacklevel=2,
+            )
+        k = min(int(k), distinct - 1)
+        least = {
+            "standard": 1,
+            "modified": n_components + 1,
+            "hessian": n_components * (n_components + 3) // 2,
+            "ltsa": n_components + 1,
+        }[self.method]
+        if k < least:
+            raise ValueError(
+                f"n_neighbors={k} must be at least {least} with method={self.method!r} and "
+                f"n_components={n_components}."
+            )
+        return k
+
+
+def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows, in an order of their own, and the number of each row among them."""
+    order = canonical_order(X, np.zeros(len(X), np.int64))
+    rows = X[order]
+    first = np.ones(len(X), dtype=bool)
+    first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
+    member = np.empty(len(X), dtype=np.int64)
+    member[order] = np.cumsum(first) - 1
+    return rows[first], member
+
+
+def _links(neighbors: np.ndarray) -> Any:
+    """Return the neighbour graph, an edge from each sample to each of its neighbours."""
+    n, k = neighbors.shape
+    values, starts = np.ones(neighbors.size, dtype=np.int8), np.arange(0, n * k + 1, k)
+    return sparse.csr_array((values, neighbors.ravel(), starts), shape=(n, n))
+
+
+def _components(neighbors: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of each component of the neighbour graph, and warn of several."""
+    n_parts, label = csgraph.connected_components(_links(neighbors), directed=False)
+    if n_parts > 1:
+        warnings.warn(
+            f"The neighbour graph has {n_parts} connected components: each was embedded by itself "
+            "and put where the principal components of X are. Raise n_neighbors to embed them "
+            "as one.",
+            stacklevel=2,
+        )
+    return [np.flatnonzero(label == part) for part in range(n_parts)]
+
+
+def _warn_of_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
+    """Warn of groups whose samples have all their neighbours in the group, inside a component.
+
+    They fix a value each, and all other samples are interpolated: M has a null vector for each.
+    """
+    links = _links(neighbors).tocoo()
+    n_groups, label = csgraph.connected_components(links, connection="strong")
+    leaves = label[links.row] != label[links.col]
+    n_closed = n_groups - len(np.unique(label[links.row[leaves]]))
+    if n_closed > n_parts:
+        warnings.warn(
+            f"{n_closed} groups of samples have no neighbour outside their group: the embedding "
+            "is little more than where they are. Raise n_neighbors, or take another method.",
+            stacklevel=2,
+        )
+
+
+def _side_by_side(X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]) -> np.ndarray:
+    """Return all components in the plane of the principal components, each with its own spread."""
+    k = pieces[0].shape[1]
+    plane = PCA(k).fit_transform(X)
+    Y = np.empty((len(X), k))
+    for rows, piece in zip(parts, pieces, strict=True):
+        centre = plane[rows].mean(axis=0)
+        U, _, V = np.linalg.svd(piece.T @ (plane[rows] - centre))
+        spread = np.linalg.norm(X[rows] - X[rows].mean(axis=0))
+        Y[rows] = centre + spread / np.linalg.norm(piece) * piece @ (U @ V)
+    return Y * (k**0.5 / np.linalg.norm(Y))

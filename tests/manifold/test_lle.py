@@ -1,0 +1,318 @@
+"""What is special to LLE: its four matrices by loops, sheets unrolled, graphs that fall apart."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import linalg
+from scipy.spatial import procrustes
+from sklearn import manifold
+from sklearn.datasets import load_iris
+
+from dimetric import LLE
+from dimetric.data import s_curve, swiss_roll
+from dimetric.manifold import _local
+from dimetric.manifold._local import alignment, reconstruction_weights
+from dimetric.neighbors.knn import k_nearest
+
+METHODS = ["standard", "modified", "hessian", "ltsa"]
+
+
+# The matrices, sample by sample as the papers have them
+
+
+def weights_by_loops(x, neighbours, reg):
+    C = x - neighbours
+    G = C @ C.T
+    w = linalg.solve(G + reg * np.trace(G) * np.eye(len(G)), np.ones(len(G)))
+    return w / w.sum()
+
+
+def standard_by_loops(X, neighbors, n_components, reg):
+    W = np.zeros((len(X), len(X)))
+    for i, near in enumerate(neighbors):
+        W[i, near] = weights_by_loops(X[i], X[near], reg)
+    R = np.eye(len(X)) - W
+    return R.T @ R
+
+
+def patches(X, neighbors):
+    for i, near in enumerate(neighbors):
+        yield np.array([i, *near]), X[i], X[near]
+
+
+def ltsa_by_loops(X, neighbors, n_components, reg):
+    M = np.zeros((len(X), len(X)))
+    for members, x, near in patches(X, neighbors):
+        P = np.vstack([x, near])
+        U = linalg.svd(P - P.mean(axis=0))[0][:, :n_components]
+        B = np.hstack([np.full((len(P), 1), len(P) ** -0.5), U])
+        M[np.ix_(members, members)] += np.eye(len(P)) - B @ B.T
+    return M
+
+
+def hessian_by_loops(X, neighbors, n_components, reg):
+    M = np.zeros((len(X), len(X)))
+    for members, x, near in patches(X, neighbors):
+        P = np.vstack([x, near])
+        U = linalg.svd(P - P.mean(axis=0))[0][:, :n_components]
+        forms = [np.ones(len(P)), *U.T]
+        forms += [U[:, a] * U[:, b] for a in range(n_components) for b in range(a, n_components)]
+        basis = []  # Gram-Schmidt
+        for form in forms:
+            for q in basis:
+                form = form - (q @ form) * q
+            basis.append(form / np.linalg.norm(form))
+        H = np.array(basis[n_components + 1 :])
+        M[np.ix_(members, members)] += H.T @ H
+    return M
+
+
+def modified_by_loops(X, neighbors, n_components, reg):
+    """With the weights themselves, by a Householder matrix."""
+    n, k = neighbors.shape
+    local = [linalg.svd(X[near] - X[i]) for i, near in enumerate(neighbors)]
+    spread = [s**2 for _, s, _ in local]
+    eta = np.median([s[n_components:].sum() / s[:n_components].sum() for s in spread])
+    M = np.zeros((n, n))
+    for i, near in enumerate(neighbors):
+        lam = np.concatenate([spread[i], np.zeros(k - len(spread[i]))])
+        sizes = [
+            s
+            for s in range(1, k - n_components + 1)
+            if lam[k - s :].sum() < eta * lam[: k - s].sum()
+        ]
+        s = max(sizes, default=1)
+        V = local[i][0][:, k - s :]
+        alpha = np.linalg.norm(V.sum(axis=0)) / s**0.5
+        h = alpha - V.sum(axis=0)
+        if np.linalg.norm(h) > 1e-12:
+            h /= np.linalg.norm(h)
+        H = np.eye(s) - 2 * np.outer(h, h)
+        weights = V @ H + (1 - alpha) * weights_by_loops(X[i], X[near], reg)[:, None]
+        assert_allclose(weights.sum(axis=0), 1)
+        R = np.vstack([-np.ones(s), weights])
+        members = np.array([i, *near])
+        M[np.ix_(members, members)] += R @ R.T
+    return M
+
+
+LOOPS = {
+    "standard": standard_by_loops,
+    "modified": modified_by_loops,
+    "hessian": hessian_by_loops,
+    "ltsa": ltsa_by_loops,
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("d", [3, 20], ids=["few features", "many features"])
+@pytest.mark.parametrize("block", [1, 2**20], ids=["one by one", "at once"])
+def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
+    monkeypatch.setattr(_local, "_blocks", lambda n, *_: _local.row_blocks(n, min(block, n)))
+    sheet = rng.normal(size=(60, 2)) @ rng.normal(size=(2, d))
+    X = sheet + 0.1 * rng.normal(size=(60, d))
+    neighbors = k_nearest(X, 7)[1]
+    M = alignment(X, neighbors, 2, method=method, reg=1e-3)
+    assert_allclose(M.toarray(), LOOPS[method](X, neighbors, 2, 1e-3), rtol=1e-8, atol=1e-9)
+    assert_allclose(M @ np.ones(60), 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["standard", "modified"])
+@pytest.mark.parametrize("eigen_solver", ["dense", "arpack"])
+def test_embedding_is_that_of_scikit_learn(method, eigen_solver):
+    """Its Hessian and tangent spaces leave the sample itself out of its patch."""
+    X = swiss_roll(400, random_state=0).X
+    options = {"n_neighbors": 10, "method": method, "eigen_solver": eigen_solver}
+    theirs = manifold.LocallyLinearEmbedding(**options, tol=1e-12, random_state=0).fit(X)
+    ours = LLE(**options).fit(X)
+    signs = np.sign(np.sum(theirs.embedding_ * ours.embedding_, axis=0))
+    assert_allclose(ours.embedding_, theirs.embedding_ * signs, atol=1e-6)
+    assert_allclose(ours.reconstruction_error_, theirs.reconstruction_error_, rtol=1e-3)
+
+
+# Weights
+
+
+@pytest.mark.parametrize("d", [4, 9])
+def test_weights_are_those_of_scikit_learn(d, rng):
+    X, points = rng.normal(size=(30, d)), rng.normal(size=(40, d))
+    neighbors = k_nearest(X, 6, points)[1]
+    expected = manifold._locally_linear.barycenter_weights(X, points, neighbors, reg=1e-3)
+    assert_allclose(reconstruction_weights(X, points, neighbors, 1e-3), expected, rtol=1e-9)
+
+
+def test_weights_without_a_ridge_reconstruct_exactly(rng):
+    points = rng.normal(size=(30, 3))
+    X = rng.normal(size=(9, 3))
+    neighbors = k_nearest(X, 6, points)[1]
+    weights = reconstruction_weights(X, points, neighbors, 0.0)
+    assert_allclose(np.einsum("ij,ijk->ik", weights, points[neighbors]), X, atol=1e-6)
+    assert_allclose(weights.sum(axis=1), 1)
+
+
+# Sheets
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sheet", [swiss_roll, s_curve])
+@pytest.mark.parametrize("k", [10, 12])
+def test_a_sheet_is_unrolled(sheet, method, k):
+    X, t, _ = sheet(3000, random_state=0)
+    Z = LLE(k, method=method).fit_transform(X)
+    assert max(np.abs(np.corrcoef(z, t)[0, 1]) for z in Z.T) > 0.98
+
+
+@pytest.mark.parametrize("method", ["modified", "hessian", "ltsa"])
+@pytest.mark.parametrize("sheet", [swiss_roll, s_curve])
+def test_the_coordinates_of_the_sheet_are_found_up_to_a_linear_map(sheet, method):
+    X, _, truth = sheet(3000, random_state=0)
+    Z = LLE(12, method=method).fit_transform(X)
+    design = np.column_stack([Z, np.ones(3000)])
+    left = truth - design @ np.linalg.lstsq(design, truth, rcond=None)[0]
+    assert (left.var(axis=0) < 5e-4 * truth.var(axis=0)).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_embedding_is_orthonormal_and_centred(method):
+    X = swiss_roll(500, random_state=0).X
+    lle = LLE(10, 3, method=method).fit(X)
+    assert_allclose(lle.embedding_.T @ lle.embedding_, np.eye(3), atol=1e-9)
+    assert_allclose(lle.embedding_.sum(axis=0), 0, atol=1e-9)
+    largest = np.abs(lle.embedding_).argmax(axis=0)
+    assert (lle.embedding_[largest, np.arange(3)] > 0).all()
+    assert lle.metadata()["final_objective"] == lle.reconstruction_error_ >= 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_solvers_agree(method):
+    X = s_curve(500, random_state=0).X
+    first, second = (
+        LLE(10, method=method, eigen_solver=solver).fit_transform(X)
+        for solver in ("dense", "arpack")
+    )
+    assert_allclose(first, second, atol=1e-6)
+
+
+# New samples
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
+    X, t, _ = s_curve(2000, random_state=0)
+    lle = LLE(12, method=method).fit(X[:1500])
+    axis = np.abs(np.corrcoef(lle.embedding_.T, t[:1500])[-1, :2]).argmax()
+    slope, start = np.polyfit(lle.embedding_[:, axis], t[:1500], 1)
+    placed = slope * lle.transform(X[1500:])[:, axis] + start
+    assert np.sqrt(np.mean((placed - t[1500:]) ** 2)) < 0.05 * np.ptp(t)
+
+
+def test_training_samples_stay_where_they_are():
+    X = s_curve(300, random_state=0).X
+    lle = LLE(10).fit(X)
+    assert_array_equal(lle.transform(X), lle.embedding_)
+
+
+# Repeated samples, and graphs that fall apart
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_repeated_samples_count_once(method, rng):
+    X = s_curve(200, random_state=0).X
+    rows = np.concatenate([np.arange(200), rng.integers(0, 200, 150), np.full(30, 7)])
+    rng.shuffle(rows)
+    expected = LLE(10, method=method).fit(X)
+    repeated = LLE(10, method=method).fit(X[rows])
+    assert_allclose(repeated.embedding_, expected.embedding_[rows], atol=1e-9)
+    assert_allclose(repeated.transform(X[:5] + 0.01), expected.transform(X[:5] + 0.01), atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_components_are_embedded_by_themselves(method):
+    first, second = s_curve(300, random_state=0).X, swiss_roll(400, random_state=1).X
+    X = np.concatenate([first, second + 100])
+    with pytest.warns(UserWarning, match="neighbour graph has 2 connected components.*n_neighbors"):
+        lle = LLE(10, method=method).fit(X)
+    Z = lle.embedding_
+    for rows, alone in ((slice(300), first), (slice(300, None), second)):
+        expected = LLE(10, method=method).fit_transform(alone)
+        assert procrustes(expected, Z[rows])[2] < 1e-9
+    # They do not overlap, and the larger one is larger.
+    gap = np.linalg.norm(Z[:300].mean(axis=0) - Z[300:].mean(axis=0))
+    radii = [np.linalg.norm(z - z.mean(axis=0), axis=1).max() for z in (Z[:300], Z[300:])]
+    assert sum(radii) < gap
+    assert radii[0] < radii[1]
+    assert_allclose(np.linalg.norm(Z), 2**0.5)
+    placed = lle.transform(X + 1e-6)
+    assert np.median(np.linalg.norm(placed - Z, axis=1)) < 0.02 * radii[0]
+
+
+def test_iris_does_not_collapse():
+    """scikit-learn gives a component of iris a single place."""
+    X = load_iris().data
+    for method in METHODS:
+        with pytest.warns(UserWarning, match="connected components"):
+            Z = LLE(8, method=method).fit_transform(X)
+        assert len(np.unique(Z.round(6), axis=0)) > 100
+
+
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_many_small_components(n_components, rng):
+    """Pairs and threes have fewer coordinates than were asked for."""
+    X = rng.normal(size=(40, 3))
+    with pytest.warns(UserWarning, match=r"\d+ connected components"):
+        lle = LLE(1, n_components).fit(X)
+    assert np.isfinite(lle.embedding_).all()
+    assert len(np.unique(lle.embedding_, axis=0)) == 40
+
+
+def test_groups_that_see_nobody_else_are_told_of(rng):
+    """Between two groups that are apart, a sample that has neighbours in both."""
+    groups = [rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 30]
+    X = np.concatenate([*groups, [[15.0, 15.0]]])
+    with pytest.warns(UserWarning, match="2 groups of samples have no neighbour outside"):
+        LLE(8).fit(X)
+    for method in METHODS[1:]:
+        Z = LLE(8, method=method).fit_transform(X)
+        assert len(np.unique(Z.round(4), axis=0)) == 61
+
+
+# Neighbours and components that cannot be
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"n_neighbors": 30}, "n_neighbors=30 must be at most n_samples - 1 = 29"),
+        ({"n_neighbors": 2**70}, "n_neighbors=.* must be at most n_samples - 1 = 29"),
+        ({"n_components": 4}, "n_components=4 must be at most n_features = 3"),
+        ({"method": "hessian", "n_neighbors": 4}, "n_neighbors=4 must be at least 5 with method"),
+        ({"method": "ltsa", "n_neighbors": 2}, "n_neighbors=2 must be at least 3 with method"),
+        ({"method": "modified", "n_neighbors": 2}, "n_neighbors=2 must be at least 3 with"),
+    ],
+)
+def test_bad_parameters(params, says, rng):
+    with pytest.raises(ValueError, match=says):
+        LLE(**params).fit(rng.normal(size=(30, 3)))
+
+
+def test_all_neighbours_and_least_neighbours(rng):
+    X = rng.normal(size=(30, 3))
+    for method, least in (("standard", 1), ("modified", 3), ("hessian", 5), ("ltsa", 3)):
+        for k in (least, 29):
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The neighbour graph has")
+                Z = LLE(k, method=method).fit_transform(X)
+            assert np.isfinite(Z).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_samples_on_a_line_and_on_a_grid(method):
+    """Patches that span less than the embedding, and distances that are all alike."""
+    line = np.linspace(0, 1, 50)[:, None] * [1, 2, 3]
+    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
+    for X in (line, grid):
+        Z = LLE(6, method=method).fit_transform(X)
+        assert np.isfinite(Z).all()
+        assert_allclose(Z.T @ Z, np.eye(2), atol=1e-9)
