@@ -268,7 +268,9 @@ class MDS(Embedding):
     def _fit_stress(self, X: Array, progress: Progress) -> dict[str, Any]:
         """Minimise the stress from every start, and keep the best end."""
         self._references = self._refer_to(X)
-        D = self._references.dissimilarities(X)
+        # In single precision rounding would decide on the order of dissimilarities.
+        xp = namespace(X)
+        D = self._references.dissimilarities(X if self.metric_mds else xp.astype(X, xp.float64))
         W = None if self.weights is None else checked_weights(self.weights, X.shape[0])
         ends = []
         for start in starts(D, self.n_components, self.init, self.n_init, self.random_state):
