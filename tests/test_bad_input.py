@@ -288,7 +288,7 @@ ROWS = {
     "classes are points": (
         lambda: (np.eye(3, 4)[y], y),
         {
-            "LLE.*method": Raises("n_neighbors=2 must be at least [35] with method", may_warn=FEW),
+            "LLE.*method": Raises("n_neighbors=2 must be at least [36] with method", may_warn=FEW),
             "LLE": Fits(warns=FEW),
         }
         | NO_SPREAD_WITHIN,

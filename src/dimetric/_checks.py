@@ -119,7 +119,7 @@ def checked_dissimilarities(D: Array) -> None:
             )
 
 
-def require_memory(n_bytes: int, wanted: str) -> None:
+def require_memory(n_bytes: int, wanted: str, remedy: str) -> None:
     """Raise if a matrix is larger than the machine's memory, before it grinds to a halt."""
     if "SC_PHYS_PAGES" not in os.sysconf_names:  # pragma: no cover - not on Windows
         return
@@ -127,7 +127,7 @@ def require_memory(n_bytes: int, wanted: str) -> None:
     if n_bytes > there:
         raise MemoryError(
             f"{wanted} would take {n_bytes / 2**30:,.0f} GiB; this machine has "
-            f"{there / 2**30:,.0f}. Set n_landmarks, for instance to 1000."
+            f"{there / 2**30:,.0f}. {remedy}"
         )
 
 
