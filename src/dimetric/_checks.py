@@ -5,6 +5,7 @@ namespace get the same checks here, on their device.
 """
 
 import os
+from itertools import combinations_with_replacement
 from typing import Any
 
 import array_api_compat as compat
@@ -107,11 +108,12 @@ def checked_dissimilarities(D: Array) -> None:
     rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
     if bool(xp.any(xp.linalg.diagonal(D) > rounding)):
         raise ValueError("Dissimilarities of samples to themselves, on the diagonal, must be 0.")
-    for b in row_blocks(n, max(1, 2**20 // n)):
-        difference = xp.abs(D[b, :] - D[:, b].T)
+    tiles = list(row_blocks(n, 512))  # in which rows and columns alike stay in a cache
+    for b, c in combinations_with_replacement(tiles, 2):
+        difference = xp.abs(D[b, c] - D[c, b].T)
         if bool(xp.any(difference > rounding)):
             i, j = np.unravel_index(np.argmax(to_host(difference)), difference.shape)
-            i = i + b.start
+            i, j = i + b.start, j + c.start
             raise ValueError(
                 f"Dissimilarities must be symmetric, but that of samples {i} and {j} is "
                 f"{float(D[i, j]):.6g} one way and {float(D[j, i]):.6g} the other. "

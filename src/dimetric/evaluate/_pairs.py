@@ -111,7 +111,10 @@ def _by_differences(A: Array, B: Array) -> Array:
     for f in range(A.shape[1]):
         difference = A[:, f][:, None] - B[:, f][None, :]
         difference *= difference
-        D = difference if D is None else D + difference
+        if D is None:
+            D = difference
+        else:
+            D += difference
     return D
 
 

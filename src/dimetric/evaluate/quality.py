@@ -268,7 +268,7 @@ def trustworthiness(
 
     def penalty(rows: np.ndarray) -> int:
         index = before.index(rows)
-        shown = neighbour_order(after(rows, root=False), index, k)
+        shown = neighbour_order(after(rows, root=False), index, k, spent=True)
         ranks = ranks_of(shown, before(rows, root=False), index)
         xp = namespace(ranks)
         return int(xp.sum(xp.clip(ranks - k, 0)))
