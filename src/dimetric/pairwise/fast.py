@@ -198,3 +198,25 @@ def ldml(
 
     loss, product, degrees = _product(weigh, Z, V, threads, upper=True)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
+
+
+@_single_threaded_blas
+def distances(
+    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, eps: float, *, threads: int = 1
+) -> tuple[float, np.ndarray, float]:
+    """Return what ``engine.laplacian_product`` does for ``similarity.lsi.DistanceRule``."""
+
+    def weigh(T: np.ndarray, first: int, last: int) -> float:
+        loss = 0.0
+        for rows, own in _class_runs(first, last, starts):
+            here, after = slice(rows.start - first, rows.stop - first), own.stop - first
+            T[here, :after] = 0  # of the same class, or met before
+            R = T[here, after:]
+            np.maximum(R, 0, out=R)
+            R += eps
+            np.sqrt(R, out=R)
+            loss += float(R.sum(dtype=np.float64))
+            np.divide(0.5, R, out=R, where=R > 0)
+        return loss
+
+    return *_product(weigh, Z, V, threads, upper=True)[:2], 0.0

@@ -1,0 +1,235 @@
+"""Learning with side information, also known as Mahalanobis metric for clustering."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dimetric._compat import StrOptions
+from dimetric._descent.bounded import BoundedMetric, as_square, on_sphere
+from dimetric._descent.solve import Solution, Watch
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.linalg.psd import metric_of, root
+from dimetric.pairwise import fast
+from dimetric.pairwise.engine import Rule
+from dimetric.pairwise.objective import Objective, PairwiseObjective, scatter
+from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.projected import projected_gradient
+
+
+class DistanceRule(Rule):
+    r"""The distances between samples of different classes, :math:`\sqrt{d^2 + \epsilon}`.
+
+    Pairs are unordered: each is met twice, and counts a half. Without the :math:`\epsilon` in
+    theta a distance of 0 would have no derivative.
+    """
+
+    def fast(
+        self, Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, np.ndarray, float]:
+        """Return what the engine does, see :class:`dimetric.pairwise.engine.Rule`."""
+        return fast.distances(Z, V, starts, float(theta[0]))
+
+    def block(
+        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any
+    ) -> tuple[Array, Array, float]:
+        """Return (sum, W, 0) of a block, see :class:`dimetric.pairwise.engine.Rule`."""
+        R = xp.where(same, 0.0, xp.sqrt(D + float(theta[0]))) / 2
+        W = xp.where(R > 0, 1 / xp.where(R > 0, 8 * R, 1.0), 0.0)
+        return xp.sum(R), W, 0.0
+
+    def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
+        """Return (sum, w, 0) of listed pairs, see :mod:`dimetric.pairwise.listed`."""
+        R = xp.sqrt(D + float(theta[0]))
+        return float(xp.sum(R)), xp.where(R > 0, 0.5 / xp.where(R > 0, R, 1.0), 0.0), 0.0
+
+
+class LSI(BoundedMetric):
+    r"""Learning with side information: dissimilar samples far apart, similar ones near.
+
+    .. math:: \max_M \sum_D d_{ij} \quad \text{s.t.} \quad
+              \sum_S d^2_{ij} + \delta \frac{\mathrm{tr} X_S}{d} \mathrm{tr} M \le 1, \; M \succeq 0,
+              \qquad d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)
+
+    Similar pairs S (must link) are those of one class, or given; dissimilar ones D (cannot link)
+    are all others, or given; :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`. Distances between
+    dissimilar samples are not squared: squares would be best served by a single direction, the
+    top eigenvector of :math:`X_S^{-1} X_D` [1]_. The problem is convex, and ``metadata()`` holds
+    a proven bound of how far its optimum is away, ``gap``.
+
+    Parameters
+    ----------
+    delta : float, default=0.001
+        Weight of the trace beside the similar pairs. Without it there is no optimum if similar
+        samples agree in a direction that others differ in: then 0 is an error.
+    diagonal : bool, default=False
+        Learn weights of the features alone, a diagonal M.
+    solver : {"lbfgs", "projected"}, default="lbfgs"
+        "lbfgs" maximises :math:`\sum_D d_{ij}` relative to the root of the constraint over maps L,
+        :math:`M = L^T L`, which leaves no constraint; "projected" is the authors' gradient ascent
+        over M with iterated projections.
+    max_iter : int, default=100
+        Most iterations.
+    tol : float, default=1e-5
+        Stop when the gradient of the objective's logarithm is below, or that gains less than a
+        tenth of it in an iteration.
+    verbose : int, default=0
+        Log each iteration if positive.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_features, n_features)
+        The map L; of fewer rows if there are fewer samples than features.
+    offset_ : array of shape (n_features,)
+        0.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, if there are any.
+    n_iter_ : int
+        Iterations done.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    Notes
+    -----
+    Pairs of a class are summed in closed form, those of different classes over blocks of samples:
+    no list of them is ever made. Dissimilar pairs of identical samples stay at distance 0.
+
+    References
+    ----------
+    .. [1] E. P. Xing, A. Y. Ng, M. I. Jordan, S. Russell, "Distance metric learning, with
+       application to clustering with side-information", NeurIPS 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> facts = LSI().fit(X, y).metadata()
+    >>> round(facts["final_objective"], 1), facts["gap"] < 0.1
+    (261.6, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoundedMetric._parameter_constraints,
+        "diagonal": ["boolean"],
+        "solver": [StrOptions({"lbfgs", "projected"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        delta: float = 0.001,
+        diagonal: bool = False,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        verbose: int = 0,
+    ) -> None:
+        self.delta = delta
+        self.diagonal = diagonal
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+
+    def _rule(self) -> DistanceRule:
+        return DistanceRule()
+
+    def _objective(self, points: Array, supervision: Any) -> Objective:
+        xp = namespace(points)
+        centred = points - xp.mean(points, axis=0)
+        # Relative to the mean squared distance at the start.
+        epsilon = 1e-12 * float(xp.mean(xp.sum(centred * centred, axis=1))) / points.shape[1]
+        if isinstance(supervision, np.ndarray):
+            if supervision[0] == supervision[-1]:
+                raise ValueError("LSI needs dissimilar samples, but y holds one class.")
+            return PairwiseObjective(self._rule(), points, supervision, [epsilon])
+        kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
+        return ListedObjective(self._rule(), points, supervision.dissimilar, kinds, [epsilon])
+
+    def _maximise(self, objective: Any, L0: np.ndarray, watch: Watch) -> Solution:
+        over_maps = self.solver == "lbfgs"
+        start = L0 if over_maps else metric_of(L0)
+
+        def found(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            A = as_square(x, diagonal=self.diagonal)
+            return A if over_maps else root(A), objective.theta
+
+        settings: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "callback": lambda x, value, n_iter: watch(lambda: found(x), value, n_iter),
+        }
+        x0 = np.diag(start) if self.diagonal else start.ravel()
+        if over_maps:
+            loss = on_sphere(lambda L: _loss_of_map(objective, L), diagonal=self.diagonal)
+            result = lbfgs(loss, x0, **settings)
+        else:
+
+            def loss_of_metric(x: np.ndarray) -> tuple[float, np.ndarray]:
+                total, S = _sum_and_scatter(objective, found(x)[0])
+                G = -2 / total * S
+                return -2 * np.log(total), np.diag(G) if self.diagonal else G.ravel()
+
+            project = onto_simplex if self.diagonal else onto_metrics
+            result = projected_gradient(loss_of_metric, project, x0, **settings)
+        return Solution(*found(result.x), result)
+
+    def _certified(self, objective: Any, solution: Solution) -> tuple[float, float]:
+        L = solution.map / np.linalg.norm(solution.map)
+        total, S = _sum_and_scatter(objective, L)
+        # A smoothed sum is above that of distances, and nowhere above its tangent.
+        steepest = np.max(np.diag(S)) if self.diagonal else np.linalg.eigvalsh(S)[-1]
+        bound = total - float(np.vdot(L @ S, L)) + float(steepest)
+        Z = objective.points @ like(L, objective.points).T
+        value, _, _ = objective.evaluate(Z, Z[:, :1], np.zeros(1))
+        return value, max(0.0, bound - value)
+
+    @staticmethod
+    def _shown(value: float) -> float:
+        return float(np.exp(-value / 2))
+
+
+def _loss_of_map(objective: Any, L: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return minus twice the logarithm of the sum of distances, and its gradient in the map."""
+    there = like(L, objective.points)
+    total, LS, _ = scatter(objective, there, there, objective.theta)
+    return -2 * float(np.log(total)), -4 / total * to_host(LS)
+
+
+def _sum_and_scatter(objective: Any, L: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the sum of distances at a map, and its gradient in the metric."""
+    total, S, _ = scatter(objective, like(L, objective.points), None, objective.theta)
+    S = to_host(S)
+    return total, (S + S.T) / 2
+
+
+def onto_simplex(weights: np.ndarray) -> np.ndarray:
+    """Return the nearest weights that are not negative and sum to at most 1.
+
+    The projections on either constraint are iterated, among the weights that are not 0 yet.
+
+    Examples
+    --------
+    >>> onto_simplex(np.array([1.0, 0.4, -1.0]))
+    array([0.8, 0.2, 0. ])
+    """
+    positive = weights > 0
+    if np.sum(weights[positive]) <= 1:
+        return np.where(positive, weights, 0.0)
+    while True:
+        moved = weights - (np.sum(weights[positive]) - 1) / np.sum(positive)
+        if np.all(moved[positive] >= 0):
+            return np.where(positive, moved, 0.0)
+        positive &= moved > 0
+
+
+def onto_metrics(flat: np.ndarray) -> np.ndarray:
+    """Return the nearest metric of trace 1 at most, flattened: eigenvalues alone move.
+
+    Examples
+    --------
+    >>> onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
+    array([0.8, 0.2, 0. ])
+    """
+    M = as_square(flat)
+    values, V = np.linalg.eigh((M + M.T) / 2)
+    return ((V * onto_simplex(values)) @ V.T).ravel()
