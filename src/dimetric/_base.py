@@ -11,7 +11,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._checks import checked_array, checked_labelled, checked_pairs, checked_samples
+from dimetric._checks import (
+    checked_array,
+    checked_constraints,
+    checked_labelled,
+    checked_pairs,
+    checked_samples,
+    source_of,
+)
 from dimetric._compat import (
     CallbackSupportMixin,
     Progress,
@@ -21,6 +28,8 @@ from dimetric._compat import (
 )
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.linalg.psd import metric_of
+from dimetric.supervision.pairs import Pairs
+from dimetric.supervision.triplets import Triplets
 
 logger = logging.getLogger("dimetric")
 
@@ -44,23 +53,40 @@ class Learner(
 
     _learned: ClassVar[str]  # the attribute whose presence makes a learner fitted
     _needs_labels: ClassVar[bool] = True
+    _takes: ClassVar[tuple[str, ...]] = ("y",)  # "pairs", "triplets" too, in place of labels
     _min_samples: ClassVar[int] = 2
     _accepts_sparse: ClassVar[bool] = False
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        """Set the fitted attributes from checked samples and label codes; return metadata."""
+        """Set the fitted attributes from checked samples and supervision; return metadata.
+
+        Supervision is an array of label codes, or, for learners that take them, the ``Pairs`` or
+        ``Triplets`` that were given.
+        """
         raise TypeError(f"{type(self).__name__} does not say how it is fitted.")
 
     @fit_method
-    def fit(self, X: Array, y: Array | None = None) -> Self:
-        """Learn the map.
+    def fit(
+        self,
+        X: Array,
+        y: Array | None = None,
+        *,
+        pairs: Pairs | None = None,
+        triplets: Triplets | None = None,
+    ) -> Self:
+        """Learn the map, from exactly one of labels, pairs and triplets.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, or an array of any array-API namespace.
+            Samples: NumPy, pandas, polars, or an array of any array-API namespace. None if pairs
+            or triplets hold vectors of their own.
         y : array-like of shape (n_samples,), optional
             Labels; learners that use none ignore them.
+        pairs : Pairs, optional
+            Which samples are alike and which are not, for learners that say so.
+        triplets : Triplets, optional
+            Which samples are more alike than others, for learners that say so.
 
         Returns
         -------
@@ -69,9 +95,9 @@ class Learner(
         """
         started = perf_counter()
         try:
-            samples, codes = self._checked(X, y)
+            samples, supervision = self._supervised(X, y=y, pairs=pairs, triplets=triplets)
             progress = Progress(self, X, y, getattr(self, "max_iter", 0))
-            metadata = self._fit(samples, codes, progress)
+            metadata = self._fit(samples, supervision, progress)
         except BaseException:
             # An interrupt too: what is there, from this fit and the last, does not go together.
             for name in [name for name in vars(self) if name.endswith("_")]:
@@ -85,6 +111,15 @@ class Learner(
         """Return what is known about the fit: objective, iterations, reason, time, ..."""
         check_is_fitted(self)
         return dict(self._metadata)
+
+    def _supervised(self, X: Array, **given: Any) -> tuple[Array, Any]:
+        """Return the samples as an array, and their label codes, pairs or triplets."""
+        source = source_of(self, self._takes if self._needs_labels else (), **given)
+        for name in ("classes_", "threshold_"):  # of another fit
+            vars(self).pop(name, None)
+        if source in (None, "y"):
+            return self._checked(X, given["y"])
+        return checked_constraints(self, X, given[source], source, min_samples=self._min_samples)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._learned)

@@ -15,6 +15,75 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
+from dimetric.supervision.pairs import Pairs
+from dimetric.supervision.rows import checked_n_samples
+from dimetric.supervision.triplets import Triplets
+
+
+class SupervisionError(TypeError, ValueError):
+    """Not exactly one source of supervision, or one that a learner cannot learn from.
+
+    A wrong choice of arguments, so a TypeError; scikit-learn takes a missing y for a ValueError.
+    """
+
+
+def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> str | None:
+    """Return which source of supervision was given; None if none was, and none is needed.
+
+    Parameters
+    ----------
+    learner : estimator
+        The learner.
+    takes : tuple of str
+        The sources that it learns from; if there are none, it ignores a y.
+    **given : object
+        y, pairs and triplets.
+
+    Examples
+    --------
+    >>> source_of(BaseEstimator(), ("y", "pairs"), y=None, pairs=None, triplets="some")
+    Traceback (most recent call last):
+    ...
+    dimetric._checks.SupervisionError: BaseEstimator learns from labels y or pairs, not triplets.
+    """
+    name = type(learner).__name__
+    named = [source for source, value in given.items() if value is not None]
+    wanted = " or ".join("labels y" if source == "y" else source for source in takes)
+    for source in named:
+        if source not in takes and (takes or source != "y"):
+            raise SupervisionError(f"{name} learns from {wanted or 'X alone'}, not {source}.")
+    if len(named) > 1:
+        raise SupervisionError(f"{name} learns from {wanted}: {' and '.join(named)} were given.")
+    if takes and not named:
+        instead = "".join(f" Give {source}= instead of it." for source in takes if source != "y")
+        raise SupervisionError(  # in scikit-learn's words
+            f"This {name} estimator requires y to be passed, but the target y is None.{instead}"
+        )
+    return named[0] if named and takes else None
+
+
+def checked_constraints(
+    learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
+) -> tuple[Array, Pairs | Triplets]:
+    """Return checked samples, and the pairs or triplets of them; without X, of their own points."""
+    kind = {"pairs": Pairs, "triplets": Triplets}[source]
+    if not isinstance(given, kind):
+        raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
+    if X is None and given.points is None:
+        raise ValueError(f"X is None, but {source} are row numbers of it.")
+    samples = checked_samples(
+        learner, given.points if X is None else X, reset=True, min_samples=min_samples
+    )
+    checked_n_samples(given.rows, given.n_samples, samples.shape[0], source)
+    if not len(given):
+        raise ValueError(f"{source} is empty: there is nothing to learn from.")
+    if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
+        raise ValueError(
+            f"{type(learner).__name__} needs similar and dissimilar pairs; there are "
+            f"{len(given.similar)} and {len(given.dissimilar)}. Pairs.from_similar takes all "
+            "other pairs as dissimilar."
+        )
+    return samples, given
 
 
 def checked_samples(
@@ -54,6 +123,12 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2) -> Array:
 
 def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, Array]:
     """Return the left and the right samples of pairs of vectors, or of row numbers of X."""
+    if isinstance(pairs, Pairs):
+        X = pairs.points if X is None else X
+        if X is None:
+            raise ValueError("pairs are row numbers: give the samples X that they are of.")
+        checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
+        pairs = pairs.rows
     if X is None:
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):

@@ -97,8 +97,11 @@ class GradientMetric(LinearMetric):
         """Return what is summed over pairs of samples."""
         raise TypeError(f"{type(self).__name__} does not say what it minimises.")
 
-    def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> Objective:
+    def _objective(self, X: Array, codes: Any, order: np.ndarray) -> Objective:
         """Return the objective of samples sorted by class; `order` has their rows in the given X.
+
+        In place of `codes` there are ``Pairs`` or ``Triplets`` of the samples X if these are what
+        is learned from.
 
         The samples are in :class:`Coordinates`, with the distances of the given ones for every
         map that has been brought along.
@@ -129,8 +132,11 @@ class GradientMetric(LinearMetric):
         return Solver(**(own | settings))
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        xp = namespace(X)
+        xp, constraints = namespace(X), None
+        if not isinstance(codes, np.ndarray):
+            constraints, codes = codes, np.zeros(X.shape[0], dtype=np.int64)
         order = canonical_order(to_host(X), codes)
+        order = order[codes[order] >= 0]  # samples without a label are left out
         X, codes = xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
         X, factor = into_range(X, "init and reg")
         # What a start does where samples do not differ is kept, but a metric of 0 there is as good.
@@ -149,7 +155,11 @@ class GradientMetric(LinearMetric):
                 report("[%s] iteration %d: objective %.6g", name, n_iter, sign * value)
             return progress.step(lambda: fitted(current()[0]))
 
-        objective = self._objective(at.samples, codes, order)
+        if constraints is None:
+            objective = self._objective(at.samples, codes, order)
+        else:
+            objective = self._objective(at.samples, constraints.reordered(order), order)
+            codes = objective.codes  # kinds of constraints, which mini-batches are made of
         solution = self._minimise(objective, at.start, ridge, codes, watch)
         facts = self._facts(objective, solution, ridge)
         if "gap_radius" in facts:  # a trace, which depends on the unit
@@ -191,7 +201,8 @@ class GradientMetric(LinearMetric):
             remedy = "Raise batch_size, or learn from more than one class."
         result.warn_unless_converged(name, remedy)
         given = not isinstance(self.init, str) or self.warm_start  # perhaps an optimum
-        if result.n_iter == 0 and result.reason == FLAT and not given and len(self.classes_) > 1:
+        one_class = len(getattr(self, "classes_", ())) == 1
+        if result.n_iter == 0 and result.reason == FLAT and not given and not one_class:
             warnings.warn(
                 f"{name} did not leave its start, where the objective is flat: its distances may "
                 "be too large or too small to tell neighbours apart, or all be 0. If samples "

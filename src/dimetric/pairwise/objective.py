@@ -30,12 +30,16 @@ class Objective(Protocol):
         Greatest lower bound of the mean where no finite map attains it, else -inf.
     theta : ndarray of shape (p,)
         Start of extra parameters; often there are none.
+    codes : ndarray of shape (m,)
+        Kinds, as integers from 0, of what mini-batches are made of: classes of samples, or which
+        pairs of a list are similar.
     """
 
     points: Array
     n_terms: float
     infimum: float
     theta: np.ndarray
+    codes: np.ndarray
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
@@ -43,7 +47,7 @@ class Objective(Protocol):
         """Return (sum, Laplacian of its weights times V, gradient in theta) at mapped points Z."""
 
     def batch(self, rows: np.ndarray) -> Self | None:
-        """Return the objective of some samples (ascending), None if it has nothing to say."""
+        """Return the objective of some of the `codes` (ascending), None if it has nothing to say."""
 
 
 class PairwiseObjective:
