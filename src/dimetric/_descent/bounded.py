@@ -1,6 +1,7 @@
 """Learners that keep similar samples within a budget, and send dissimilar ones apart."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from dimetric._compat import Interval, Progress
 from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.metric import into_range
 from dimetric._descent.solve import Solution, Watch
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.directions import directions
 from dimetric.linalg.spectral import whitening
@@ -66,10 +68,16 @@ class BoundedMetric(LinearMetric):
         raise TypeError("A learner says what its solver minimises.")
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        # Objectives bring their own threads; all else is too short for those of BLAS.
+        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+            return self._fitted(X, supervision, progress)
+
+    def _fitted(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         xp, d = namespace(X), X.shape[1]
         is_labelled = isinstance(supervision, np.ndarray)
         codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
         order = canonical_order(to_host(X), codes)
+        order = order[codes[order] >= 0]  # samples without a label are left out
         X = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
         supervision = codes[order] if is_labelled else supervision.reordered(order)
         X, factor = into_range(X, "delta")

@@ -1,4 +1,4 @@
-"""The least squared distance between samples of different classes, and smooth forms of it."""
+"""The least squared distance between dissimilar samples, and smooth forms of it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.pairwise.engine import squared_distances
+from dimetric.pairwise.listed import ListedObjective
 from dimetric.reduce.tree import row_blocks
 
 # Weights below e^-40 of the largest count for nothing.
@@ -88,3 +89,41 @@ class SoftminObjective:
             if self._collapsed:
                 left_out = left_out | (self._places[b][:, None] == self._places[None, :])
             yield b, xp.where(left_out, xp.inf, squared_distances(Z[b, :], Z))
+
+
+class SoftminRule:
+    """The smooth minimum of :class:`SoftminObjective`, over listed pairs."""
+
+    def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
+        """Return (value, w, 0), see :mod:`dimetric.pairwise.listed`."""
+        mu, least = float(theta[0]), float(xp.min(D))
+        weights = xp.exp((least - D) / mu)
+        total = float(xp.sum(weights))
+        return least - mu * float(np.log(total / D.shape[0])), weights / total, 0.0
+
+
+class ListedSoftmin(ListedObjective):
+    """The smooth minimum of squared distances over listed pairs, but for those of one point.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Samples, centred.
+    rows : ndarray of shape (m, 2)
+        Pairs, as row numbers of X, on the host.
+    """
+
+    def __init__(self, X: Array, rows: np.ndarray) -> None:
+        super().__init__(SoftminRule(), X, rows, np.ones(len(rows), dtype=np.int64), [1.0])
+        differ = to_host(self.distances(self.points)) > 0
+        if not differ.all():
+            super().__init__(self.rule, X, rows[differ], self.codes[differ], [1.0])
+
+    @property
+    def has_pairs(self) -> bool:
+        """Tell whether any pair is one of different points."""
+        return len(self.rows) > 0
+
+    def smallest(self, Z: Array) -> float:
+        """Return the least squared distance of all pairs at mapped points."""
+        return float(namespace(Z).min(self.distances(Z)))

@@ -13,10 +13,11 @@ from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, to_host
 from dimetric.linalg.psd import metric_of, root
 from dimetric.pairwise.objective import Objective, scatter
-from dimetric.pairwise.softmin import SoftminObjective
+from dimetric.pairwise.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers.frank_wolfe import averaging_steps, frank_wolfe, smoothed_steps
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import STOPPED_BY_CALLBACK
+from dimetric.supervision.pairs import Pairs
 
 
 class DMLEig(BoundedMetric):
@@ -115,11 +116,15 @@ class DMLEig(BoundedMetric):
         self.verbose = verbose
 
     def _objective(self, points: Array, supervision: Any) -> Objective:
-        objective = SoftminObjective(points, supervision)
+        objective: SoftminObjective | ListedSoftmin
+        if isinstance(supervision, Pairs):
+            objective = ListedSoftmin(points, supervision.dissimilar)
+        else:
+            objective = SoftminObjective(points, supervision)
         if not objective.has_pairs:
             raise ValueError(
-                "DMLEig needs dissimilar samples that differ, and there are none: y holds one "
-                "class, or all dissimilar samples are the same point."
+                "DMLEig needs dissimilar samples that differ, and there are none: y holds "
+                "one class, or all dissimilar samples are the same point."
             )
         return objective
 

@@ -11,9 +11,11 @@ from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.psd import metric_of, root
 from dimetric.pairwise import fast
 from dimetric.pairwise.engine import Rule
+from dimetric.pairwise.listed import ListedObjective
 from dimetric.pairwise.objective import Objective, PairwiseObjective, scatter
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.projected import projected_gradient
+from dimetric.supervision.pairs import Pairs
 
 
 class DistanceRule(Rule):
@@ -138,7 +140,7 @@ class LSI(BoundedMetric):
         centred = points - xp.mean(points, axis=0)
         # Relative to the mean squared distance at the start.
         epsilon = 1e-12 * float(xp.mean(xp.sum(centred * centred, axis=1))) / points.shape[1]
-        if isinstance(supervision, np.ndarray):
+        if not isinstance(supervision, Pairs):
             if supervision[0] == supervision[-1]:
                 raise ValueError("LSI needs dissimilar samples, but y holds one class.")
             return PairwiseObjective(self._rule(), points, supervision, [epsilon])
