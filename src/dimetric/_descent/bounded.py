@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,34 +17,102 @@ from dimetric._descent.solve import Solution, Watch
 from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.directions import directions
+from dimetric.linalg.psd import root
 from dimetric.linalg.spectral import whitening
-from dimetric.pairwise.objective import Objective, ValueAndGrad
+from dimetric.pairwise.objective import Objective, ValueAndGrad, scatter
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks, tall_block
 
-# The value of an objective and its gradient, at a map of norm 1.
-Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+@dataclass(frozen=True)
+class Gain:
+    r"""What is maximised over metrics of trace 1: a function g of distances, kept from collapsing.
+
+    .. math:: g(M)\, \rho(M)^{reg}, \qquad \rho(M) = r \det(M)^{1 / r}
+
+    A solver minimises minus its logarithm, which is convex. The objective returns g for the sum.
+    """
+
+    objective: Any
+    reg: float
+    diagonal: bool = False
+
+    def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the logarithm at a map of norm 1, and its gradient."""
+        there = like(L, self.objective.points)
+        total, LS, _ = scatter(self.objective, there, there, theta)
+        evenness, inverse = self._log_evenness(L)
+        value = -float(np.log(total)) - self.reg * evenness
+        return value, -2 * (to_host(LS) / total + self.reg / len(L) * inverse.T)
+
+    def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the logarithm at a metric of trace 1, and its gradient."""
+        total, S = self.sum_and_scatter(root(M), theta)
+        if self.reg == 0:
+            return -float(np.log(total)), -S / total
+        sign, log_det = np.linalg.slogdet(M)
+        if sign <= 0:
+            return np.inf, -S / total
+        r = len(M)
+        value = -float(np.log(total)) - self.reg * float(log_det / r + np.log(r))
+        return value, -S / total - self.reg / r * np.linalg.inv(M)
+
+    def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return g at a map, and its gradient in the metric."""
+        total, S, _ = scatter(self.objective, like(L, self.objective.points), None, theta)
+        S = to_host(S)
+        return total, (S + S.T) / 2
+
+    def certified(
+        self, value: float, L: np.ndarray, total: float, S: np.ndarray
+    ) -> tuple[float, float]:
+        r"""Return the objective at a map of norm 1 where g is `value`, and its gap.
+
+        For all metrics N, g(N) is at most the tangent :math:`total + \langle S, N - M \rangle`,
+        and so the logarithm of the objective at most its own.
+        """
+        evenness, inverse = self._log_evenness(L)
+        reached = value * float(np.exp(self.reg * evenness))
+        if self.reg == 0:
+            return reached, max(0.0, total + self._rise(S, L) - reached)
+        G = S / total + self.reg / len(L) * inverse @ inverse.T
+        bound = np.log(total) + self.reg * evenness + self._rise(G, L)
+        return reached, max(0.0, float(np.exp(bound)) - reached)
+
+    def _rise(self, G: np.ndarray, L: np.ndarray) -> float:
+        """Return the largest product of G with a metric of trace 1, less that with this one."""
+        steepest = np.max(np.diag(G)) if self.diagonal else np.linalg.eigvalsh(G)[-1]
+        return float(steepest - np.vdot(L @ G, L))
+
+    def _log_evenness(self, L: np.ndarray) -> tuple[float, np.ndarray]:
+        r"""Return :math:`\log \rho` and the inverse of a map, both 0 if they do not matter."""
+        if self.reg == 0:
+            return 0.0, np.zeros_like(L)
+        r, log_det = len(L), np.linalg.slogdet(L)[1]
+        return float(2 * log_det / r + np.log(r)), np.linalg.inv(L)
 
 
 class BoundedMetric(LinearMetric):
     r"""A learner that maximises a function g of the distances between dissimilar samples.
 
-    .. math:: \max_M g(M) \quad \text{s.t.} \quad
-              \langle X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, M \rangle \le 1, \; M \succeq 0,
-              \qquad X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
+    .. math:: \max_M g(M)\, \rho(M)^{reg} \quad \text{s.t.} \quad \langle A, M \rangle \le 1, \;
+              M \succeq 0, \qquad A = X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, \quad
+              X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
 
-    In coordinates where the matrix on the left is the identity, these are the metrics of trace 1
-    at most. A larger metric is a better one, so a map of any size stands for that of norm 1, and
-    no constraint is left. Similar pairs are those of one class, or the ones that are given.
+    In coordinates where A is the identity, these are the metrics of trace 1 at most. A larger
+    metric is a better one, so a map of any size stands for that of norm 1, and no constraint is
+    left. Similar pairs are those of one class, or the ones that are given.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "reg": [Interval(Real, 0, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
     }
     _takes: ClassVar[tuple[str, ...]] = ("y", "pairs")
+    reg: float
     delta: float
     max_iter: int
     tol: float
@@ -51,21 +120,16 @@ class BoundedMetric(LinearMetric):
     diagonal: bool = False  # whether features are to be weighted, not mixed
 
     def _objective(self, points: Array, supervision: Any) -> Objective:
-        """Return what is summed over dissimilar pairs of points."""
+        """Return g of dissimilar pairs of points."""
         raise TypeError(f"{type(self).__name__} does not say what it maximises.")
 
-    def _maximise(self, objective: Any, L0: np.ndarray, watch: Watch) -> Solution:
-        """Return the best map, of norm 1; the solver's values are :meth:`_shown` as g."""
+    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
+        """Return the best map, of any norm; the solver has minimised minus the logarithm."""
         raise TypeError(f"{type(self).__name__} does not say how it maximises.")
 
-    def _certified(self, objective: Any, solution: Solution) -> tuple[float, float]:
-        """Return g at a map of norm 1, and how far below its maximum that is at most."""
+    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+        """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
         raise TypeError(f"{type(self).__name__} does not say how good a map is.")
-
-    @staticmethod
-    def _shown(value: float) -> float:
-        """Return g, but for smoothing, of a value that a solver has minimised."""
-        raise TypeError("A learner says what its solver minimises.")
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         # Objectives bring their own threads; all else is too short for those of BLAS.
@@ -86,6 +150,7 @@ class BoundedMetric(LinearMetric):
         samples = xp.astype(at.samples, xp.float64)
         T = self._whitening(samples, supervision, d)
         objective = self._objective(samples @ like(T, samples).T, supervision)
+        gain = Gain(objective, float(self.reg), self.diagonal)
 
         def fitted(L: np.ndarray) -> dict[str, Array]:
             components = like(at.back(L / np.linalg.norm(L) @ T) * factor, X)
@@ -94,26 +159,27 @@ class BoundedMetric(LinearMetric):
         def watch(current: Any, value: float, n_iter: int) -> bool:
             if self.verbose:
                 name = type(self).__name__
-                report("[%s] iteration %d: objective %.6g", name, n_iter, self._shown(value))
+                report("[%s] iteration %d: objective %.6g", name, n_iter, np.exp(-value))
             return progress.step(lambda: fitted(current()[0]))
 
-        solution = self._maximise(objective, np.eye(len(T)) / len(T) ** 0.5, watch)
-        value, gap = self._certified(objective, solution)
-        result = solution.result
+        solution = self._maximise(gain, np.eye(len(T)) / len(T) ** 0.5, watch)
+        L, result = solution.map / np.linalg.norm(solution.map), solution.result
+        value, gap = self._certified(gain, L, solution.theta)
         result.warn_unless_converged(
             type(self).__name__, "Raise max_iter or tol, or scale the features."
         )
-        for name, array in fitted(solution.map).items():
+        for name, array in fitted(L).items():
             setattr(self, name, array)
         self.n_iter_ = result.n_iter
         return {
             "n_components": len(T),
             "n_iter": result.n_iter,
-            "initial_objective": self._shown(result.history[0]),
+            "initial_objective": float(np.exp(-result.history[0])),
             "final_objective": value,
             "converged": result.converged,
             "reason": result.reason,
             "gap": gap,
+            "reg": self.reg,
         }
 
     def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
@@ -127,18 +193,16 @@ class BoundedMetric(LinearMetric):
             )
         ridge = self.delta * float(np.trace(S)) / d
         if self.diagonal:
-            diagonal = np.diag(S) + ridge
-            varies = diagonal > 0
-            T = np.diag(np.where(varies, 1 / np.sqrt(np.where(varies, diagonal, 1.0)), 0.0))
-            rank = int(np.sum(varies))
+            weights = np.diag(S) + ridge
+            T = (np.eye(len(S)) / np.sqrt(np.where(weights > 0, weights, 1.0)))[weights > 0]
             n_directions = int(np.sum(np.ptp(to_host(samples), axis=0) > 0))
         else:
             T, _ = whitening(S, is_root=False, ridge=ridge)
-            rank, n_directions = len(T), directions(samples)[0].shape[1]
-        if rank < n_directions:
+            n_directions = directions(samples)[0].shape[1]
+        if len(T) < n_directions:
             raise ValueError(
                 f"{name} has no optimum: samples differ in {n_directions} directions, similar "
-                f"ones in {rank} alone, so that distances could grow forever. Set delta > 0."
+                f"ones in {len(T)} alone, so that distances could grow forever. Set delta > 0."
             )
         return T
 
@@ -163,7 +227,7 @@ def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
     return to_host(total)
 
 
-def on_sphere(loss: Loss, *, diagonal: bool = False) -> ValueAndGrad:
+def on_sphere(loss: Callable[[np.ndarray], tuple[float, np.ndarray]], *, diagonal: bool = False) -> ValueAndGrad:
     """Return a loss of square maps of norm 1 as a function of flattened maps of any size.
 
     If they are to be `diagonal`, it is a function of the diagonal.

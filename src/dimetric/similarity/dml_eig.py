@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._compat import Interval, StrOptions
-from dimetric._descent.bounded import BoundedMetric, as_square, on_sphere
+from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere
 from dimetric._descent.solve import Solution, Watch
-from dimetric._xp import Array, like, to_host
+from dimetric._xp import Array, like
 from dimetric.linalg.psd import metric_of, root
-from dimetric.pairwise.objective import Objective, scatter
+from dimetric.pairwise.objective import Objective
 from dimetric.pairwise.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers.frank_wolfe import averaging_steps, frank_wolfe, smoothed_steps
 from dimetric.solvers.lbfgs import lbfgs
@@ -100,6 +100,7 @@ class DMLEig(BoundedMetric):
         self,
         *,
         smoothing: float = 0.01,
+        reg: float = 0.0,
         delta: float = 0.001,
         solver: str = "lbfgs",
         schedule: str = "smoothed",
@@ -108,6 +109,7 @@ class DMLEig(BoundedMetric):
         verbose: int = 0,
     ) -> None:
         self.smoothing = smoothing
+        self.reg = reg
         self.delta = delta
         self.solver = solver
         self.schedule = schedule
@@ -121,23 +123,23 @@ class DMLEig(BoundedMetric):
             objective = ListedSoftmin(points, supervision.dissimilar)
         else:
             objective = SoftminObjective(points, supervision)
-        if not objective.has_pairs:
+        if objective.n_pairs == 0:
             raise ValueError(
                 "DMLEig needs dissimilar samples that differ, and there are none: y holds "
                 "one class, or all dissimilar samples are the same point."
             )
         return objective
 
-    def _maximise(self, objective: Any, L0: np.ndarray, watch: Watch) -> Solution:
+    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
         if self.solver == "frank_wolfe":
-            return self._by_frank_wolfe(objective, L0, watch)
+            return self._by_frank_wolfe(gain, L0, watch)
         L, done, history = L0, 0, ()
         levels = _levels(self.smoothing)
         for level in levels:
             is_last = level == levels[-1]
-            mu = np.asarray([level * _smallest(objective, L)])
+            mu = np.asarray([level * _smallest(gain, L)])
             result = lbfgs(
-                on_sphere(partial(_loss_of_map, objective, mu)),
+                on_sphere(partial(gain.of_map, theta=mu)),
                 L.ravel(),
                 max_iter=self.max_iter - done,
                 tol=self.tol if is_last else max(self.tol, 1e-3),
@@ -145,25 +147,21 @@ class DMLEig(BoundedMetric):
             )
             L = as_square(result.x) / np.linalg.norm(result.x)
             done, history = done + result.n_iter, history + result.history[bool(history) :]
-            if result.reason == STOPPED_BY_CALLBACK or (done >= self.max_iter and not is_last):
+            stopped = result.reason == STOPPED_BY_CALLBACK
+            if stopped or done >= self.max_iter:
                 break
         result = replace(result, n_iter=done, history=history)
-        if not result.converged or not is_last:
-            stopped = result.reason == STOPPED_BY_CALLBACK
-            reason = result.reason if stopped else f"max_iter={self.max_iter} reached"
+        if not stopped and not (result.converged and is_last):
+            reason = f"max_iter={self.max_iter} reached"
             result = replace(result, converged=False, reason=reason)
         return Solution(L, mu, result)
 
-    def _by_frank_wolfe(self, objective: Any, L0: np.ndarray, watch: Watch) -> Solution:
-        start = _smallest(objective, L0)
-        mu = np.asarray([self.smoothing * start])
-
-        def found(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return root(as_square(x)), mu
+    def _by_frank_wolfe(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
+        mu = np.asarray([self.smoothing * _smallest(gain, L0)])
 
         def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, S = _softmin_and_scatter(objective, *found(x))
-            return -value / start, -S.ravel() / start
+            value, G = gain.of_metric(as_square(x), mu)
+            return value, G.ravel()
 
         result = frank_wolfe(
             loss,
@@ -171,25 +169,18 @@ class DMLEig(BoundedMetric):
             step=smoothed_steps if self.schedule == "smoothed" else averaging_steps,
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=lambda x, value, n_iter: watch(
-                lambda: found(x), -float(np.log(-value * start)), n_iter
-            ),
+            callback=lambda x, value, n: watch(lambda: (root(as_square(x)), mu), value, n),
         )
-        history = tuple(-float(np.log(-value * start)) for value in result.history)
-        return Solution(*found(result.x), replace(result, history=history))
+        return Solution(root(as_square(result.x)), mu, result)
 
-    def _certified(self, objective: Any, solution: Solution) -> tuple[float, float]:
-        L = solution.map / np.linalg.norm(solution.map)
-        value = _smallest(objective, L)
-        # The weights of a smooth minimum at any level are a mean of pairs; small ones fit best.
-        levels = float(solution.theta[0]) * np.asarray([1.0, 0.3, 0.1])
-        bounds = [_softmin_and_scatter(objective, L, np.asarray([mu]))[1] for mu in levels]
-        bound = min(float(np.linalg.eigvalsh(S)[-1]) for S in bounds)
-        return value, max(0.0, bound - value)
-
-    @staticmethod
-    def _shown(value: float) -> float:
-        return float(np.exp(-value))
+    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+        value = _smallest(gain, L)
+        # The least distance is at most any mean of them, such as a smooth minimum weighs them by.
+        found = []
+        for mu in theta * [[1.0], [0.3], [0.1]]:
+            _, S = gain.sum_and_scatter(L, mu)
+            found.append(gain.certified(value, L, float(np.vdot(L @ S, L)), S))
+        return min(found, key=lambda certificate: certificate[1])
 
 
 def _levels(smoothing: float) -> list[float]:
@@ -205,22 +196,7 @@ def _told(watch: Watch, done: int, x: np.ndarray, value: float, n_iter: int) -> 
     return watch(lambda: (as_square(x), np.zeros(0)), value, done + n_iter)
 
 
-def _smallest(objective: Any, L: np.ndarray) -> float:
+def _smallest(gain: Gain, L: np.ndarray) -> float:
     """Return the least squared distance of dissimilar samples at a map."""
+    objective = gain.objective
     return objective.smallest(objective.points @ like(L, objective.points).T)
-
-
-def _loss_of_map(objective: Any, mu: np.ndarray, L: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return minus the logarithm of the smooth minimum, and its gradient in the map."""
-    there = like(L, objective.points)
-    value, LS, _ = scatter(objective, there, there, mu)
-    return -float(np.log(value)), -2 / value * to_host(LS)
-
-
-def _softmin_and_scatter(
-    objective: Any, L: np.ndarray, mu: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """Return the smooth minimum at a map, and its gradient in the metric, a mean over D."""
-    value, S, _ = scatter(objective, like(L, objective.points), None, mu)
-    S = to_host(S)
-    return value, (S + S.T) / 2

@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._compat import StrOptions
-from dimetric._descent.bounded import BoundedMetric, as_square, on_sphere
+from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere
 from dimetric._descent.solve import Solution, Watch
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, like, namespace
 from dimetric.linalg.psd import metric_of, root
 from dimetric.pairwise import fast
 from dimetric.pairwise.engine import Rule
 from dimetric.pairwise.listed import ListedObjective
-from dimetric.pairwise.objective import Objective, PairwiseObjective, scatter
+from dimetric.pairwise.objective import Objective, PairwiseObjective
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.projected import projected_gradient
 from dimetric.supervision.pairs import Pairs
@@ -118,6 +118,7 @@ class LSI(BoundedMetric):
     def __init__(
         self,
         *,
+        reg: float = 0.0,
         delta: float = 0.001,
         diagonal: bool = False,
         solver: str = "lbfgs",
@@ -125,6 +126,7 @@ class LSI(BoundedMetric):
         tol: float = 1e-5,
         verbose: int = 0,
     ) -> None:
+        self.reg = reg
         self.delta = delta
         self.diagonal = diagonal
         self.solver = solver
@@ -147,61 +149,37 @@ class LSI(BoundedMetric):
         kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
         return ListedObjective(self._rule(), points, supervision.dissimilar, kinds, [epsilon])
 
-    def _maximise(self, objective: Any, L0: np.ndarray, watch: Watch) -> Solution:
-        over_maps = self.solver == "lbfgs"
-        start = L0 if over_maps else metric_of(L0)
+    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
+        over_maps, theta = self.solver == "lbfgs", gain.objective.theta
 
         def found(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             A = as_square(x, diagonal=self.diagonal)
-            return A if over_maps else root(A), objective.theta
+            return A if over_maps else root(A), theta
+
+        def loss_of_metric(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, G = gain.of_metric(as_square(x, diagonal=self.diagonal), theta)
+            return value, np.diag(G) if self.diagonal else G.ravel()
 
         settings: dict[str, Any] = {
             "max_iter": self.max_iter,
             "tol": self.tol,
             "callback": lambda x, value, n_iter: watch(lambda: found(x), value, n_iter),
         }
+        start = L0 if over_maps else metric_of(L0)
         x0 = np.diag(start) if self.diagonal else start.ravel()
         if over_maps:
-            loss = on_sphere(lambda L: _loss_of_map(objective, L), diagonal=self.diagonal)
+            loss = on_sphere(lambda L: gain.of_map(L, theta), diagonal=self.diagonal)
             result = lbfgs(loss, x0, **settings)
         else:
-
-            def loss_of_metric(x: np.ndarray) -> tuple[float, np.ndarray]:
-                total, S = _sum_and_scatter(objective, found(x)[0])
-                G = -2 / total * S
-                return -2 * np.log(total), np.diag(G) if self.diagonal else G.ravel()
-
             project = onto_simplex if self.diagonal else onto_metrics
             result = projected_gradient(loss_of_metric, project, x0, **settings)
         return Solution(*found(result.x), result)
 
-    def _certified(self, objective: Any, solution: Solution) -> tuple[float, float]:
-        L = solution.map / np.linalg.norm(solution.map)
-        total, S = _sum_and_scatter(objective, L)
-        # A smoothed sum is above that of distances, and nowhere above its tangent.
-        steepest = np.max(np.diag(S)) if self.diagonal else np.linalg.eigvalsh(S)[-1]
-        bound = total - float(np.vdot(L @ S, L)) + float(steepest)
-        Z = objective.points @ like(L, objective.points).T
-        value, _, _ = objective.evaluate(Z, Z[:, :1], np.zeros(1))
-        return value, max(0.0, bound - value)
-
-    @staticmethod
-    def _shown(value: float) -> float:
-        return float(np.exp(-value / 2))
-
-
-def _loss_of_map(objective: Any, L: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return minus twice the logarithm of the sum of distances, and its gradient in the map."""
-    there = like(L, objective.points)
-    total, LS, _ = scatter(objective, there, there, objective.theta)
-    return -2 * float(np.log(total)), -4 / total * to_host(LS)
-
-
-def _sum_and_scatter(objective: Any, L: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the sum of distances at a map, and its gradient in the metric."""
-    total, S, _ = scatter(objective, like(L, objective.points), None, objective.theta)
-    S = to_host(S)
-    return total, (S + S.T) / 2
+    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+        Z = gain.objective.points @ like(L, gain.objective.points).T
+        value, _, _ = gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))
+        # The smoothed sum is above that of distances.
+        return gain.certified(value, L, *gain.sum_and_scatter(L, theta))
 
 
 def onto_simplex(weights: np.ndarray) -> np.ndarray:
