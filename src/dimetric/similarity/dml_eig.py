@@ -38,7 +38,13 @@ class DMLEig(BoundedMetric):
     ----------
     smoothing : float, default=0.01
         :math:`\mu` at the end, relative to the least squared distance; it falls towards that.
-    delta : float, default=0.001
+    reg : float, default=1.0
+        Weight of what keeps M from collapsing: the objective is multiplied by
+        :math:`\rho(M)^{reg}`, where :math:`\rho` is the geometric mean of the eigenvalues of M,
+        relative to the constraint, over their arithmetic mean. With 0 few directions matter, often
+        one less than classes; a large one leads to the inverse of the constraint's matrix, the
+        Mahalanobis distance within classes.
+    delta : float, default=0.1
         Weight of the trace beside the similar pairs. Without it there is no optimum if similar
         samples agree in a direction that others differ in: then 0 is an error.
     solver : {"lbfgs", "frank_wolfe"}, default="lbfgs"
@@ -46,7 +52,7 @@ class DMLEig(BoundedMetric):
         :math:`M = L^T L`, which leaves no constraint; "frank_wolfe" is the authors' method, which
         adds a direction to M in each iteration, a top eigenvector.
     schedule : {"smoothed", "averaging"}, default="smoothed"
-        Steps of "frank_wolfe": :math:`2 / (t + 2)`, or :math:`1 / (t + 2)`, by which M is the
+        Steps of "frank_wolfe": :math:`2 / (t + 3)`, or :math:`1 / (t + 2)`, by which M is the
         mean of all directions.
     max_iter : int, default=100
         Most iterations.
@@ -100,8 +106,8 @@ class DMLEig(BoundedMetric):
         self,
         *,
         smoothing: float = 0.01,
-        reg: float = 0.0,
-        delta: float = 0.001,
+        reg: float = 1.0,
+        delta: float = 0.1,
         solver: str = "lbfgs",
         schedule: str = "smoothed",
         max_iter: int = 100,

@@ -60,7 +60,13 @@ class LSI(BoundedMetric):
 
     Parameters
     ----------
-    delta : float, default=0.001
+    reg : float, default=1.0
+        Weight of what keeps M from collapsing: the objective is multiplied by
+        :math:`\rho(M)^{reg}`, where :math:`\rho` is the geometric mean of the eigenvalues of M,
+        relative to the constraint, over their arithmetic mean. With 0 few directions matter, often
+        one less than classes; a large one leads to the inverse of the constraint's matrix, the
+        Mahalanobis distance within classes.
+    delta : float, default=0.1
         Weight of the trace beside the similar pairs. Without it there is no optimum if similar
         samples agree in a direction that others differ in: then 0 is an error.
     diagonal : bool, default=False
@@ -118,8 +124,8 @@ class LSI(BoundedMetric):
     def __init__(
         self,
         *,
-        reg: float = 0.0,
-        delta: float = 0.001,
+        reg: float = 1.0,
+        delta: float = 0.1,
         diagonal: bool = False,
         solver: str = "lbfgs",
         max_iter: int = 100,

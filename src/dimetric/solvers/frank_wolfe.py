@@ -9,8 +9,8 @@ from dimetric.solvers.result import GAP_CLOSED, Callback, Objective, Result, Tra
 
 
 def smoothed_steps(t: int) -> float:
-    """Return the step 2 / (t + 2) after t others, for smooth objectives."""
-    return 2 / (t + 2)
+    """Return the step 2 / (t + 3) after t others, for smooth objectives."""
+    return 2 / (t + 3)  # not 2 / (t + 2), which begins with a leap to a metric of rank 1
 
 
 def averaging_steps(t: int) -> float:
