@@ -82,7 +82,7 @@ class Pairs:
         xp = namespace(*given)
         points = xp.concat([xp.reshape(vectors, (-1, vectors.shape[2])) for vectors in given])
         rows = np.arange(points.shape[0]).reshape(-1, 2)
-        n_similar = kinds["similar"].shape[0]
+        n_similar = kinds[0].shape[0]
         return cls(rows[:n_similar], rows[n_similar:], points=points)
 
     @property
