@@ -17,6 +17,7 @@ from dimetric._checks import (
     checked_labelled,
     checked_pairs,
     checked_samples,
+    coded,
     source_of,
 )
 from dimetric._compat import (
@@ -115,8 +116,8 @@ class Learner(
     def _supervised(self, X: Array, **given: Any) -> tuple[Array, Any]:
         """Return the samples as an array, and their label codes, pairs or triplets."""
         source = source_of(self, self._takes if self._needs_labels else (), **given)
-        for name in ("classes_", "threshold_"):  # of another fit
-            vars(self).pop(name, None)
+        for name in ("classes_", "targets_", "threshold_"):  # of another fit, from something else
+            self.__dict__.pop(name, None)
         if source in (None, "y"):
             return self._checked(X, given["y"])
         return checked_constraints(self, X, given[source], source, min_samples=self._min_samples)
@@ -127,12 +128,15 @@ class Learner(
     def _checked(
         self, X: Array, y: Array | None, *, reset: bool = True, min_samples: int | None = None
     ) -> tuple[Array, np.ndarray | None]:
-        """Return the samples as an array and, if the learner uses labels, their codes."""
+        """Return the samples as an array and, if the learner uses labels, their codes.
+
+        Samples without a label, where the learner has a parameter ``unlabelled``, have code -1.
+        """
         min_samples = min_samples or self._min_samples
         if not self._needs_labels:
             return checked_samples(self, X, reset=reset, min_samples=min_samples), None
         samples, labels = checked_labelled(self, X, y, reset=reset, min_samples=min_samples)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = coded(labels, getattr(self, "unlabelled", None))
         return samples, codes
 
     def __sklearn_tags__(self) -> Tags:

@@ -66,7 +66,7 @@ def checked_constraints(
     learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
     """Return checked samples, and the pairs or triplets of them; without X, of their own points."""
-    kind = {"pairs": Pairs, "triplets": Triplets}[source]
+    kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
     if X is None and given.points is None:
@@ -112,6 +112,25 @@ def checked_labelled(
         check_consistent_length(X, y)
     check_classification_targets(y)
     return X, y
+
+
+def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and the class of each sample as an integer: -1 if it has no label.
+
+    Examples
+    --------
+    >>> coded(np.array([7, -1, 3, 7]), unlabelled=-1)
+    (array([3, 7]), array([ 1, -1,  0,  1]))
+    """
+    if unlabelled is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes
+    known = labels != unlabelled
+    if not known.any():
+        raise ValueError(f"y holds no label: all samples have {unlabelled!r}, which means none.")
+    codes = np.full(len(labels), -1)
+    classes, codes[known] = np.unique(labels[known], return_inverse=True)
+    return classes, codes
 
 
 def checked_array(Z: Array, name: str, *, ndim: int = 2) -> Array:

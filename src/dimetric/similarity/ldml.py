@@ -124,6 +124,8 @@ class LDML(ConvexMetric):
         Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -165,7 +167,8 @@ class LDML(ConvexMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
-        "b": [Interval(Real, None, None, closed="neither"), None]
+        "b": [Interval(Real, None, None, closed="neither"), None],
+        "unlabelled": [Real, str, None],
     }
     _maximises = True
     _takes = ("y", "pairs")
@@ -186,6 +189,7 @@ class LDML(ConvexMetric):
         learn_dec: float = 0.5,
         batch_size: int = 512,
         warm_start: bool = False,
+        unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -206,6 +210,7 @@ class LDML(ConvexMetric):
             random_state=random_state,
         )
         self.b = b
+        self.unlabelled = unlabelled
 
     def _rule(self) -> LDMLRule:
         return LDMLRule(None if self.b is None else float(self.b))

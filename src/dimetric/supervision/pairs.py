@@ -71,13 +71,10 @@ class Pairs:
         array([[0, 1],
                [2, 3]])
         """
-        kinds = {
-            "similar": _vectors(similar, "similar"),
-            "dissimilar": _vectors(dissimilar, "dissimilar"),
-        }
-        given = [vectors for vectors in kinds.values() if vectors.shape[0]]
+        kinds = _vectors(similar, "similar"), _vectors(dissimilar, "dissimilar")
+        given = [vectors for vectors in kinds if vectors.shape[0]]
         if not given or len({vectors.shape[2] for vectors in given}) > 1:
-            shapes = " and ".join(str(tuple(vectors.shape)) for vectors in kinds.values())
+            shapes = " and ".join(str(tuple(vectors.shape)) for vectors in kinds)
             raise ValueError(f"similar and dissimilar have shapes {shapes}; features must agree.")
         xp = namespace(*given)
         points = xp.concat([xp.reshape(vectors, (-1, vectors.shape[2])) for vectors in given])

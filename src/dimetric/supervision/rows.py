@@ -41,12 +41,13 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
             f"integers of shape (m, {width})."
         )
     given = given.astype(np.int64)
-    bound = np.inf if n_samples is None else n_samples
-    outside = ((given < 0) | (given >= bound)).any(axis=1)
+    bound = np.iinfo(np.int64).max if n_samples is None else n_samples
+    outside = np.any((given < 0) | (given >= bound), axis=1)
     where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
     _refuse(given, outside, name, f"names a row {where}")
     ordered = np.sort(given, axis=1)
-    _refuse(given, (ordered[:, 1:] == ordered[:, :-1]).any(axis=1), name, "names a sample twice")
+    twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
+    _refuse(given, twice, name, "names a sample twice")
     given.flags.writeable = False
     return given
 

@@ -57,7 +57,9 @@ class Triplets:
             object.__setattr__(self, name, column)
 
     @classmethod
-    def from_rows(cls, rows: Array, n_samples: int | None = None) -> Self:
+    def from_rows(
+        cls, rows: Array, n_samples: int | None = None, *, points: Array | None = None
+    ) -> Self:
         """Return triplets from an array of shape (m, 3): anchor, closer, farther.
 
         Examples
@@ -66,7 +68,7 @@ class Triplets:
         array([1])
         """
         rows = checked_rows(rows, "triplets", 3, n_samples)
-        return cls(*rows.T, n_samples=n_samples)
+        return cls(rows[:, 0], rows[:, 1], rows[:, 2], n_samples, points=points)
 
     @classmethod
     def from_arrays(cls, anchor: Array, closer: Array, farther: Array) -> Self:
@@ -91,8 +93,8 @@ class Triplets:
             raise ValueError(
                 f"anchor, closer and farther must be of one shape (m, n_features): {told}."
             )
-        m = given[0].shape[0]
-        return cls(*np.arange(3 * m).reshape(3, m), points=namespace(*given).concat(given))
+        rows = np.arange(3 * given[0].shape[0]).reshape(3, -1).T
+        return cls.from_rows(rows, points=namespace(*given).concat(given))
 
     @property
     def rows(self) -> np.ndarray:
@@ -105,7 +107,7 @@ class Triplets:
     def __getitem__(self, which: Any) -> "Triplets":
         """Return some triplets, chosen by a slice, numbers or a mask."""
         chosen = np.atleast_1d(np.arange(len(self))[which])
-        return Triplets(*self.rows[chosen].T, self.n_samples, points=self.points)
+        return Triplets.from_rows(self.rows[chosen], self.n_samples, points=self.points)
 
     def __or__(self, other: "Triplets") -> "Triplets":
         """Return the triplets of both, each once."""
@@ -113,7 +115,7 @@ class Triplets:
             return NotImplemented
         n_samples, points, moved = same_samples(self, other)
         rows = np.concatenate([self.rows, other.rows + moved])
-        return Triplets(*rows[first_of_each(rows)].T, n_samples, points=points)
+        return Triplets.from_rows(rows[first_of_each(rows)], n_samples, points=points)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -150,4 +152,4 @@ class Triplets:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         rows = place[self.rows]
-        return Triplets(*rows[np.lexsort(rows.T[::-1])].T, len(order))
+        return Triplets.from_rows(rows[np.lexsort(rows.T[::-1])], len(order))
