@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
     from dimetric.similarity.ldml import LDML
+    from dimetric.supervision.pairs import Pairs
+    from dimetric.supervision.triplets import Triplets
 
 __all__ = [
     "ANMM",
@@ -32,6 +34,8 @@ __all__ = [
     "NCMML",
     "PCA",
     "Covariance",
+    "Pairs",
+    "Triplets",
 ]
 
 _HOME = {
@@ -46,6 +50,8 @@ _HOME = {
     "NCMC": "dimetric.centroid.ncmc",
     "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
+    "Pairs": "dimetric.supervision.pairs",
+    "Triplets": "dimetric.supervision.triplets",
 }
 
 

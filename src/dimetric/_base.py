@@ -27,6 +27,7 @@ from dimetric._compat import (
     fit_method,
     framed,
 )
+from dimetric._pair_tasks import PairTasks
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.linalg.psd import metric_of
 from dimetric.supervision.pairs import Pairs
@@ -148,7 +149,7 @@ class Learner(
         return tags
 
 
-class LinearMetric(Learner):
+class LinearMetric(PairTasks, Learner):
     r"""A learner of a linear map, and so of a Mahalanobis distance.
 
     .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
@@ -231,12 +232,12 @@ class LinearMetric(Learner):
         # The rank of M can take longer than a fit: only on demand.
         return super().metadata() | {"rank": self._map_rank()}
 
-    def pair_distance(self, pairs: Array, X: Array | None = None) -> Array:
+    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with X
+        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
             Pairs of vectors, or pairs of row numbers of X.
         X : array-like of shape (n_samples, n_features), optional
             The samples that row numbers refer to.
@@ -253,10 +254,6 @@ class LinearMetric(Learner):
         largest = xp.max(xp.abs(difference), axis=1, keepdims=True)
         largest = xp.where(largest > 0, largest, xp.ones_like(largest))
         return largest[:, 0] * xp.sqrt(xp.sum((difference / largest) ** 2, axis=1))
-
-    def pair_score(self, pairs: Array, X: Array | None = None) -> Array:
-        """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
-        return -self.pair_distance(pairs, X)
 
     @property
     def _n_features_out(self) -> int:
