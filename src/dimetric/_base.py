@@ -15,10 +15,11 @@ from dimetric._checks import (
     checked_array,
     checked_constraints,
     checked_labelled,
-    checked_pairs,
+    checked_pair_rows,
     checked_samples,
     coded,
     source_of,
+    taken,
 )
 from dimetric._compat import (
     CallbackSupportMixin,
@@ -30,6 +31,7 @@ from dimetric._compat import (
 from dimetric._pair_tasks import PairTasks
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.linalg.psd import metric_of
+from dimetric.reduce.tree import row_blocks
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -247,13 +249,14 @@ class LinearMetric(PairTasks, Learner):
         distances : array of shape (n_pairs,)
         """
         check_is_fitted(self)
-        left, right = checked_pairs(self, pairs, X)
-        difference = (left - right) @ like(self.components_, left).T
-        xp = namespace(difference)
-        # Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
-        largest = xp.max(xp.abs(difference), axis=1, keepdims=True)
-        largest = xp.where(largest > 0, largest, xp.ones_like(largest))
-        return largest[:, 0] * xp.sqrt(xp.sum((difference / largest) ** 2, axis=1))
+        points, rows = checked_pair_rows(self, pairs, X)
+        L = like(self.components_, points)
+        xp = namespace(points)
+        blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
+        distances = [
+            _lengths((taken(points, rows[b, 0]) - taken(points, rows[b, 1])) @ L.T) for b in blocks
+        ]
+        return xp.concat(distances)
 
     @property
     def _n_features_out(self) -> int:
@@ -267,3 +270,14 @@ class LinearMetric(PairTasks, Learner):
         values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
         tolerance = self.n_features_in_ * eps(values) * xp.max(values)
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the norms of rows.
+
+    Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
+    """
+    xp = namespace(vectors)
+    largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    return largest[:, 0] * xp.sqrt(xp.sum((vectors / largest) ** 2, axis=1))

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.random import sample_without_replacement
 
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.neighbors.roles import enemies, friends
@@ -22,7 +21,14 @@ def drawn(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
         return np.arange(total)
     if n < 0:
         raise ValueError(f"n={n} must not be negative.")
-    return np.sort(sample_without_replacement(total, n, random_state=rng)).astype(np.int64)
+    if 3 * n > total:
+        return np.sort(rng.permutation(total)[:n])
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < n:
+        more = rng.randint(total, size=n - len(found) + 16, dtype=np.int64)
+        found = np.sort(np.concatenate([found, more]))
+        found = found[np.append(True, found[1:] != found[:-1])]
+    return np.sort(rng.permutation(found)[:n])
 
 
 class ByClass:
@@ -106,7 +112,7 @@ def pairs_by_labels(
         if balanced:
             n_similar = min(n // 2, most[0])
         else:  # as many similar ones as n of all pairs would have
-            n_similar = rng.hypergeometric(*most, min(n, sum(most)))
+            n_similar = int(np.sum(drawn(sum(most), n, rng) < most[0]))
         n_dissimilar = min(n - n_similar, most[1])
         n_similar = n - n_dissimilar
     return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
@@ -130,15 +136,16 @@ def complement(
     return np.stack([ranks - second * (second - 1) // 2, second], axis=1)
 
 
-def linked(rows: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return rows and their neighbours as pairs, the smaller number first, each once; -1 is none.
+def linked(indices: np.ndarray) -> np.ndarray:
+    """Return samples and their neighbours as pairs, the smaller number first, each once.
 
     Examples
     --------
-    >>> linked(np.arange(3), np.array([[1], [0], [-1]]))
+    >>> linked(np.array([[1], [0], [-1]]))  # -1 is none
     array([[0, 1]])
     """
-    pairs = np.stack([np.repeat(rows, indices.shape[1]), indices.ravel()], axis=1)
+    rows = np.repeat(np.arange(len(indices)), indices.shape[1])
+    pairs = np.stack([rows, indices.ravel()], axis=1)
     return np.unique(np.sort(pairs[indices.ravel() >= 0], axis=1), axis=0)
 
 

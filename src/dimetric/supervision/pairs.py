@@ -202,11 +202,11 @@ class Pairs(Constraints):
         >>> Pairs.from_neighbors(X, [0, 1, 0, 1], n_neighbors=1).rows.tolist()
         [[0, 2], [1, 3], [0, 1], [2, 3]]
         """
-        rng, rows = check_random_state(random_state), np.arange(len(X))
+        rng = check_random_state(random_state)
         near, far = near_and_far(X, y, n_neighbors, rng)
         if y is None:
-            return cls.from_similar(linked(rows, near), len(X), random_state=rng)
-        return cls(linked(rows, near), linked(rows, far), len(X))
+            return cls.from_similar(linked(near), len(near), random_state=rng)
+        return cls(linked(near), linked(far), len(near))
 
     @classmethod
     def from_graph(cls, links: Any, n: int | None = None, *, random_state: Any = None) -> Self:
