@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dimetric.similarity.dml_eig import DMLEig
     from dimetric.similarity.ldml import LDML
     from dimetric.similarity.lsi import LSI
+    from dimetric.supervision.pairs import Pairs
+    from dimetric.supervision.triplets import Triplets
 
 __all__ = [
     "ANMM",
@@ -38,6 +40,8 @@ __all__ = [
     "PCA",
     "Covariance",
     "DMLEig",
+    "Pairs",
+    "Triplets",
 ]
 
 _HOME = {
@@ -55,6 +59,8 @@ _HOME = {
     "NCMC": "dimetric.centroid.ncmc",
     "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
+    "Pairs": "dimetric.supervision.pairs",
+    "Triplets": "dimetric.supervision.triplets",
 }
 
 

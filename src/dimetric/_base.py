@@ -15,9 +15,11 @@ from dimetric._checks import (
     checked_array,
     checked_constraints,
     checked_labelled,
-    checked_pairs,
+    checked_pair_rows,
     checked_samples,
+    coded,
     source_of,
+    taken,
 )
 from dimetric._compat import (
     CallbackSupportMixin,
@@ -26,8 +28,10 @@ from dimetric._compat import (
     fit_method,
     framed,
 )
+from dimetric._pair_tasks import PairTasks
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.linalg.psd import metric_of
+from dimetric.reduce.tree import row_blocks
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -115,8 +119,8 @@ class Learner(
     def _supervised(self, X: Array, **given: Any) -> tuple[Array, Any]:
         """Return the samples as an array, and their label codes, pairs or triplets."""
         source = source_of(self, self._takes if self._needs_labels else (), **given)
-        for name in ("classes_", "threshold_"):  # of another fit
-            vars(self).pop(name, None)
+        for name in ("classes_", "targets_", "threshold_"):  # of another fit, from something else
+            self.__dict__.pop(name, None)
         if source in (None, "y"):
             return self._checked(X, given["y"])
         return checked_constraints(self, X, given[source], source, min_samples=self._min_samples)
@@ -127,12 +131,15 @@ class Learner(
     def _checked(
         self, X: Array, y: Array | None, *, reset: bool = True, min_samples: int | None = None
     ) -> tuple[Array, np.ndarray | None]:
-        """Return the samples as an array and, if the learner uses labels, their codes."""
+        """Return the samples as an array and, if the learner uses labels, their codes.
+
+        Samples without a label, where the learner has a parameter ``unlabelled``, have code -1.
+        """
         min_samples = min_samples or self._min_samples
         if not self._needs_labels:
             return checked_samples(self, X, reset=reset, min_samples=min_samples), None
         samples, labels = checked_labelled(self, X, y, reset=reset, min_samples=min_samples)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = coded(labels, getattr(self, "unlabelled", None))
         return samples, codes
 
     def __sklearn_tags__(self) -> Tags:
@@ -144,7 +151,7 @@ class Learner(
         return tags
 
 
-class LinearMetric(Learner):
+class LinearMetric(PairTasks, Learner):
     r"""A learner of a linear map, and so of a Mahalanobis distance.
 
     .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
@@ -227,12 +234,12 @@ class LinearMetric(Learner):
         # The rank of M can take longer than a fit: only on demand.
         return super().metadata() | {"rank": self._map_rank()}
 
-    def pair_distance(self, pairs: Array, X: Array | None = None) -> Array:
+    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with X
+        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
             Pairs of vectors, or pairs of row numbers of X.
         X : array-like of shape (n_samples, n_features), optional
             The samples that row numbers refer to.
@@ -242,17 +249,14 @@ class LinearMetric(Learner):
         distances : array of shape (n_pairs,)
         """
         check_is_fitted(self)
-        left, right = checked_pairs(self, pairs, X)
-        difference = (left - right) @ like(self.components_, left).T
-        xp = namespace(difference)
-        # Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
-        largest = xp.max(xp.abs(difference), axis=1, keepdims=True)
-        largest = xp.where(largest > 0, largest, xp.ones_like(largest))
-        return largest[:, 0] * xp.sqrt(xp.sum((difference / largest) ** 2, axis=1))
-
-    def pair_score(self, pairs: Array, X: Array | None = None) -> Array:
-        """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
-        return -self.pair_distance(pairs, X)
+        points, rows = checked_pair_rows(self, pairs, X)
+        L = like(self.components_, points)
+        xp = namespace(points)
+        blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
+        distances = [
+            _lengths((taken(points, rows[b, 0]) - taken(points, rows[b, 1])) @ L.T) for b in blocks
+        ]
+        return xp.concat(distances)
 
     @property
     def _n_features_out(self) -> int:
@@ -266,3 +270,14 @@ class LinearMetric(Learner):
         values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
         tolerance = self.n_features_in_ * eps(values) * xp.max(values)
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the norms of rows.
+
+    Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
+    """
+    xp = namespace(vectors)
+    largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    return largest[:, 0] * xp.sqrt(xp.sum((vectors / largest) ** 2, axis=1))

@@ -66,7 +66,7 @@ def checked_constraints(
     learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
     """Return checked samples, and the pairs or triplets of them; without X, of their own points."""
-    kind = {"pairs": Pairs, "triplets": Triplets}[source]
+    kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
     if X is None and given.points is None:
@@ -114,6 +114,25 @@ def checked_labelled(
     return X, y
 
 
+def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and the class of each sample as an integer: -1 if it has no label.
+
+    Examples
+    --------
+    >>> coded(np.array([7, -1, 3, 7]), unlabelled=-1)
+    (array([3, 7]), array([ 1, -1,  0,  1]))
+    """
+    if unlabelled is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes
+    known = labels != unlabelled
+    if not known.any():
+        raise ValueError(f"y holds no label: all samples have {unlabelled!r}, which means none.")
+    codes = np.full(len(labels), -1)
+    classes, codes[known] = np.unique(labels[known], return_inverse=True)
+    return classes, codes
+
+
 def checked_array(Z: Array, name: str, *, ndim: int = 2) -> Array:
     """Return a finite floating array of `ndim` dimensions that is no set of samples."""
     if is_foreign(Z):
@@ -121,14 +140,25 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2) -> Array:
     return check_array(Z, dtype=_dtype_for(Z), allow_nd=ndim > 2, input_name=name)
 
 
-def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, Array]:
-    """Return the left and the right samples of pairs of vectors, or of row numbers of X."""
+def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
+    """Return points, and pairs as row numbers of them, from pairs of vectors or of rows of X.
+
+    Parameters
+    ----------
+    learner : estimator
+        Whose number of features the points have.
+    pairs : Pairs, array-like of shape (m, 2, n_features), or of shape (m, 2) with X
+        Pairs of vectors, or of row numbers of X.
+    X : array-like of shape (n_samples, n_features), optional
+        Samples.
+    """
     if isinstance(pairs, Pairs):
         X = pairs.points if X is None else X
         if X is None:
             raise ValueError("pairs are row numbers: give the samples X that they are of.")
+        X = checked_samples(learner, X, reset=False)
         checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
-        pairs = pairs.rows
+        return X, pairs.rows
     if X is None:
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):
@@ -136,7 +166,8 @@ def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, A
                 f"pairs has shape {tuple(pairs.shape)}; without X it must hold vectors, of "
                 f"shape (n_pairs, 2, {learner.n_features_in_})."
             )
-        return pairs[:, 0, :], pairs[:, 1, :]
+        points = namespace(pairs).reshape(pairs, (-1, learner.n_features_in_))
+        return points, np.arange(points.shape[0]).reshape(-1, 2)
     X = checked_samples(learner, X, reset=False)
     index = check_array(to_host(pairs), dtype=None, input_name="pairs")
     if index.shape[1] != 2 or index.dtype.kind not in "iu":
@@ -150,11 +181,21 @@ def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, A
             f"pairs[{outside[0]}] = {index[outside[0]].tolist()} names a row outside X, which "
             f"has {X.shape[0]} samples."
         )
+    return X, index
+
+
+def checked_pairs(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, Array]:
+    """Return the left and the right samples of pairs, see :func:`checked_pair_rows`."""
+    points, rows = checked_pair_rows(learner, pairs, X)
+    return taken(points, rows[:, 0]), taken(points, rows[:, 1])
+
+
+def taken(X: Array, rows: np.ndarray) -> Array:
+    """Return some rows of samples, dense."""
     if sparse.issparse(X):
-        return X[index[:, 0]].toarray(), X[index[:, 1]].toarray()
+        return X[rows].toarray()
     xp = namespace(X)
-    index = like(index, X, dtype=xp.int64)
-    return xp.take(X, index[:, 0], axis=0), xp.take(X, index[:, 1], axis=0)
+    return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
 
 
 def in_range(X: Array) -> tuple[Array, float]:

@@ -88,7 +88,9 @@ class Gain:
         r"""Return :math:`\log \rho` and the inverse of a map, both 0 if they do not matter."""
         if self.reg == 0:
             return 0.0, np.zeros_like(L)
-        r, log_det = len(L), np.linalg.slogdet(L)[1]
+        r, (sign, log_det) = len(L), np.linalg.slogdet(L)
+        if sign == 0:
+            return -np.inf, np.zeros_like(L)
         return float(2 * log_det / r + np.log(r)), np.linalg.inv(L)
 
 
@@ -109,6 +111,7 @@ class BoundedMetric(LinearMetric):
         "delta": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "unlabelled": [Real, str, None],
         "verbose": ["verbose"],
     }
     _takes: ClassVar[tuple[str, ...]] = ("y", "pairs")
@@ -119,8 +122,8 @@ class BoundedMetric(LinearMetric):
     verbose: int
     diagonal: bool = False  # whether features are to be weighted, not mixed
 
-    def _objective(self, points: Array, supervision: Any) -> Objective:
-        """Return g of dissimilar pairs of points."""
+    def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
+        """Return g of dissimilar pairs of points, which were `originals` before a map."""
         raise TypeError(f"{type(self).__name__} does not say what it maximises.")
 
     def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
@@ -149,7 +152,7 @@ class BoundedMetric(LinearMetric):
         # The least of many distances between float32 samples would be a rounding error.
         samples = xp.astype(at.samples, xp.float64)
         T = self._whitening(samples, supervision, d)
-        objective = self._objective(samples @ like(T, samples).T, supervision)
+        objective = self._objective(samples @ like(T, samples).T, supervision, X)
         gain = Gain(objective, float(self.reg), self.diagonal)
 
         def fitted(L: np.ndarray) -> dict[str, Array]:

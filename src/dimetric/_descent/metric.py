@@ -98,10 +98,11 @@ class GradientMetric(LinearMetric):
         raise TypeError(f"{type(self).__name__} does not say what it minimises.")
 
     def _objective(self, X: Array, codes: Any, order: np.ndarray) -> Objective:
-        """Return the objective of samples sorted by class; `order` has their rows in the given X.
+        """Return the objective of samples sorted by class.
 
         In place of `codes` there are ``Pairs`` or ``Triplets`` of the samples X if these are what
-        is learned from.
+        is learned from. `order` has the rows of the samples in the given X, and then those of
+        samples without a label.
 
         The samples are in :class:`Coordinates`, with the distances of the given ones for every
         map that has been brought along.
@@ -136,8 +137,10 @@ class GradientMetric(LinearMetric):
         if not isinstance(codes, np.ndarray):
             constraints, codes = codes, np.zeros(X.shape[0], dtype=np.int64)
         order = canonical_order(to_host(X), codes)
-        order = order[codes[order] >= 0]  # samples without a label are left out
-        X, codes = xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
+        n_unlabelled = int(np.sum(codes < 0))
+        order = np.roll(order, -n_unlabelled)  # these come last, and are left out
+        kept = order[: len(order) - n_unlabelled]
+        X, codes = xp.take(X, like(kept, X, dtype=xp.int64), axis=0), codes[kept]
         X, factor = into_range(X, "init and reg")
         # What a start does where samples do not differ is kept, but a metric of 0 there is as good.
         keep_rest = self.reg == 0 and self.solver != "sdp"
@@ -181,7 +184,7 @@ class GradientMetric(LinearMetric):
 
     def _warn_of_classes(self, codes: np.ndarray, lonely: str) -> None:
         """Warn of one class, or of classes of one sample; `lonely` says what such a sample is."""
-        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes) == 1)
+        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(self.classes_) == 1:
             warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
         elif len(alone):

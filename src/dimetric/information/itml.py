@@ -17,8 +17,7 @@ from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.psd import root
 from dimetric.linear.covariance import Covariance
-from dimetric.pairwise.impostors import distances_between
-from dimetric.pairwise.listed import ListedObjective
+from dimetric.pairwise.listed import ListedObjective, differing
 from dimetric.pairwise.objective import scatter
 from dimetric.reduce.order import canonical_order
 from dimetric.solvers.bregman import bregman_projections
@@ -90,6 +89,8 @@ class ITML(LinearMetric):
         Stop when the gradient's largest entry is below, or the objective falls by less than a
         tenth of it in an iteration, relative to its value; of "bregman", when the gap is that
         small.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -137,6 +138,7 @@ class ITML(LinearMetric):
         "solver": [StrOptions({"lbfgs", "bregman"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "unlabelled": [Real, str, None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
@@ -152,6 +154,7 @@ class ITML(LinearMetric):
         solver: str = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -162,6 +165,7 @@ class ITML(LinearMetric):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.unlabelled = unlabelled
         self.verbose = verbose
         self.random_state = random_state
 
@@ -180,7 +184,7 @@ class ITML(LinearMetric):
         points = at.samples / at.unit
         self.bounds_ = self._checked_bounds(points, rng)
         pairs = self._drawn(codes[order], rng) if is_labelled else supervision.reordered(order)
-        objective = self._objective(points, pairs)
+        objective = self._objective(points, pairs, X)
 
         def fitted(B: np.ndarray) -> dict[str, Array]:
             components = like(at.back(at.start @ B) @ T * factor, X)
@@ -251,11 +255,10 @@ class ITML(LinearMetric):
         n = self.n_constraints
         if n is None:
             n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
-        return drawn_pairs(codes, n, rng)
+        return Pairs.from_labels(codes, 2 * n, random_state=rng)
 
-    def _objective(self, points: Array, pairs: Pairs) -> ListedObjective:
-        differ = distances_between(to_host(points), *pairs.dissimilar.T) > 0
-        dissimilar = pairs.dissimilar[differ]
+    def _objective(self, points: Array, pairs: Pairs, originals: Array) -> ListedObjective:
+        dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
         kinds = np.repeat([0, 1], [len(pairs.similar), len(dissimilar)])
         rule = ITMLRule(float(self.gamma), *self.bounds_)
@@ -333,28 +336,3 @@ def dual_value(objective: Any, B: np.ndarray) -> float:
     largest = 1.0 if least > -1 else -(1 - 1e-9) / least
     best = minimize_scalar(minus_dual, bounds=(0.0, largest), method="bounded")
     return max(0.0, -float(best.fun), -minus_dual(largest))
-
-
-def drawn_pairs(codes: np.ndarray, n: int, rng: np.random.RandomState) -> Pairs:
-    """Return about n pairs of one class and of different classes each, drawn at random."""
-    N = len(codes)
-    if N * (N - 1) // 2 <= 4 * n:
-        i, j = np.triu_indices(N, 1)
-    counts = np.bincount(codes)
-    starts = np.cumsum(counts) - counts
-    m = max(4 * n, 1000)
-    weights = counts * (counts - 1.0)
-    out = []
-    # similar
-    if weights.sum() > 0:
-        c = rng.choice(len(counts), size=2 * n, p=weights / weights.sum())
-        a = rng.randint(counts[c]); b = rng.randint(counts[c] - 1); b += b >= a
-        s = np.unique(np.sort(np.stack([starts[c] + a, starts[c] + b], 1), axis=1), axis=0)
-        s = s[np.sort(rng.permutation(len(s))[:n])]
-    else:
-        s = np.empty((0, 2), int)
-    P = rng.randint(N, size=(8 * n, 2))
-    P = P[codes[P[:, 0]] != codes[P[:, 1]]]
-    P = np.unique(np.sort(P, axis=1), axis=0)
-    P = P[np.sort(rng.permutation(len(P))[:n])]
-    return Pairs(s, P, N)

@@ -9,16 +9,18 @@ is :math:`2 L S`, that in a metric S, of the scatter
 with the sparse Laplacian :math:`\mathcal{L}(w)` of the graph whose edges are the pairs.
 """
 
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any, Protocol, Self
 
 import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.linalg.scatter import weighted_scatter
 from dimetric.pairwise.impostors import distances_between
+from dimetric.pairwise.objective import scatter
 from dimetric.reduce.tree import row_blocks
+from dimetric.supervision.pairs import Pairs
 
 BLOCK = 2**20  # numbers that differences of pairs hold at once
 
@@ -58,7 +60,7 @@ class ListedObjective:
     rows : ndarray of shape (m, 2)
         Pairs, as row numbers of X, on the host.
     kinds : ndarray of shape (m,)
-        Their kinds as integers from 0: 0 of similar pairs, 1 of dissimilar ones.
+        Their kinds: 0 of similar pairs, 1 of dissimilar ones.
     theta : sequence of float
         Start of the rule's extra parameters.
     infimum : float, default=-inf
@@ -82,24 +84,46 @@ class ListedObjective:
         self.theta, self.infimum = np.asarray(theta, dtype=np.float64), infimum
         self.n_terms = float(len(rows))
         self._kinds = like(kinds, X, dtype=xp.int64)
-        self._there = like(self.rows, X, dtype=xp.int64)
+        self._rows = like(self.rows, X, dtype=xp.int64)
+        self._graph = Graph(self.rows, len(named))
+
+    @classmethod
+    def of_pairs(
+        cls, rule: ListRule, X: Array, pairs: Pairs, theta: Any = (), *, infimum: float = -np.inf
+    ) -> Self:
+        """Return the objective of pairs of the samples X."""
+        kinds = np.where(pairs.is_similar, 0, 1)
+        return cls(rule, X, pairs.rows, kinds, theta, infimum=infimum)
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what :class:`Objective` asks for."""
-        xp = namespace(Z)
-        loss, w, dtheta = self.rule.listed(xp, self.distances(Z), self._kinds, theta)
-        product = self._laplacian(to_host(w)) @ to_host(V)
-        return float(loss), like(product, V), dtheta
+        """Return what ``Objective`` asks for."""
+        loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
+        return loss, like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
+
+    def scatter(
+        self, L: Array, A: Array | None, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return (loss, A S, dtheta), see :func:`dimetric.pairwise.objective.scatter`."""
+        X = self.points
+        if compat.is_numpy_array(X):
+            return scatter(self, L, A, theta)
+        # The standard has no sparse products, but differences of pairs do as well.
+        xp = namespace(X)
+        loss, w, dtheta = self.rule.listed(xp, self.distances(X @ L.T), self._kinds, theta)
+        total = 0 * (L.T @ L if A is None else A)
+        for b, delta in self._differences(X):
+            mapped = delta if A is None else delta @ A.T
+            total = total + (w[b][:, None] * mapped).T @ delta
+        return loss, total, dtheta
 
     def distances(self, Z: Array) -> Array:
         """Return the squared distances of all pairs at mapped points."""
         if compat.is_numpy_array(Z):
             return distances_between(Z, *self.rows.T)
         xp = namespace(Z)
-        squares = [xp.sum(delta * delta, axis=1) for _, delta in self._differences(Z)]
-        return xp.concat(squares)
+        return xp.concat([xp.sum(delta * delta, axis=1) for _, delta in self._differences(Z)])
 
     def batch(self, rows: np.ndarray) -> "ListedObjective | None":
         """Return the rule over some pairs; None if all are of one kind."""
@@ -111,21 +135,66 @@ class ListedObjective:
         )
 
     def within(self) -> np.ndarray:
-        """Return half the mean outer product of similar pairs' differences."""
-        weights = (self.codes == 0) / (2 * max(1, np.sum(self.codes == 0)))
-        X = to_host(self.points).astype(np.float64)
-        n = len(X)
-        W = sparse.csr_array((weights, tuple(self.rows.T)), shape=(n, n))
-        return weighted_scatter(X, W)
+        """Return half the mean outer product of the differences of similar pairs."""
+        X, similar = to_host(self.points).astype(np.float64), self.codes == 0
+        weights = similar / (2.0 * np.sum(similar))
+        return X.T @ self._graph.laplacian_product(weights, X)
 
-    def _laplacian(self, w: np.ndarray) -> sparse.csr_array:
-        n, (i, j) = self.points.shape[0], self.rows.T
-        W = sparse.csr_array((w, (i, j)), shape=(n, n))
-        degrees = W.sum(axis=0) + W.sum(axis=1)
-        return sparse.diags_array(degrees).tocsr() - W - W.T
+    def n_similar(self) -> float:
+        """Return the number of similar pairs."""
+        return float(np.sum(self.codes == 0))
 
-    def _differences(self, Z: Array) -> Any:
+    def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks of pairs, and the differences of their points."""
         xp = namespace(Z)
-        for b in row_blocks(len(self.rows), max(1, BLOCK // max(1, Z.shape[1]))):
-            left, right = self._there[b, 0], self._there[b, 1]
-            yield b, xp.take(Z, left, axis=0) - xp.take(Z, right, axis=0)
+        for b in row_blocks(len(self.rows), max(1, BLOCK // Z.shape[1])):
+            left, right = (xp.take(Z, self._rows[b, side], axis=0) for side in (0, 1))
+            yield b, left - right
+
+
+class Graph:
+    """The graph whose edges are pairs: where its sparse matrices have entries is found once.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, 2)
+        Pairs of points.
+    n : int
+        Number of points.
+
+    Examples
+    --------
+    >>> Graph(np.array([[0, 1], [0, 2]]), 3).laplacian_product(np.array([1.0, 3.0]), np.eye(3))
+    array([[ 4., -1., -3.],
+           [-1.,  1.,  0.],
+           [-3.,  0.,  3.]])
+    """
+
+    def __init__(self, rows: np.ndarray, n: int) -> None:
+        ends, others = rows.T.ravel(), rows[:, ::-1].T.ravel()
+        by_end = np.argsort(ends, kind="stable")
+        counts = np.bincount(ends, minlength=n)
+        index = np.int32 if len(ends) < 2**31 else np.int64
+        self._columns = others[by_end].astype(index)
+        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(index)
+        self._pair = (by_end % len(rows)).astype(index)
+
+    def laplacian_product(self, w: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return the Laplacian of the graph, with weights w of its edges, times V."""
+        n = len(self._starts) - 1
+        W = sparse.csr_array((w[self._pair], self._columns, self._starts), shape=(n, n))
+        product = (W @ np.ones_like(V[:, :1])) * V
+        product -= W @ V
+        return product
+
+
+def differing(X: Array, rows: np.ndarray) -> np.ndarray:
+    """Tell which pairs of row numbers are of different samples.
+
+    Examples
+    --------
+    >>> differing(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
+    array([ True, False])
+    """
+    place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
+    return place[rows[:, 0]] != place[rows[:, 1]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.linalg.psd import map_of
+from dimetric.linalg.scatter import Moments
 from dimetric.pairwise.engine import Rule, laplacian_product
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -47,7 +48,7 @@ class Objective(Protocol):
         """Return (sum, Laplacian of its weights times V, gradient in theta) at mapped points Z."""
 
     def batch(self, rows: np.ndarray) -> Self | None:
-        """Return the objective of some of the `codes` (ascending), None if it has nothing to say."""
+        """Return the objective of some rows of `codes`, ascending; None if that says nothing."""
 
 
 class PairwiseObjective:
@@ -99,6 +100,17 @@ class PairwiseObjective:
         xp = namespace(self.points)
         X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
         return PairwiseObjective(self.rule, X, codes, self.theta)
+
+    def within(self) -> np.ndarray:
+        """Return the covariance of samples within their classes."""
+        n, n_classes = len(self.codes), int(self.codes[-1]) + 1
+        moments = Moments.of_all(self.points[:n, :], self._labels[:n], n_classes, root=False)
+        return to_host(moments.spread) / n
+
+    def n_similar(self) -> float:
+        """Return the number of pairs of one class."""
+        counts = np.bincount(self.codes)
+        return float(counts @ (counts - 1)) / 2
 
 
 def _is_coarse(Z: Array) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.pairwise import fast
 from dimetric.pairwise.engine import squared_distances
-from dimetric.pairwise.listed import ListedObjective
+from dimetric.pairwise.listed import ListedObjective, differing
 from dimetric.reduce.tree import row_blocks
 
 
@@ -29,12 +29,14 @@ class SoftminObjective:
         Samples in canonical order, centred.
     codes : ndarray of shape (n,)
         Labels as integers from 0, ascending, on the host.
+    originals : array of shape (n, m), optional
+        Which samples are identical, if X are these under a map: its rounding tells them apart.
     """
 
     n_terms, infimum = 1.0, -np.inf
 
-    def __init__(self, X: Array, codes: np.ndarray) -> None:
-        xp, rows = namespace(X), to_host(X)
+    def __init__(self, X: Array, codes: np.ndarray, originals: Array | None = None) -> None:
+        xp, rows = namespace(X), to_host(X if originals is None else originals)
         kept = np.flatnonzero(
             np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(codes) != 0))
         )
@@ -135,14 +137,14 @@ class ListedSoftmin(ListedObjective):
         Samples, centred.
     rows : ndarray of shape (m, 2)
         Pairs, as row numbers of X, on the host.
+    originals : array of shape (n, m), optional
+        As of :class:`SoftminObjective`.
     """
 
-    def __init__(self, X: Array, rows: np.ndarray) -> None:
+    def __init__(self, X: Array, rows: np.ndarray, originals: Array | None = None) -> None:
+        rows = rows[differing(X if originals is None else originals, rows)]
         super().__init__(SoftminRule(), X, rows, np.ones(len(rows), dtype=np.int64), [1.0])
-        differ = to_host(self.distances(self.points)) > 0
-        if not differ.all():
-            super().__init__(self.rule, X, rows[differ], self.codes[differ], [1.0])
-        self.n_pairs = int(np.sum(differ))
+        self.n_pairs = len(rows)
 
     def smallest(self, Z: Array) -> float:
         """Return the least squared distance of all pairs at mapped points."""

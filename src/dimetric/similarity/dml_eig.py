@@ -10,7 +10,7 @@ import numpy as np
 from dimetric._compat import Interval, StrOptions
 from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere
 from dimetric._descent.solve import Solution, Watch
-from dimetric._xp import Array, like
+from dimetric._xp import Array, like, namespace
 from dimetric.linalg.psd import metric_of, root
 from dimetric.pairwise.objective import Objective
 from dimetric.pairwise.softmin import ListedSoftmin, SoftminObjective
@@ -60,6 +60,8 @@ class DMLEig(BoundedMetric):
         Stop when the gradient of the objective's logarithm is below, or that gains less than a
         tenth of it in an iteration; of "frank_wolfe", when the smoothed objective is this near to
         its optimum, relative to where it started.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
         Log each iteration if positive.
 
@@ -112,6 +114,7 @@ class DMLEig(BoundedMetric):
         schedule: str = "smoothed",
         max_iter: int = 100,
         tol: float = 1e-5,
+        unlabelled: float | str | None = None,
         verbose: int = 0,
     ) -> None:
         self.smoothing = smoothing
@@ -121,14 +124,15 @@ class DMLEig(BoundedMetric):
         self.schedule = schedule
         self.max_iter = max_iter
         self.tol = tol
+        self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(self, points: Array, supervision: Any) -> Objective:
+    def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
         objective: SoftminObjective | ListedSoftmin
         if isinstance(supervision, Pairs):
-            objective = ListedSoftmin(points, supervision.dissimilar)
+            objective = ListedSoftmin(points, supervision.dissimilar, originals)
         else:
-            objective = SoftminObjective(points, supervision)
+            objective = SoftminObjective(points, supervision, originals)
         if objective.n_pairs == 0:
             raise ValueError(
                 "DMLEig needs dissimilar samples that differ, and there are none: y holds "
@@ -143,7 +147,7 @@ class DMLEig(BoundedMetric):
         levels = _levels(self.smoothing)
         for level in levels:
             is_last = level == levels[-1]
-            mu = np.asarray([level * _smallest(gain, L)])
+            mu = np.asarray([level * _typical_least(gain, L)])
             result = lbfgs(
                 on_sphere(partial(gain.of_map, theta=mu)),
                 L.ravel(),
@@ -163,7 +167,7 @@ class DMLEig(BoundedMetric):
         return Solution(L, mu, result)
 
     def _by_frank_wolfe(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
-        mu = np.asarray([self.smoothing * _smallest(gain, L0)])
+        mu = np.asarray([self.smoothing * _typical_least(gain, L0)])
 
         def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
             value, G = gain.of_metric(as_square(x), mu)
@@ -206,3 +210,10 @@ def _smallest(gain: Gain, L: np.ndarray) -> float:
     """Return the least squared distance of dissimilar samples at a map."""
     objective = gain.objective
     return objective.smallest(objective.points @ like(L, objective.points).T)
+
+
+def _typical_least(gain: Gain, L: np.ndarray) -> float:
+    """Return the same, if it is not 0 for rounding."""
+    X = gain.objective.points
+    size = float(namespace(X).mean(X * X))
+    return max(_smallest(gain, L), 1e-12 * size)

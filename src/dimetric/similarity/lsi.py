@@ -80,6 +80,8 @@ class LSI(BoundedMetric):
     tol : float, default=1e-5
         Stop when the gradient of the objective's logarithm is below, or that gains less than a
         tenth of it in an iteration.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
         Log each iteration if positive.
 
@@ -130,6 +132,7 @@ class LSI(BoundedMetric):
         solver: str = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
+        unlabelled: float | str | None = None,
         verbose: int = 0,
     ) -> None:
         self.reg = reg
@@ -138,12 +141,13 @@ class LSI(BoundedMetric):
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
+        self.unlabelled = unlabelled
         self.verbose = verbose
 
     def _rule(self) -> DistanceRule:
         return DistanceRule()
 
-    def _objective(self, points: Array, supervision: Any) -> Objective:
+    def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
         xp = namespace(points)
         centred = points - xp.mean(points, axis=0)
         # Relative to the mean squared distance at the start.

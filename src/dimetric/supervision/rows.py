@@ -1,14 +1,136 @@
-"""What pairs and triplets share: checks of row numbers, their order, and folds without leaks."""
+"""What pairs and triplets share: checks of row numbers, sets of them, folds without leaks."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
-from dimetric._xp import to_host
+from dimetric._xp import Array, namespace, to_host
+
+
+class Constraints(ABC):
+    """Rows of samples that say something together: a frozen value with the interface of a set.
+
+    A kind of constraint has ``rows`` and ``kinds``, and ``_of`` makes one from these.
+    """
+
+    n_samples: int | None
+    points: Array | None
+
+    @property
+    @abstractmethod
+    def rows(self) -> np.ndarray:
+        """Row numbers of the samples of each constraint."""
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Kind of each constraint, as an integer from 0."""
+        return np.zeros(len(self.rows), dtype=np.int64)
+
+    @classmethod
+    @abstractmethod
+    def _of(
+        cls, rows: np.ndarray, kinds: np.ndarray, n_samples: int | None, points: Array | None
+    ) -> Self:
+        """Return constraints from rows and kinds."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: Any) -> Self:
+        """Return some, chosen in the order of ``rows`` by a slice, numbers or a mask."""
+        chosen = np.atleast_1d(np.arange(len(self))[which])
+        return self._of(self.rows[chosen], self.kinds[chosen], self.n_samples, self.points)
+
+    def __or__(self, other: Self) -> Self:
+        """Return those of both, each once.
+
+        Vectors that both bring along are put one after the other, unless they are one object.
+        """
+        if type(other) is not type(self):
+            return NotImplemented
+        n_samples, points, moved = self.n_samples, self.points, 0
+        if (self.points is None) != (other.points is None):
+            raise ValueError("One holds vectors, the other row numbers of an X: they do not mix.")
+        if points is not None and points is not other.points:
+            moved, points = points.shape[0], namespace(points).concat([points, other.points])
+        elif n_samples is None:
+            n_samples = other.n_samples
+        elif other.n_samples not in (None, n_samples):
+            raise ValueError(f"One is of {n_samples} samples, the other of {other.n_samples}.")
+        rows = np.concatenate([self.rows, other.rows + moved])
+        kinds = np.concatenate([self.kinds, other.kinds])
+        first = np.unique(np.column_stack([kinds, rows]), axis=0, return_index=True)[1]
+        first.sort()
+        return self._of(rows[first], kinds[first], n_samples, points)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self)
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.kinds, other.kinds)
+            and self.n_samples == other.n_samples
+            and (self.points is other.points or _all_equal(self.points, other.points))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.rows.tobytes(), self.kinds.tobytes(), self.n_samples))
+
+    def split(
+        self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
+    ) -> Iterator[tuple[Self, Self]]:
+        """Yield what to learn from and what to judge by, of one fold after the other.
+
+        Parameters
+        ----------
+        n_splits : int, default=5
+            Number of folds.
+        shared : bool, default=False
+            Whether a sample may be met in both. Otherwise samples are dealt out: those that are
+            linked stay together while they are few enough, and what goes across folds is left
+            out, so that all is judged by samples that were not learned from.
+        random_state : int, RandomState or None
+            Of the dealing out.
+
+        Examples
+        --------
+        >>> from dimetric import Pairs
+        >>> pairs = Pairs([[0, 1], [2, 3], [4, 5]], [[1, 2], [4, 6]])
+        >>> for train, test in pairs.split(2, random_state=0):
+        ...     train.rows.tolist(), test.rows.tolist()
+        ([[4, 5], [4, 6]], [[0, 1], [2, 3], [1, 2]])
+        ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
+        """
+        parts = folds(self.rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        for train, test in parts:
+            yield self[train], self[test]
+
+    def reordered(self, order: np.ndarray) -> Self:
+        """Return the same for samples in another order, sorted: it does not matter how they came.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_samples,)
+            Rows of the samples where they are known by now.
+
+        Examples
+        --------
+        >>> from dimetric import Pairs
+        >>> Pairs([[0, 2], [0, 1]]).reordered(np.array([1, 0, 2])).similar.tolist()
+        [[0, 1], [1, 2]]
+        """
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        moved = self._of(place[self.rows], self.kinds, len(order), None)
+        return moved[np.lexsort((*moved.rows.T[::-1], moved.kinds))]
+
+
+def _all_equal(a: Array | None, b: Array | None) -> bool:
+    return a is not None and b is not None and np.array_equal(to_host(a), to_host(b))
 
 
 def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.ndarray:
@@ -41,12 +163,13 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
             f"integers of shape (m, {width})."
         )
     given = given.astype(np.int64)
-    bound = np.inf if n_samples is None else n_samples
-    outside = ((given < 0) | (given >= bound)).any(axis=1)
+    bound = np.iinfo(np.int64).max if n_samples is None else n_samples
+    outside = np.any((given < 0) | (given >= bound), axis=1)
     where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
     _refuse(given, outside, name, f"names a row {where}")
     ordered = np.sort(given, axis=1)
-    _refuse(given, (ordered[:, 1:] == ordered[:, :-1]).any(axis=1), name, "names a sample twice")
+    twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
+    _refuse(given, twice, name, "names a sample twice")
     given.flags.writeable = False
     return given
 
@@ -71,32 +194,6 @@ def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name
             f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} names a row outside X, which has "
             f"{n_rows} samples."
         )
-
-
-def first_of_each(rows: np.ndarray) -> np.ndarray:
-    """Return which rows are met for the first time.
-
-    Examples
-    --------
-    >>> first_of_each(np.array([[3, 4], [0, 1], [3, 4]]))
-    array([0, 1])
-    """
-    return np.sort(np.unique(rows, axis=0, return_index=True)[1])
-
-
-def same_samples(a: Any, b: Any) -> tuple[int | None, Any, int]:
-    """Return n_samples and points of a union, and by how much the rows of b move.
-
-    Two sets of given vectors are put one after the other, unless they are the same object.
-    """
-    if (a.points is None) != (b.points is None):
-        raise ValueError("One holds vectors and the other row numbers: they have no samples alike.")
-    if a.points is not None and a.points is not b.points:
-        points = np.concatenate([to_host(a.points), to_host(b.points)])
-        return len(points), points, len(a.points)
-    if None not in (a.n_samples, b.n_samples) and a.n_samples != b.n_samples:
-        raise ValueError(f"One is of {a.n_samples} samples and the other of {b.n_samples}.")
-    return (b.n_samples if a.n_samples is None else a.n_samples), a.points, 0
 
 
 def folds(

@@ -1,17 +1,18 @@
 """Triplets of samples: the first is more like the second than like the third."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from dimetric._xp import Array, namespace, to_host
-from dimetric.supervision.rows import checked_rows, first_of_each, folds, same_samples
+from dimetric.supervision.draw import ByClass, drawn, mean_scores, near_and_far, ranked_triplets
+from dimetric.supervision.rows import Constraints, checked_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Triplets:
+class Triplets(Constraints):
     """Triplets of samples, as row numbers of a set X: the anchor is nearer to one than to another.
 
     Judges disagree, so triplets may contradict each other; each counts, and one that is met
@@ -47,17 +48,26 @@ class Triplets:
         if self.points is not None:
             object.__setattr__(self, "n_samples", self.points.shape[0])
         names = ("anchor", "closer", "farther")
-        sizes = {name: np.shape(getattr(self, name)) for name in names}
-        if len(set(sizes.values())) > 1 or len(sizes["anchor"]) != 1:
-            told = ", ".join(f"{name} {size}" for name, size in sizes.items())
-            raise ValueError(f"anchor, closer and farther must be as long, of shape (m,): {told}.")
-        columns = [to_host(getattr(self, name)) for name in names]
+        columns = [np.asarray(to_host(getattr(self, name))) for name in names]
+        if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
+            shapes = ", ".join(str(column.shape) for column in columns)
+            raise ValueError(f"anchor, closer and farther must be of one shape (m,), not {shapes}.")
         rows = checked_rows(np.stack(columns, axis=1), "triplets", 3, self.n_samples)
         for name, column in zip(names, rows.T, strict=True):
             object.__setattr__(self, name, column)
 
+    @property
+    def rows(self) -> np.ndarray:
+        """Row numbers of all triplets, of shape (m, 3)."""
+        return np.stack([self.anchor, self.closer, self.farther], axis=1)
+
+    def __repr__(self) -> str:
+        return f"Triplets({len(self)})"
+
     @classmethod
-    def from_rows(cls, rows: Array, n_samples: int | None = None) -> Self:
+    def from_rows(
+        cls, rows: Array, n_samples: int | None = None, *, points: Array | None = None
+    ) -> Self:
         """Return triplets from an array of shape (m, 3): anchor, closer, farther.
 
         Examples
@@ -66,7 +76,7 @@ class Triplets:
         array([1])
         """
         rows = checked_rows(rows, "triplets", 3, n_samples)
-        return cls(*rows.T, n_samples=n_samples)
+        return cls(rows[:, 0], rows[:, 1], rows[:, 2], n_samples, points=points)
 
     @classmethod
     def from_arrays(cls, anchor: Array, closer: Array, farther: Array) -> Self:
@@ -85,69 +95,127 @@ class Triplets:
         array([[0, 1, 2]])
         """
         given = [a if hasattr(a, "shape") else np.asarray(a) for a in (anchor, closer, farther)]
-        shapes = {tuple(vectors.shape) for vectors in given}
-        if len(shapes) > 1 or len(given[0].shape) != 2:
-            told = ", ".join(str(tuple(vectors.shape)) for vectors in given)
+        if len({tuple(a.shape) for a in given}) > 1 or len(given[0].shape) != 2:
+            shapes = ", ".join(str(tuple(a.shape)) for a in given)
             raise ValueError(
-                f"anchor, closer and farther must be of one shape (m, n_features): {told}."
+                f"anchor, closer and farther must be of one shape (m, n_features), not {shapes}."
             )
-        m = given[0].shape[0]
-        return cls(*np.arange(3 * m).reshape(3, m), points=namespace(*given).concat(given))
+        rows = np.arange(3 * given[0].shape[0]).reshape(3, -1).T
+        return cls.from_rows(rows, points=namespace(*given).concat(given))
 
-    @property
-    def rows(self) -> np.ndarray:
-        """Row numbers of all triplets, of shape (m, 3)."""
-        return np.stack([self.anchor, self.closer, self.farther], axis=1)
+    @classmethod
+    def from_labels(
+        cls,
+        y: Array,
+        n: int | None = None,
+        *,
+        random_state: Any = None,
+        unlabelled: Any = None,
+    ) -> Self:
+        """Return triplets of a sample, another one of its label, and one of another label.
 
-    def __len__(self) -> int:
-        return len(self.anchor)
-
-    def __getitem__(self, which: Any) -> "Triplets":
-        """Return some triplets, chosen by a slice, numbers or a mask."""
-        chosen = np.atleast_1d(np.arange(len(self))[which])
-        return Triplets(*self.rows[chosen].T, self.n_samples, points=self.points)
-
-    def __or__(self, other: "Triplets") -> "Triplets":
-        """Return the triplets of both, each once."""
-        if not isinstance(other, Triplets):
-            return NotImplemented
-        n_samples, points, moved = same_samples(self, other)
-        rows = np.concatenate([self.rows, other.rows + moved])
-        return Triplets(*rows[first_of_each(rows)].T, n_samples, points=points)
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Triplets)
-            and np.array_equal(self.rows, other.rows)
-            and self.n_samples == other.n_samples
-            and self.points is other.points
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.rows.tobytes(), self.n_samples))
-
-    def __repr__(self) -> str:
-        return f"Triplets({len(self)})"
-
-    def split(
-        self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
-    ) -> Iterator[tuple["Triplets", "Triplets"]]:
-        """Yield triplets to learn from and triplets to judge by, see :meth:`Pairs.split`.
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+        n : int, optional
+            Number of triplets, drawn at random, each at most once; None, or more than there are,
+            is all of them.
+        random_state : int, RandomState or None
+            Of the draw.
+        unlabelled : float or str, optional
+            Label of samples that have none, often -1: they are in no triplet.
 
         Examples
         --------
-        >>> train, test = next(Triplets([0, 3], [1, 4], [2, 5]).split(2, random_state=0))
-        >>> train.rows.tolist(), test.rows.tolist()
-        ([[0, 1, 2]], [[3, 4, 5]])
+        >>> Triplets.from_labels([0, 1, 0]).rows.tolist()
+        [[0, 2, 1], [2, 0, 1]]
         """
-        kinds = np.zeros(len(self), dtype=np.int64)
-        parts = folds(self.rows, kinds, n_splits, shared=shared, random_state=random_state)
-        for train, test in parts:
-            yield self[train], self[test]
+        classes = ByClass(y, unlabelled)
+        return cls.from_rows(classes.triplets(n, check_random_state(random_state)), classes.n)
 
-    def reordered(self, order: np.ndarray) -> "Triplets":
-        """Return the triplets for samples in another order, see :meth:`Pairs.reordered`."""
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        rows = place[self.rows]
-        return Triplets(*rows[np.lexsort(rows.T[::-1])].T, len(order))
+    @classmethod
+    def from_neighbors(
+        cls,
+        X: Array,
+        y: Array | None = None,
+        n_neighbors: int = 3,
+        n: int | None = None,
+        *,
+        random_state: Any = None,
+    ) -> Self:
+        """Return triplets of a sample, one of its neighbours, and one that is not.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), optional
+            Labels: neighbours are then the nearest of one label, and the others the nearest of
+            other labels. Without labels, the others are drawn at random.
+        n_neighbors : int, default=3
+            Neighbours of each sample; others are as many.
+        n : int, optional
+            Number of triplets, drawn at random; None is all of them.
+        random_state : int, RandomState or None
+            Of both draws.
+
+        Examples
+        --------
+        >>> X = np.array([[0.0], [1.0], [5.0], [7.0]])
+        >>> Triplets.from_neighbors(X, [0, 1, 0, 1], n_neighbors=1).rows.tolist()
+        [[0, 2, 1], [1, 3, 0], [2, 0, 3], [3, 1, 2]]
+        """
+        rng = check_random_state(random_state)
+        near, far = near_and_far(X, y, n_neighbors, rng)
+        near, far = np.repeat(near, far.shape[1], axis=1), np.tile(far, near.shape[1])
+        anchor = np.repeat(np.arange(len(near)), near.shape[1])
+        rows = np.stack([anchor, near.ravel(), far.ravel()], axis=1)
+        rows = rows[np.all(rows >= 0, axis=1)]
+        return cls.from_rows(rows[drawn(len(rows), n, rng)], len(near))
+
+    @classmethod
+    def from_scores(
+        cls,
+        rows: Array,
+        scores: Array,
+        margin: float = 0.0,
+        n: int | None = None,
+        *,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Return triplets of scored pairs: the anchor is closer to where the score is higher.
+
+        Several scores of a pair, as of several judges, are averaged.
+
+        Parameters
+        ----------
+        rows : array-like of shape (m, 2)
+            Row numbers of two samples each.
+        scores : array-like of shape (m,)
+            How alike they are.
+        margin : float, default=0.0
+            What scores must differ by, and more, to say something.
+        n : int, optional
+            Number of triplets, drawn at random; None is all of them.
+        n_samples : int, optional
+            Number of samples in X.
+        random_state : int, RandomState or None
+            Of the draw.
+
+        Examples
+        --------
+        >>> Triplets.from_scores([[0, 1], [0, 2], [1, 2]], [5, 3, 3]).rows.tolist()
+        [[0, 1, 2], [1, 0, 2]]
+        """
+        found = mean_scores(checked_rows(rows, "rows", 2, n_samples), scores)
+        triplets = ranked_triplets(*found, margin)
+        chosen = drawn(len(triplets), n, check_random_state(random_state))
+        return cls.from_rows(triplets[chosen], n_samples)
+
+    @classmethod
+    def _of(
+        cls, rows: np.ndarray, kinds: np.ndarray, n_samples: int | None, points: Array | None
+    ) -> Self:
+        return cls.from_rows(rows, n_samples, points=points)
