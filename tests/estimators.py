@@ -13,10 +13,12 @@ from sklearn.utils import get_tags
 from dimetric import (
     ANMM,
     DMLMJ,
+    ITML,
     LDA,
     LDML,
     LLE,
     LMNN,
+    LSI,
     MCML,
     MDS,
     NCA,
@@ -24,6 +26,7 @@ from dimetric import (
     NCMML,
     PCA,
     Covariance,
+    DMLEig,
     Isomap,
 )
 from dimetric._base import Embedding, LinearMetric
@@ -85,6 +88,9 @@ VARIANTS = {
         {"n_neighbors": 8, "method": "hessian"},
         {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
+    ITML: [{"random_state": 0}, {"gamma": 0.1, "prior": "covariance", "random_state": 0}],
+    LSI: [{}, {"diagonal": True}, {"solver": "projected"}, {"reg": 0.0}],
+    DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
 }
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]

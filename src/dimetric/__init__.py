@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dimetric.centroid.ncmc import NCMC
     from dimetric.centroid.ncmml import NCMML
     from dimetric.information.dmlmj import DMLMJ
+    from dimetric.information.itml import ITML
     from dimetric.information.mcml import MCML
     from dimetric.linear.anmm import ANMM
     from dimetric.linear.covariance import Covariance
@@ -21,15 +22,21 @@ if TYPE_CHECKING:
     from dimetric.manifold.mds import MDS
     from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
+    from dimetric.similarity.dml_eig import DMLEig
     from dimetric.similarity.ldml import LDML
+    from dimetric.similarity.lsi import LSI
+    from dimetric.supervision.pairs import Pairs
+    from dimetric.supervision.triplets import Triplets
 
 __all__ = [
     "ANMM",
     "DMLMJ",
+    "ITML",
     "LDA",
     "LDML",
     "LLE",
     "LMNN",
+    "LSI",
     "MCML",
     "MDS",
     "NCA",
@@ -37,17 +44,23 @@ __all__ = [
     "NCMML",
     "PCA",
     "Covariance",
+    "DMLEig",
     "Isomap",
+    "Pairs",
+    "Triplets",
 ]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
     "Covariance": "dimetric.linear.covariance",
+    "DMLEig": "dimetric.similarity.dml_eig",
     "DMLMJ": "dimetric.information.dmlmj",
+    "ITML": "dimetric.information.itml",
     "Isomap": "dimetric.manifold.isomap",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
     "LLE": "dimetric.manifold.lle",
+    "LSI": "dimetric.similarity.lsi",
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "MDS": "dimetric.manifold.mds",
@@ -55,6 +68,8 @@ _HOME = {
     "NCMC": "dimetric.centroid.ncmc",
     "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
+    "Pairs": "dimetric.supervision.pairs",
+    "Triplets": "dimetric.supervision.triplets",
 }
 
 
