@@ -188,6 +188,8 @@ class BoundedMetric(LinearMetric):
     def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
         """Return T that makes the matrix of the constraint the identity; d features there were."""
         name = type(self).__name__
+        if isinstance(supervision, np.ndarray) and supervision[0] == supervision[-1]:
+            raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
         S = similar_scatter(samples, supervision)
         if not np.trace(S) > 0:
             raise ValueError(

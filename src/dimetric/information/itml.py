@@ -173,7 +173,8 @@ class ITML(LinearMetric):
         xp, rng = namespace(X), check_random_state(self.random_state)
         is_labelled = isinstance(supervision, np.ndarray)
         codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
-        order = canonical_order(to_host(X), codes)
+        # By content alone: which pairs are drawn is not to depend on the names of classes.
+        order = canonical_order(to_host(X), np.zeros_like(codes))
         order = order[codes[order] >= 0]  # samples without a label are left out
         X = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
         X, factor = into_range(X, "prior and bounds")
@@ -255,7 +256,9 @@ class ITML(LinearMetric):
         n = self.n_constraints
         if n is None:
             n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
-        return Pairs.from_labels(codes, 2 * n, random_state=rng)
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        by_appearance = np.argsort(np.argsort(first))
+        return Pairs.from_labels(by_appearance[codes], 2 * n, random_state=rng)
 
     def _objective(self, points: Array, pairs: Pairs, originals: Array) -> ListedObjective:
         dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]

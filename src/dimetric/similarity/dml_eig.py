@@ -36,7 +36,7 @@ class DMLEig(BoundedMetric):
 
     Parameters
     ----------
-    smoothing : float, default=0.01
+    smoothing : float, default=0.1
         :math:`\mu` at the end, relative to the least squared distance; it falls towards that.
     reg : float, default=1.0
         Weight of what keeps M from collapsing: the objective is multiplied by
@@ -92,7 +92,7 @@ class DMLEig(BoundedMetric):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> facts = DMLEig(smoothing=1e-4, max_iter=1000).fit(X, y).metadata()
+    >>> facts = DMLEig(smoothing=0.01, reg=0.0, tol=1e-8).fit(X, y).metadata()
     >>> facts["gap"] < 0.01 * facts["final_objective"]
     True
     """
@@ -107,7 +107,7 @@ class DMLEig(BoundedMetric):
     def __init__(
         self,
         *,
-        smoothing: float = 0.01,
+        smoothing: float = 0.1,
         reg: float = 1.0,
         delta: float = 0.1,
         solver: str = "lbfgs",
@@ -135,8 +135,7 @@ class DMLEig(BoundedMetric):
             objective = SoftminObjective(points, supervision, originals)
         if objective.n_pairs == 0:
             raise ValueError(
-                "DMLEig needs dissimilar samples that differ, and there are none: y holds "
-                "one class, or all dissimilar samples are the same point."
+                "DMLEig needs dissimilar samples that differ, but all of them are the same point."
             )
         return objective
 
