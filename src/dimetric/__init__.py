@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dimetric.centroid.ncmc import NCMC
     from dimetric.centroid.ncmml import NCMML
     from dimetric.information.dmlmj import DMLMJ
+    from dimetric.information.itml import ITML
     from dimetric.information.mcml import MCML
     from dimetric.linear.anmm import ANMM
     from dimetric.linear.covariance import Covariance
@@ -18,22 +19,27 @@ if TYPE_CHECKING:
     from dimetric.linear.pca import PCA
     from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
+    from dimetric.similarity.dml_eig import DMLEig
     from dimetric.similarity.ldml import LDML
+    from dimetric.similarity.lsi import LSI
     from dimetric.supervision.pairs import Pairs
     from dimetric.supervision.triplets import Triplets
 
 __all__ = [
     "ANMM",
     "DMLMJ",
+    "ITML",
     "LDA",
     "LDML",
     "LMNN",
+    "LSI",
     "MCML",
     "NCA",
     "NCMC",
     "NCMML",
     "PCA",
     "Covariance",
+    "DMLEig",
     "Pairs",
     "Triplets",
 ]
@@ -41,9 +47,12 @@ __all__ = [
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
     "Covariance": "dimetric.linear.covariance",
+    "DMLEig": "dimetric.similarity.dml_eig",
     "DMLMJ": "dimetric.information.dmlmj",
+    "ITML": "dimetric.information.itml",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
+    "LSI": "dimetric.similarity.lsi",
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "NCA": "dimetric.neighborhood.nca",

@@ -21,6 +21,18 @@ from dimetric.solvers.gradient import NO_BATCH
 from dimetric.solvers.result import FLAT, Result
 
 
+def into_range(X: Array, affected: str) -> tuple[Array, float]:
+    """Return what :func:`in_range` does, and warn of a factor that parameters do not know of."""
+    X, factor = in_range(X)
+    if factor != 1:
+        warnings.warn(
+            f"X holds values around {1 / factor:.0e}: they are learned from as if they were "
+            f"around 1, which changes what {affected} mean. Scale X to avoid this.",
+            stacklevel=3,
+        )
+    return X, factor
+
+
 class GradientMetric(LinearMetric):
     r"""A learner that minimises a mean of losses over maps.
 
@@ -129,13 +141,7 @@ class GradientMetric(LinearMetric):
         order = np.roll(order, -n_unlabelled)  # these come last, and are left out
         kept = order[: len(order) - n_unlabelled]
         X, codes = xp.take(X, like(kept, X, dtype=xp.int64), axis=0), codes[kept]
-        X, factor = in_range(X)
-        if factor != 1:
-            warnings.warn(
-                f"X holds values around {1 / factor:.0e}: they are learned from as if they were "
-                "around 1, which changes what init and reg mean. Scale X to avoid this.",
-                stacklevel=2,
-            )
+        X, factor = into_range(X, "init and reg")
         # What a start does where samples do not differ is kept, but a metric of 0 there is as good.
         keep_rest = self.reg == 0 and self.solver != "sdp"
         at = Coordinates.of(X, self._start(X, codes, factor), keep_rest=keep_rest)

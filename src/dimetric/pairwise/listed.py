@@ -186,3 +186,15 @@ class Graph:
         product = (W @ np.ones_like(V[:, :1])) * V
         product -= W @ V
         return product
+
+
+def differing(X: Array, rows: np.ndarray) -> np.ndarray:
+    """Tell which pairs of row numbers are of different samples.
+
+    Examples
+    --------
+    >>> differing(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
+    array([ True, False])
+    """
+    place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
+    return place[rows[:, 0]] != place[rows[:, 1]]
