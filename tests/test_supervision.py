@@ -33,9 +33,15 @@ def each_source(learners=LEARNERS):
 
 def learned(learner, source, samples=X, given=None, **params):
     given = GIVEN[source] if given is None else given
-    if "n_passes" in learner.get_params():
-        params["n_passes"] = 1  # others choose targets by labels
-    return clone(learner).set_params(**params).fit(samples, **{source: given})
+    params |= {"n_passes": 1}  # more of them choose targets by labels
+    return changed(learner, **params).fit(samples, **{source: given})
+
+
+def changed(learner, **params):
+    """Return a copy with those parameters that it has, and a seed."""
+    params |= {"random_state": 0}
+    known = {name: value for name, value in params.items() if name in learner.get_params()}
+    return clone(learner).set_params(**known)
 
 
 def assert_same_metric(a, b, tol=1e-6):
@@ -157,9 +163,8 @@ def test_repeating_all_changes_nothing_but_what_is_said_so(learner, source):
     assert len(twice) == 2 * len(given)
     if type(learner).__name__ == "ITML":
         pytest.skip("a sum, not a mean: twice the pairs are twice gamma")
-    a, b = learned(learner, source), learned(learner, source, X, twice)
-    values = [learner.metadata()["final_objective"] for learner in (a, b)]
-    assert_allclose(*values, rtol=1e-3)
+    once, again = (learned(learner, source, X, some).metric() for some in (given, twice))
+    assert_allclose(again / np.trace(again), once / np.trace(once), atol=1e-3)  # LSI's size changes
 
 
 @each_source()
@@ -181,11 +186,10 @@ def test_vectors(learner, source):
         vectors = Pairs.from_arrays(X[given.similar], X[given.dissimilar])
     else:
         vectors = Triplets.from_arrays(*(X[column] for column in given.rows.T))
-    by_vectors = learned(learner, source, None, vectors)
-    values = [
-        fitted.metadata()["final_objective"] for fitted in (learned(learner, source), by_vectors)
-    ]
-    assert_allclose(*values, rtol=1e-3, atol=1e-3)
+    by_rows, by_vectors = learned(learner, source), learned(learner, source, None, vectors)
+    if "bounds" not in learner.get_params():  # which are found among all samples
+        values = [fitted.metadata()["final_objective"] for fitted in (by_rows, by_vectors)]
+        assert_allclose(*values, rtol=1e-3, atol=1e-3)
     assert_array_equal(
         by_vectors.components_, learned(learner, source, vectors.points, vectors).components_
     )
@@ -249,6 +253,7 @@ def test_unlabelled_samples_are_left_out(learner, none):
     known = np.flatnonzero(rng.uniform(size=60) < 0.7)
     labels = y.astype(np.asarray(none).dtype if none != "none" else "U4")
     labels[np.setdiff1d(np.arange(60), known)] = none
+    learner = changed(learner)
     found = fit(learner, X, labels, unlabelled=none)
     expected = fit(learner, X[known], labels[known])
     assert_array_equal(found.components_, expected.components_)
