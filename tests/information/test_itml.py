@@ -131,8 +131,7 @@ def test_order_and_number_of_pairs(rng):
     shuffled = Pairs(rng.permutation(PAIRS.similar)[:, ::-1], rng.permutation(PAIRS.dissimilar))
     for solver in ("lbfgs", "bregman"):
         one, other = (
-            ITML(solver=solver, **options).fit(X, pairs=some).metric()
-            for some in (PAIRS, shuffled)
+            ITML(solver=solver, **options).fit(X, pairs=some).metric() for some in (PAIRS, shuffled)
         )
         np.testing.assert_allclose(one, other, atol=1e-8)
     twice = Pairs(np.tile(PAIRS.similar, (2, 1)), np.tile(PAIRS.dissimilar, (2, 1)))
@@ -154,7 +153,10 @@ def test_bounds_are_percentiles_of_squared_distances():
         ITML(random_state=0).fit(10 * few, y[::2]).bounds_, 100 * np.array(itml.bounds_)
     )
     D, z = load_digits(return_X_y=True)
-    sampled, exact = ITML(random_state=0).fit(D, z).bounds_, np.sum((D[::9, None] - D[None, ::9]) ** 2, -1)
+    sampled, exact = (
+        ITML(random_state=0).fit(D, z).bounds_,
+        np.sum((D[::9, None] - D[None, ::9]) ** 2, -1),
+    )
     np.testing.assert_allclose(sampled, np.percentile(exact[exact > 0], [5, 95]), rtol=0.05)
 
 

@@ -73,8 +73,7 @@ def test_repeated_samples_count_once(rng):
     A, labels = rng.normal(size=(12, 2)), np.repeat([0, 1], 6)
     twice, labels_twice = np.repeat(A, 2, axis=0), np.repeat(labels, 2)
     once, again = (
-        SoftminObjective(points, codes)
-        for points, codes in ((A, labels), (twice, labels_twice))
+        SoftminObjective(points, codes) for points, codes in ((A, labels), (twice, labels_twice))
     )
     np.testing.assert_array_equal(again.points, once.points)
     assert again.n_pairs == once.n_pairs == 36
