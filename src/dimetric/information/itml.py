@@ -1,6 +1,5 @@
 """Information-theoretic metric learning."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -232,7 +231,7 @@ class ITML(LinearMetric):
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the bounds that are given, or percentiles of squared distances."""
         if self.bounds is not None:
-            bounds = check_array(self.bounds, dtype=np.float64, ensure_2d=False, input_name="bounds")
+            bounds = check_array(self.bounds, dtype=float, ensure_2d=False, input_name="bounds")
             if bounds.shape != (2,) or not np.all(bounds > 0):
                 raise ValueError(
                     f"bounds={self.bounds!r} must be two positive numbers: the upper bound of "
