@@ -1,8 +1,10 @@
 """Information-theoretic metric learning."""
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import array_api_compat as compat
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils import check_random_state
@@ -13,6 +15,7 @@ from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.metric import into_range
 from dimetric._descent.solve import Solution, Watch
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.psd import root
 from dimetric.linear.covariance import Covariance
@@ -169,6 +172,11 @@ class ITML(LinearMetric):
         self.random_state = random_state
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        # All products are too short for the threads of BLAS.
+        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+            return self._fitted(X, supervision, progress)
+
+    def _fitted(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         xp, rng = namespace(X), check_random_state(self.random_state)
         is_labelled = isinstance(supervision, np.ndarray)
         codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
