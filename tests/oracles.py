@@ -70,14 +70,34 @@ def ldml_value(X, y, M, b, *, reg=0.0):
 
 def ldml_optimum(X, y, *, b=None, reg=0.0):
     """Return (M, b, value); b is free unless given."""
+    rows = np.stack(np.triu_indices(len(X), 1), axis=1)
+    return ldml_pairs_optimum(X, rows, friends(y)[tuple(rows.T)], b=b, reg=reg)
+
+
+def ldml_pairs_optimum(X, rows, similar, *, b=None, reg=0.0):
+    """Return (M, b, value) of the mean over some pairs; b is free unless given."""
     M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     threshold = cp.Variable() if b is None else b
-    i, j = np.triu_indices(len(X), 1)
-    sign = np.where(friends(y)[i, j], 1.0, -1.0)
+    i, j = rows.T
+    sign = np.where(similar, 1.0, -1.0)
     margin = cp.multiply(sign, threshold - _distances(X[i] - X[j], M))
     _solve(cp.sum(cp.logistic(-margin)) / len(i), M, reg)
-    b = float(threshold.value) if b is None else b
-    return project_psd(M.value), b, ldml_value(X, y, project_psd(M.value), b, reg=reg)
+    b, M = float(threshold.value) if b is None else b, project_psd(M.value)
+    margin = sign * (b - squared_distances(X, M)[i, j])
+    return M, b, np.logaddexp(0, -margin).mean() + reg * np.trace(M) / len(M)
+
+
+def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
+    """Return (M, value) of LMNN's mean of pulls and pushes over triplets."""
+    M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
+    i, j, l = triplets.T
+    near, far = _distances(X[i] - X[j], M), _distances(X[i] - X[l], M)
+    loss = (1 - mu) * cp.sum(near) + mu * cp.sum(cp.pos(1 + near - far))
+    _solve(loss / len(triplets), M, reg)
+    D = squared_distances(X, project_psd(M.value))
+    terms = (1 - mu) * D[i, j] + mu * np.maximum(0, 1 + D[i, j] - D[i, l])
+    M = project_psd(M.value)
+    return M, terms.mean() + reg * np.trace(M) / len(M)
 
 
 def lmnn_value(X, y, M, targets, *, mu=0.5, reg=0.0):

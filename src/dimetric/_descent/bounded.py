@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,6 +23,9 @@ from dimetric.linalg.spectral import whitening
 from dimetric.pairwise.objective import Objective, ValueAndGrad, scatter
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks, tall_block
+
+# The value of a loss and its gradient, at a map of norm 1.
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -188,6 +192,8 @@ class BoundedMetric(LinearMetric):
     def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
         """Return T that makes the matrix of the constraint the identity; d features there were."""
         name = type(self).__name__
+        if isinstance(supervision, np.ndarray) and supervision[0] == supervision[-1]:
+            raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
         S = similar_scatter(samples, supervision)
         if not np.trace(S) > 0:
             raise ValueError(
@@ -217,7 +223,7 @@ def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
         # Of a class of n samples that is n times the scatter around its mean.
         total = np.zeros((d, d))
         starts = np.concatenate([[0], np.cumsum(np.bincount(supervision))]).tolist()
-        for first, last in zip(starts[:-1], starts[1:], strict=True):
+        for first, last in pairwise(starts):
             if last - first > 1:
                 deviation = X[first:last, :] - xp.mean(X[first:last, :], axis=0)
                 total += (last - first) * to_host(deviation.T @ deviation)
@@ -230,9 +236,7 @@ def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
     return to_host(total)
 
 
-def on_sphere(
-    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], *, diagonal: bool = False
-) -> ValueAndGrad:
+def on_sphere(loss: Loss, *, diagonal: bool = False) -> ValueAndGrad:
     """Return a loss of square maps of norm 1 as a function of flattened maps of any size.
 
     If they are to be `diagonal`, it is a function of the diagonal.

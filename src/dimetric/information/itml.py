@@ -1,8 +1,10 @@
 """Information-theoretic metric learning."""
 
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import array_api_compat as compat
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils import check_random_state
@@ -13,6 +15,7 @@ from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.metric import into_range
 from dimetric._descent.solve import Solution, Watch
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.psd import root
 from dimetric.linear.covariance import Covariance
@@ -169,10 +172,16 @@ class ITML(LinearMetric):
         self.random_state = random_state
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        # All products are too short for the threads of BLAS.
+        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+            return self._fitted(X, supervision, progress)
+
+    def _fitted(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         xp, rng = namespace(X), check_random_state(self.random_state)
         is_labelled = isinstance(supervision, np.ndarray)
         codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
-        order = canonical_order(to_host(X), codes)
+        # By content alone: which pairs are drawn is not to depend on the names of classes.
+        order = canonical_order(to_host(X), np.zeros_like(codes))
         order = order[codes[order] >= 0]  # samples without a label are left out
         X = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
         X, factor = into_range(X, "prior and bounds")
@@ -230,9 +239,7 @@ class ITML(LinearMetric):
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the bounds that are given, or percentiles of squared distances."""
         if self.bounds is not None:
-            bounds = check_array(
-                self.bounds, dtype=np.float64, ensure_2d=False, input_name="bounds"
-            )
+            bounds = check_array(self.bounds, dtype=float, ensure_2d=False, input_name="bounds")
             if bounds.shape != (2,) or not np.all(bounds > 0):
                 raise ValueError(
                     f"bounds={self.bounds!r} must be two positive numbers: the upper bound of "
@@ -256,7 +263,9 @@ class ITML(LinearMetric):
         n = self.n_constraints
         if n is None:
             n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
-        return Pairs.from_labels(codes, 2 * n, random_state=rng)
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        by_appearance = np.argsort(np.argsort(first))
+        return Pairs.from_labels(by_appearance[codes], 2 * n, random_state=rng)
 
     def _objective(self, points: Array, pairs: Pairs, originals: Array) -> ListedObjective:
         dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]

@@ -103,14 +103,20 @@ class PairwiseObjective:
 
     def within(self) -> np.ndarray:
         """Return the covariance of samples within their classes."""
-        n, n_classes = len(self.codes), int(self.codes[-1]) + 1
-        moments = Moments.of_all(self.points[:n, :], self._labels[:n], n_classes, root=False)
-        return to_host(moments.spread) / n
+        return covariance_within(self.points, self.codes)
 
     def n_similar(self) -> float:
         """Return the number of pairs of one class."""
         counts = np.bincount(self.codes)
         return float(counts @ (counts - 1)) / 2
+
+
+def covariance_within(points: Array, codes: np.ndarray) -> np.ndarray:
+    """Return the covariance within classes of samples, the first of some points."""
+    X = points[: len(codes), :]
+    labels = like(codes, X, dtype=namespace(X).int64)
+    moments = Moments.of_all(X, labels, int(codes[-1]) + 1, root=False)
+    return to_host(moments.spread) / len(codes)
 
 
 def _is_coarse(Z: Array) -> bool:
