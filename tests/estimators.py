@@ -13,6 +13,11 @@ from sklearn.utils import get_tags
 from dimetric import (
     ANMM,
     DMLMJ,
+    KANMM,
+    KDA,
+    KDMLMJ,
+    KLMNN,
+    KPCA,
     LDA,
     LDML,
     LLE,
@@ -25,9 +30,11 @@ from dimetric import (
     PCA,
     Covariance,
     Isomap,
+    Kernelized,
 )
 from dimetric._base import Embedding, LinearMetric
 from dimetric._descent.metric import GradientMetric
+from dimetric.kernel.metric import KernelMetric
 
 VARIANTS = {
     PCA: [
@@ -85,6 +92,26 @@ VARIANTS = {
         {"n_neighbors": 8, "method": "hessian"},
         {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
+    KPCA: [
+        {},
+        {"n_components": 2, "kernel": "poly", "degree": 2},
+        {"n_components": 0.9, "kernel": "laplacian"},
+        {"n_components": 2, "n_landmarks": 20, "random_state": 0},
+        {"n_components": 2, "n_landmarks": 20, "landmarks": "greedy"},
+    ],
+    Kernelized: [
+        {"learner": NCA(2, reg=0.01)},
+        {"learner": PCA(2), "kernel": "laplacian"},
+        {"learner": LDA(reg=0.1), "n_landmarks": 20, "random_state": 0},
+    ],
+    KDA: [{}, {"kernel": "linear", "reg": 0.0}, {"n_components": 1, "n_components_kernel": 0.9}],
+    KANMM: [
+        {},
+        {"n_components": 2, "kernel": "cosine"},
+        {"n_components": 2, "orthonormal": "coefficients"},
+    ],
+    KDMLMJ: [{}, {"n_components": 2, "n_components_kernel": 10}],
+    KLMNN: [{"n_components_kernel": 5, "reg": 0.01}, {"n_components": 2, "kernel": "linear"}],
 }
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]
@@ -94,6 +121,15 @@ ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
 def is_linear(learner):
     """Tell whether the learned map is a matrix, and so a distance."""
     return isinstance(learner, LinearMetric)
+
+
+def is_kernel(learner):
+    """Tell whether the learned map is one of a kernel's feature space: a distance, no matrix."""
+    return isinstance(learner, KernelMetric)
+
+
+def has_distance(learner):
+    return is_linear(learner) or is_kernel(learner)
 
 
 def needs_labels(learner):
@@ -166,6 +202,9 @@ def learned_arrays(learner, rows=slice(None)):
     """
     if isinstance(learner, Embedding):
         return {"embedding_": host(learner.embedding_)[rows]}
+    if isinstance(learner, KernelMetric):  # coefficients are one of many ways to write the map
+        rows = slice(None) if hasattr(learner, "landmarks_") else rows
+        return {"mapped": host(learner._mapped(learner.X_fit_))[rows]}
     return {name: host(getattr(learner, name)) for name in ("components_", "offset_")}
 
 

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from dimetric.centroid.ncmml import NCMML
     from dimetric.information.dmlmj import DMLMJ
     from dimetric.information.mcml import MCML
+    from dimetric.kernel.kanmm import KANMM
+    from dimetric.kernel.kda import KDA
+    from dimetric.kernel.kdmlmj import KDMLMJ
+    from dimetric.kernel.kernelized import Kernelized
+    from dimetric.kernel.klmnn import KLMNN
+    from dimetric.kernel.kpca import KPCA
     from dimetric.linear.anmm import ANMM
     from dimetric.linear.covariance import Covariance
     from dimetric.linear.lda import LDA
@@ -26,6 +32,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ANMM",
     "DMLMJ",
+    "KANMM",
+    "KDA",
+    "KDMLMJ",
+    "KLMNN",
+    "KPCA",
     "LDA",
     "LDML",
     "LLE",
@@ -38,6 +49,7 @@ __all__ = [
     "PCA",
     "Covariance",
     "Isomap",
+    "Kernelized",
 ]
 
 _HOME = {
@@ -45,6 +57,12 @@ _HOME = {
     "Covariance": "dimetric.linear.covariance",
     "DMLMJ": "dimetric.information.dmlmj",
     "Isomap": "dimetric.manifold.isomap",
+    "KANMM": "dimetric.kernel.kanmm",
+    "KDA": "dimetric.kernel.kda",
+    "KDMLMJ": "dimetric.kernel.kdmlmj",
+    "KLMNN": "dimetric.kernel.klmnn",
+    "KPCA": "dimetric.kernel.kpca",
+    "Kernelized": "dimetric.kernel.kernelized",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
     "LLE": "dimetric.manifold.lle",
