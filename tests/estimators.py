@@ -100,14 +100,14 @@ VARIANTS = {
         {"n_components": 2, "n_landmarks": 20, "landmarks": "greedy"},
     ],
     Kernelized: [
-        {"learner": NCA(2, reg=0.01)},
+        {"learner": NCA(2, reg=0.1), "kernel": "linear"},
         {"learner": PCA(2), "kernel": "laplacian"},
         {"learner": LDA(reg=0.1), "n_landmarks": 20, "random_state": 0},
     ],
     KDA: [{}, {"kernel": "linear", "reg": 0.0}, {"n_components": 1, "n_components_kernel": 0.9}],
     KANMM: [
         {},
-        {"n_components": 2, "kernel": "cosine"},
+        {"n_components": 2, "kernel": "poly", "degree": 2},
         {"n_components": 2, "orthonormal": "coefficients"},
     ],
     KDMLMJ: [{}, {"n_components": 2, "n_components_kernel": 10}],

@@ -8,9 +8,10 @@ from sklearn.base import clone
 
 from dimetric._base import LinearMetric
 from dimetric._compat import Interval, Progress
-from dimetric._xp import Array
+from dimetric._xp import Array, like, namespace
 from dimetric.kernel.maps import KernelLike
 from dimetric.kernel.metric import KernelMetric
+from dimetric.linalg.spectral import fixed_signs
 
 
 class KernelizedMetric(KernelMetric):
@@ -58,16 +59,34 @@ class KernelizedMetric(KernelMetric):
         learner = self._linear()
         learner._validate_params()
         space = self._space(X, self.n_components_kernel, principal=False)
+        k = getattr(learner, "n_components", None)
+        if k is not None and k > space.rank:
+            raise ValueError(
+                f"n_components={k} must be at most {space.rank}, the number of coordinates that "
+                f"the samples have in the kernel's space; n_features={self.n_features_in_}."
+            )
         Z = space.scores()
         learner.n_features_in_ = space.rank
         if codes is not None:
             learner.classes_ = self.classes_
-        facts = learner._fit(Z, codes, _InSpace(progress, lambda L: self._map(space, L, X)))
-        for name, value in self._map(space, learner.components_, X).items():
+
+        def mapped(L: Array) -> dict[str, Array]:
+            return self._map(space, _signed_by(Z, L), X)
+
+        facts = learner._fit(Z, codes, _InSpace(progress, mapped))
+        for name, value in mapped(learner.components_).items():
             setattr(self, name, value)
         if "n_iter" in facts:
             self.n_iter_ = facts["n_iter"]
         return facts | {"rank": learner._map_rank(), "kernel_rank": space.rank}
+
+
+def _signed_by(Z: Array, L: Array) -> Array:
+    """Return the map with signs by what it makes of samples: coordinates have none of their own."""
+    xp = namespace(Z)
+    scores = like(L, Z) @ Z.T
+    flipped = xp.any(fixed_signs(scores) != scores, axis=1)
+    return xp.where(flipped[:, None], -like(L, Z), like(L, Z))
 
 
 class _InSpace(Progress):

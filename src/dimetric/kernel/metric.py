@@ -132,10 +132,16 @@ class KernelMetric(Learner):
         """Return coordinates of the samples; set what the map will refer to."""
         in_range(X)  # refuses what has no variance in this dtype
         xp, n = namespace(X), X.shape[0]
-        if self.kernel == "precomputed":
+        precomputed = self.kernel == "precomputed"
+        order = np.arange(n)
+        if precomputed:
             checked_precomputed(X)
+        else:  # sums in this order do not depend on how the samples came
+            order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
+        place = np.argsort(order)
+        ordered = X if precomputed else xp.take(X, like(order, X, dtype=xp.int64), axis=0)
         self._kernel = Kernel.for_samples(
-            X,
+            ordered,
             self.kernel,
             gamma=self.gamma,
             degree=self.degree,
@@ -143,14 +149,8 @@ class KernelMetric(Learner):
             params=self.kernel_params,
         )
         self.gamma_ = self._kernel.gamma
+        self.X_fit_ = None
         self.__dict__.pop("landmarks_", None)  # of an earlier fit
-        if self.kernel == "precomputed":
-            self.X_fit_ = None
-            return self._of_ordered(X, np.arange(n), n_components, principal)
-        # Sums in this order do not depend on how the samples came.
-        order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
-        place = np.argsort(order)
-        ordered = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
         space = self._of_ordered(ordered, order, n_components, principal)
 
         def scores() -> Array:
@@ -158,7 +158,8 @@ class KernelMetric(Learner):
 
         if self._has_landmarks(n):
             return replace(space, scores=scores)
-        self.X_fit_ = xp.take(ordered, like(place, X, dtype=xp.int64), axis=0)
+        if not precomputed:
+            self.X_fit_ = xp.take(ordered, like(place, X, dtype=xp.int64), axis=0)
         return replace(
             space,
             scores=scores,
