@@ -100,9 +100,8 @@ VARIANTS = {
         {"n_components": 2, "n_landmarks": 20, "landmarks": "greedy"},
     ],
     Kernelized: [
-        {"learner": NCA(2, reg=0.1), "kernel": "linear"},
-        {"learner": PCA(2), "kernel": "laplacian"},
         {"learner": LDA(reg=0.1), "n_landmarks": 20, "random_state": 0},
+        {"learner": PCA(2), "kernel": "laplacian"},
     ],
     KDA: [{}, {"kernel": "linear", "reg": 0.0}, {"n_components": 1, "n_components_kernel": 0.9}],
     KANMM: [
@@ -173,7 +172,7 @@ def samples(n=60, d=4, n_classes=3, seed=0):
     return np.round(1024 * X) / 1024, y
 
 
-def fit(learner, X, y, **params):
+def fit(learner, X, y, /, **params):
     """Fit a copy."""
     return clone(learner).set_params(**params).fit(X, y)
 

@@ -124,10 +124,8 @@ class KANMM(KernelizedMetric):
         m = len(space.mean)
         k = m if self.n_components is None else int(self.n_components)
         if k > m:
-            raise ValueError(
-                f"n_components={k} must be at most {m}, the number of samples or landmarks; "
-                f"n_features={self.n_features_in_}."
-            )
+            name = "n_landmarks" if self._has_landmarks(X.shape[0]) else "n_samples"
+            raise ValueError(f"n_components={k} must be at most {name}={m}.")
         xp, by_class = namespace(X), np.argsort(codes, kind="stable")
         order = like(by_class, X, dtype=xp.int64)
         Z, K = (xp.take(a, order, axis=0) for a in (space.scores(), self._references(X)))

@@ -62,8 +62,8 @@ class KernelizedMetric(KernelMetric):
         k = getattr(learner, "n_components", None)
         if k is not None and k > space.rank:
             raise ValueError(
-                f"n_components={k} must be at most {space.rank}, the number of coordinates that "
-                f"the samples have in the kernel's space; n_features={self.n_features_in_}."
+                f"n_components={k} must be at most {space.rank}, the number of coordinates in the "
+                f"kernel's space; n_features={self.n_features_in_}."
             )
         Z = space.scores()
         learner.n_features_in_ = space.rank
@@ -213,4 +213,4 @@ class Kernelized(KernelizedMetric):
 
     @property
     def _needs_labels(self) -> bool:  # type: ignore[override]
-        return self.learner._needs_labels
+        return getattr(self.learner, "_needs_labels", True)

@@ -47,8 +47,8 @@ class KPCA(KernelMetric):
         :meth:`transform` takes that of new samples with those of the fit; or a function of two
         matrices of samples, (n, d) and (m, d), that returns the (n, m) values.
     gamma : float, "scale" or "auto", default="scale"
-        Of "poly", "rbf", "laplacian" and "sigmoid". "scale" is ``1 / (n_features * X.var())``,
-        "auto" is ``1 / n_features``.
+        Of "poly", "rbf", "laplacian" and "sigmoid". "scale" is ``1 / (n_features * X.var())``, of
+        "laplacian" ``1 / (n_features * X.std())``; "auto" is ``1 / n_features``.
     degree : float, default=3
         Of "poly".
     coef0 : float, default=1.0
@@ -144,13 +144,11 @@ class KPCA(KernelMetric):
             raise ValueError(
                 "fit_inverse_transform needs samples to go back to, not a precomputed kernel."
             )
-        largest = min(self.n_landmarks or X.shape[0], X.shape[0])
-        k = self.n_components
-        if isinstance(k, Integral) and k > largest:
-            raise ValueError(
-                f"n_components={k} must be at most the number of samples, or of landmarks, "
-                f"which is {largest}."
-            )
+        k, n = self.n_components, X.shape[0]
+        names = {"n_samples": n, "n_landmarks": self.n_landmarks or n}
+        name = min(names, key=lambda name: names[name])
+        if isinstance(k, Integral) and k > names[name]:
+            raise ValueError(f"n_components={k} must be at most {name}={names[name]}.")
         space = self._space(X, k, principal=True)
         values = np.asarray(space.values)
         nothing = int(np.sum(values == 0))

@@ -68,15 +68,16 @@ class Kernel:
     ) -> "Kernel":
         """Return the kernel with `gamma` as a number: "scale" and "auto" depend on the samples.
 
-        "scale" is ``1 / (n_features * X.var())``, "auto" is ``1 / n_features``.
+        "scale" is ``1 / (n_features * X.var())``, of "laplacian" ``1 / (n_features * X.std())``, so
+        that the unit of the features does not matter; "auto" is ``1 / n_features``.
         """
         xp = namespace(X)
         centre = None
         if name in ("linear", "rbf", "laplacian"):
             centre = xp.mean(xp.astype(X, xp.float64), axis=0)
         if gamma == "scale" and name in ("poly", "rbf", "laplacian", "sigmoid"):
-            variance = float(xp.var(xp.astype(X, xp.float64)))
-            gamma = 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+            spread = float(xp.std(xp.astype(X, xp.float64))) ** (1 if name == "laplacian" else 2)
+            gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):
             gamma = 1 / X.shape[1]
         return cls(name, float(gamma), degree, coef0, params or {}, centre)
@@ -108,7 +109,7 @@ class Kernel:
             return X
         n = X.shape[0]
         if not compat.is_numpy_array(X) or callable(self.name):
-            return self(X, X)
+            return self._with_ones(self(X, X))
         K = self._empty(X, n)
         blocks = list(row_blocks(n, TILE))
         tiles = [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]]
@@ -120,7 +121,16 @@ class Kernel:
                 K[a, b] = tile
 
         on_threads(work, len(tiles), shared=True)
-        return checked_values(K)
+        return checked_values(self._with_ones(K))
+
+    def _with_ones(self, K: Array) -> Array:
+        """Set the diagonal of kernels of distances, which rounding would make uneven."""
+        if self.name in ("rbf", "laplacian"):
+            for rows in row_blocks(K.shape[0], TILE):
+                xp, tile = namespace(K), K[rows, rows]
+                there = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
+                K[rows, rows] = xp.where(there, xp.ones_like(tile), tile)
+        return K
 
     def _empty(self, X: Array, m: int) -> Array:
         xp, n = namespace(X), X.shape[0]

@@ -153,8 +153,11 @@ class KernelMetric(Learner):
         self.__dict__.pop("landmarks_", None)  # of an earlier fit
         space = self._of_ordered(ordered, order, n_components, principal)
 
+        first = np.arange(n) if precomputed else _first_of_equals(to_host(ordered))
+
         def scores() -> Array:
-            return xp.take(space.scores(), like(place, X, dtype=xp.int64), axis=0)
+            # Equal samples have equal coordinates, to the last bit: they are at distance 0.
+            return xp.take(space.scores(), like(first[place], X, dtype=xp.int64), axis=0)
 
         if self._has_landmarks(n):
             return replace(space, scores=scores)
@@ -210,3 +213,9 @@ class KernelMetric(Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def _first_of_equals(X: np.ndarray) -> np.ndarray:
+    """Return, for samples of which equal ones are neighbours, the first row that is equal."""
+    new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    return np.maximum.accumulate(np.where(new, np.arange(len(X)), 0))
