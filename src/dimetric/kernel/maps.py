@@ -155,7 +155,8 @@ class Kernel:
             X, Y = _unit(X), _unit(Y)
         K = X @ Y.T
         if self.name == "poly":
-            return (self.gamma * K + self.coef0) ** self.degree
+            with np.errstate(over="ignore", invalid="ignore"):  # told by an error of our own
+                return (self.gamma * K + self.coef0) ** self.degree
         return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
 
 
