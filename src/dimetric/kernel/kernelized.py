@@ -33,7 +33,7 @@ class KernelizedMetric(KernelMetric):
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 300,
+        n_components_kernel: float | None = 100,
         n_landmarks: int | None = None,
         landmarks: str = "uniform",
         random_state: Any = None,
@@ -125,11 +125,11 @@ class Kernelized(KernelizedMetric):
         Of "poly" and "sigmoid".
     kernel_params : dict or None, default=None
         Keyword arguments of a kernel that is a function.
-    n_components_kernel : int, float in (0, 1) or None, default=300
-        Most coordinates. In all that there are (None), many kernels tell any samples apart, and
-        some learners overfit; and time grows with the third power of their number. A float is the
-        share of the variance that they must have at least. Each coordinate is of the sample that
-        is the farthest from the span of those before; with landmarks they are principal ones.
+    n_components_kernel : int, float in (0, 1) or None, default=100
+        Most coordinates: the principal ones in the span of twice as many samples, each of which is
+        the farthest from the span of those before. In all coordinates (None) many kernels tell any
+        samples apart, and learners overfit; and time grows with the third power of their number.
+        A float is the share of the variance that the samples of the span must have at least.
     n_landmarks : int or None, default=None
         As in :class:`~dimetric.KPCA`.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
@@ -190,7 +190,7 @@ class Kernelized(KernelizedMetric):
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 300,
+        n_components_kernel: float | None = 100,
         n_landmarks: int | None = None,
         landmarks: str = "uniform",
         random_state: Any = None,

@@ -42,7 +42,7 @@ class KLMNN(KernelizedMetric):
         Of "poly" and "sigmoid".
     kernel_params : dict or None, default=None
         Keyword arguments of a kernel that is a function.
-    n_components_kernel : int, float in (0, 1) or None, default=300
+    n_components_kernel : int, float in (0, 1) or None, default=30
         Coordinates of the feature space, as in :class:`~dimetric.Kernelized`.
     n_landmarks : int or None, default=None
         As in :class:`~dimetric.KPCA`.
@@ -103,7 +103,7 @@ class KLMNN(KernelizedMetric):
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 300,
+        n_components_kernel: float | None = 30,
         n_landmarks: int | None = None,
         landmarks: str = "uniform",
         random_state: Any = None,

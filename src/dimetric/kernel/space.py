@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from dimetric._threads import _one_blas_thread, on_threads
 from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.kernel.maps import BLOCK, Kernel
 from dimetric.linalg.krylov import largest_eigenvectors
@@ -73,21 +74,30 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     K : array of shape (n, n)
         Symmetric. It is left alone.
     n_components : int, float in (0, 1) or None
-        Most coordinates; the share of the trace that they must have; or all that there are. Each
-        is of the sample that is the farthest from the span of those before.
+        Most coordinates: the principal ones in the span of twice as many samples; the share of the
+        variance that samples must span; or all that there are. Of the samples that span, each is
+        the farthest from the span of those before.
     definite : bool
         Whether K is known to have no negative eigenvalues.
     """
     found = _factor(to_host(K), definite=definite)
     F = found.F - found.F.mean(axis=0)
     columns = np.sum(F * F, axis=0)
-    rank, total = F.shape[1], float(np.sum(columns))
-    if isinstance(n_components, Integral):
-        rank = min(rank, int(n_components))
-    elif n_components is not None:
+    rank, total, V = F.shape[1], float(np.sum(columns)), None
+    if isinstance(n_components, Integral) and n_components < rank:
+        F = F[:, : int(2 * n_components)]
+        _, V = _principal(Moments.of_all(F, root=False), int(n_components), _noise(K))
+        F, rank = F @ V.T, int(n_components)
+    elif n_components is not None and not isinstance(n_components, Integral):
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
-    F = F[:, :rank]
-    return Space(rank, found.lift, _means(K), lambda: like(F, K, dtype=_double(K)), total)
+        F = F[:, :rank]
+    return Space(
+        rank,
+        found.lift if V is None else lambda L: found.lift(L @ V),
+        _means(K),
+        lambda: like(F, K, dtype=_double(K)),
+        total,
+    )
 
 
 def principal_space(K: Array, n_components: float | None, *, definite: bool) -> Space:
@@ -149,7 +159,8 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 
 def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     n = K.shape[0]
-    found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-10, eps(K) / 100))
+    with _one_blas_thread():  # what is left beside the products is small
+        found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-9, eps(K) / 100))
     mean, largest = _means(K), float(found.values[0])
     noise = n * _noise(K) * max(largest, -found.smallest)
     if largest <= n * _noise(K) * n * np.abs(mean).max():
@@ -253,14 +264,20 @@ def _principal(
 def _centred_product(K: Array) -> Callable[[np.ndarray], np.ndarray]:
     r"""Return :math:`V \mapsto J K J V` with :math:`J = I - \frac1n 1 1^T`, on the host."""
     xp, n = namespace(K), K.shape[0]
+    blocks = list(row_blocks(n, max(1, BLOCK // n // 4)))
 
     def product(V: np.ndarray) -> np.ndarray:
         V = V - V.mean(axis=0)
-        if compat.is_numpy_array(K) and K.dtype == np.float64:
-            KV = K @ V
+        there, KV = like(V, K, dtype=xp.float64), np.empty_like(V)
+
+        def work(tasks: Iterator[int]) -> None:
+            for b in map(blocks.__getitem__, tasks):
+                KV[b] = to_host(xp.astype(K[b, :], xp.float64, copy=False) @ there)
+
+        if compat.is_numpy_array(K):
+            on_threads(work, len(blocks), shared=True)
         else:
-            there, blocks = like(V, K, dtype=xp.float64), row_blocks(n, max(1, BLOCK // n))
-            KV = np.concatenate([to_host(xp.astype(K[b, :], xp.float64) @ there) for b in blocks])
+            work(iter(range(len(blocks))))
         return KV - KV.mean(axis=0)
 
     return product
