@@ -135,7 +135,8 @@ class Kernel:
     def _empty(self, X: Array, m: int) -> Array:
         xp, n = namespace(X), X.shape[0]
         size = 4 if X.dtype == xp.float32 else 8
-        require_memory(size * n * m, f"The kernel between {n} and {m} samples")
+        remedy = "Set n_landmarks, for instance to 1000."
+        require_memory(size * n * m, f"The kernel between {n} and {m} samples", remedy)
         return xp.empty((n, m), dtype=X.dtype, device=compat.device(X))
 
     def _tile(self, X: Array, Y: Array) -> Array:

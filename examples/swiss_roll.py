@@ -1,0 +1,66 @@
+"""What each embedding makes of a sheet rolled up in three dimensions, in numbers and a picture.
+
+``python examples/swiss_roll.py`` prints how much of the roll each embedding shows, and how well it
+finds the sheet the roll was made from; ``python examples/swiss_roll.py roll.png`` also draws them
+(needs matplotlib, the extra ``plot``).
+"""
+
+import sys
+import time
+
+import numpy as np
+from scipy.spatial import procrustes
+
+from dimetric import LLE, MDS, PCA, Isomap
+from dimetric.data import swiss_roll
+from dimetric.evaluate import embedding_quality
+from dimetric.manifold.circuits import scan_neighbors
+
+EMBEDDINGS = {
+    "PCA": PCA(n_components=2),
+    "MDS, least stress": MDS(algorithm="smacof"),
+    "Isomap": Isomap(n_neighbors=10),
+    "Isomap, 100 landmarks": Isomap(n_neighbors=10, n_landmarks=100, random_state=0),
+    "LLE": LLE(n_neighbors=12),
+    "LLE, LTSA": LLE(n_neighbors=12, method="ltsa"),
+}
+
+
+def main(picture: str | None = None) -> None:
+    """Print the table, and draw the embeddings if a file is named."""
+    X, turn, sheet = swiss_roll(1500, random_state=0)
+    print("How many neighbours? Components of the graph, and how far geodesics fall\n")
+    scan = scan_neighbors(X, [3, 4, 6, 8, 10, 15, 20, 30, 40])
+    for k, parts, drop, usable in zip(
+        scan.n_neighbors, scan.n_parts, scan.drop, scan.usable, strict=True
+    ):
+        print(f"{k:4d} {parts:4d} {drop:7.1%} {'' if usable else '  no'}")
+    print(f"\n{'':22} {'seconds':>7} {'trust':>6} {'cont.':>6} {'R_NX':>6} {'off the sheet':>14}")
+    found = {}
+    for name, embedding in EMBEDDINGS.items():
+        started = time.perf_counter()
+        Z = found[name] = embedding.fit_transform(X)
+        seconds = time.perf_counter() - started
+        quality = embedding_quality(X, Z, n_neighbors=10)
+        print(
+            f"{name:22} {seconds:7.2f} {quality.trustworthiness:6.3f} {quality.continuity:6.3f} "
+            f"{quality.r_nx_auc:6.3f} {procrustes(sheet, Z)[2]:14.4f}"
+        )
+    if picture is not None:
+        draw(found, turn, picture)
+
+
+def draw(found: dict[str, np.ndarray], turn: np.ndarray, picture: str) -> None:
+    """Draw every embedding, coloured by the place along the roll."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, 3, figsize=(11, 7), layout="constrained")
+    for ax, (name, Z) in zip(axes.flat, found.items(), strict=True):
+        ax.scatter(*Z.T, c=turn, s=5)
+        ax.set(title=name, xticks=[], yticks=[])
+    figure.savefig(picture, dpi=120)
+    print(f"\ndrawn: {picture}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
