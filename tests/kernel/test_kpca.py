@@ -12,7 +12,8 @@ from sklearn.preprocessing import scale
 
 from dimetric import KPCA, PCA
 from dimetric.kernel import space
-from dimetric.kernel.space import _factor, exact_space
+from dimetric.kernel.factor import factor
+from dimetric.kernel.space import exact_space
 
 
 def wine():
@@ -242,7 +243,7 @@ def test_components_without_variance_are_0():
 def test_factor_of_any_kernel(rng):
     F = rng.normal(size=(50, 7))
     K = F @ F.T
-    found = _factor(K, definite=True)
+    found = factor(K, definite=True)
     assert found.F.shape == (50, 7)
     assert_allclose(found.F @ found.F.T, K, atol=1e-10)
     for r in (7, 3):  # maps of all coordinates, and of the first of them
@@ -266,5 +267,5 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     X = digits()
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
-    monkeypatch.setattr(space, "_factor", None)
+    monkeypatch.setattr(space, "factor", None)
     KPCA(3, kernel="precomputed").fit(K)

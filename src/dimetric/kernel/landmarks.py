@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._xp import Array, like, namespace, to_host
+from dimetric.kernel.factor import greedy_factor
 from dimetric.kernel.maps import Kernel
 from dimetric.manifold.classical import landmarks as drawn
 
@@ -51,26 +52,15 @@ def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
     >>> greedy_landmarks(Kernel("linear"), np.array([[1.0, 0.0], [3.0, 0.1], [0.0, 2.0]]), 2)
     array([1, 2])
     """
-    xp, n = namespace(X), X.shape[0]
 
-    def column(i: int) -> np.ndarray:
+    def row(i: int) -> np.ndarray:
         if kernel.name == "precomputed":
-            return to_host(X[:, i]).astype(np.float64)
-        return to_host(kernel(X, X[i : i + 1, :]))[:, 0].astype(np.float64)
+            return to_host(X[i, :]).astype(np.float64)
+        return to_host(kernel(X[i : i + 1, :], X))[0].astype(np.float64)
 
-    rest = _diagonal(kernel, X)
-    enough = n * float(xp.finfo(X.dtype).eps) * rest.max()
-    F = np.zeros((n, m))
-    pivots: list[int] = []
-    for j in range(m):
-        i = int(np.argmax(rest))
-        if rest[i] <= enough:
-            break
-        F[:, j] = (column(i) - F[:, :j] @ F[i, :j]) / np.sqrt(rest[i])
-        rest -= F[:, j] ** 2
-        rest[i] = 0.0
-        pivots.append(i)
-    return np.array(pivots)
+    diagonal = _diagonal(kernel, X)
+    tol = len(diagonal) * float(namespace(X).finfo(X.dtype).eps) * diagonal.max()
+    return greedy_factor(row, diagonal, m, tol)[1]
 
 
 def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:

@@ -10,18 +10,22 @@ References
 .. [1] B. Schölkopf, R. Herbrich, A. J. Smola, "A generalized representer theorem", COLT 2001.
 """
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 
 import array_api_compat as compat
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 from dimetric._threads import _one_blas_thread, on_threads
 from dimetric._xp import Array, eps, like, namespace, to_host
+from dimetric.kernel.factor import (
+    ONE_POINT,
+    Lift,
+    factor,
+    rounding_of_kernel,
+    warn_if_indefinite,
+)
 from dimetric.kernel.maps import BLOCK, Kernel
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal import from_moments
@@ -30,12 +34,6 @@ from dimetric.linalg.spectral import fixed_signs
 from dimetric.reduce.tree import row_blocks, tree_reduce
 
 DENSE = 512  # samples up to which all eigenvalues are computed
-ONE_POINT = (
-    "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
-    "another kernel or gamma, or scale X."
-)
-
-Lift = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -80,13 +78,14 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     definite : bool
         Whether K is known to have no negative eigenvalues.
     """
-    found = _factor(to_host(K), definite=definite)
+    most = 2 * int(n_components) if isinstance(n_components, Integral) else None
+    found = factor(to_host(K), definite=definite, most=most)
     F = found.F - found.F.mean(axis=0)
     columns = np.sum(F * F, axis=0)
     rank, total, V = F.shape[1], float(np.sum(columns)), None
     if isinstance(n_components, Integral) and n_components < rank:
-        F = F[:, : int(2 * n_components)]
-        _, V = _principal(Moments.of_all(F, root=False), int(n_components), _noise(K))
+        F = F[:, :most]
+        _, V = _principal(Moments.of_all(F, root=False), int(n_components), rounding_of_kernel(K))
         F, rank = F @ V.T, int(n_components)
     elif n_components is not None and not isinstance(n_components, Integral):
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
@@ -108,9 +107,9 @@ def principal_space(K: Array, n_components: float | None, *, definite: bool) -> 
     n = K.shape[0]
     if isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n:
         return _by_iteration(K, int(n_components), definite)
-    found = _factor(to_host(K), definite=definite)
+    found = factor(to_host(K), definite=definite)
     F = found.F - found.F.mean(axis=0)
-    values, V = _principal(Moments.of_all(F, root=False), n_components, _noise(K))
+    values, V = _principal(Moments.of_all(F, root=False), n_components, rounding_of_kernel(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
@@ -136,7 +135,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
     """
     xp, n, m = namespace(X), X.shape[0], S.shape[0]
     W = kernel.gram(S)
-    found = _factor(to_host(W), definite=kernel.is_definite)
+    found = factor(to_host(W), definite=kernel.is_definite)
     B = like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
@@ -145,7 +144,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 
     mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
-    values, V = _principal(moments, n_components, _noise(W))
+    values, V = _principal(moments, n_components, rounding_of_kernel(W))
     onto = like(V.T, X, dtype=xp.float64)
     return Space(
         len(V),
@@ -162,11 +161,11 @@ def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     with _one_blas_thread():  # what is left beside the products is small
         found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-9, eps(K) / 100))
     mean, largest = _means(K), float(found.values[0])
-    noise = n * _noise(K) * max(largest, -found.smallest)
-    if largest <= n * _noise(K) * n * np.abs(mean).max():
+    noise = n * rounding_of_kernel(K) * max(largest, -found.smallest)
+    if largest <= n * rounding_of_kernel(K) * n * np.abs(mean).max():
         raise ValueError(ONE_POINT)
     if not definite:
-        _warn_if_indefinite(found.smallest, largest, max(noise, 0.05 * largest))
+        warn_if_indefinite(found.smallest, largest, max(noise, 0.05 * largest))
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     diagonal = to_host(namespace(K).linalg.diagonal(K))
@@ -178,69 +177,6 @@ def _by_iteration(K: Array, k: int, definite: bool) -> Space:
         max(float(np.sum(diagonal, dtype=np.float64) - np.sum(mean)), float(np.sum(values))),
         values,
     )
-
-
-@dataclass(frozen=True)
-class _Factor:
-    """F with K = F F^T, and coefficients of maps of its coordinates, or of the first of them."""
-
-    F: np.ndarray
-    lift: Lift
-
-
-def _factor(K: np.ndarray, *, definite: bool) -> _Factor:
-    """Return coordinates whose inner products are K, or the positive part of centred K."""
-    found = _cholesky(K)
-    if not definite and not _is_product(K, found.F):
-        found = _positive_part(K)
-    F = found.F
-    if np.sum((F - F.mean(axis=0)) ** 2) <= len(K) * _noise(K) * np.sum(F * F):
-        raise ValueError(ONE_POINT)
-    return found
-
-
-def _cholesky(K: np.ndarray) -> _Factor:
-    """Return a Cholesky factor with pivots, without columns of rounding errors."""
-    n = len(K)
-    tol = n * _noise(K) * float(np.max(np.diagonal(K)))
-    factor, pivots, rank, _ = dpstrf(
-        np.array(K, dtype=np.float64, order="F"), lower=1, tol=tol, overwrite_a=1
-    )
-    rank = rank if tol > 0 else 0
-    pivots = pivots - 1
-    F = np.empty((n, rank))
-    F[pivots] = np.tril(factor[:, :rank])
-
-    def lift(L: np.ndarray) -> np.ndarray:
-        first = pivots[: L.shape[1]]
-        A = np.zeros((L.shape[0], n))
-        corner = F[np.ix_(first, np.arange(len(first)))]
-        A[:, first] = solve_triangular(corner, L.T, lower=True, trans="T").T
-        return A
-
-    return _Factor(F, lift)
-
-
-def _is_product(K: np.ndarray, F: np.ndarray) -> bool:
-    """Tell by some random vectors whether K = F F^T, which an indefinite K never is."""
-    V = np.random.default_rng(0).standard_normal((len(K), 4))
-    KV = K @ V
-    rounding = 100 * len(K) * _noise(K) * np.abs(KV).max()
-    return bool(np.abs(KV - F @ (F.T @ V)).max() <= rounding)
-
-
-def _positive_part(K: np.ndarray) -> _Factor:
-    """Return the eigenvectors of the centred kernel, and warn if others have negative values."""
-    K = K.astype(np.float64)
-    mean = K.mean(axis=0)
-    centred = K - mean - mean[:, None] + mean.mean()
-    values, V = np.linalg.eigh((centred + centred.T) / 2)
-    values, V = values[::-1], V[:, ::-1]
-    noise = len(K) * _noise(K) * np.abs(values).max()
-    _warn_if_indefinite(float(values[-1]), float(values[0]), 10 * noise)
-    rank = int(np.sum(values > noise))
-    length, V = np.sqrt(values[:rank]), V[:, :rank]
-    return _Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
 
 
 def _principal(
@@ -292,17 +228,3 @@ def _means(K: Array) -> np.ndarray:
 
 def _double(K: Array) -> object:
     return namespace(K).float64
-
-
-def _noise(K: Array) -> float:
-    """Return the rounding of a kernel's values, relative to its size and number of samples."""
-    return max(2.0**-52, 10 * eps(K) / K.shape[0])
-
-
-def _warn_if_indefinite(smallest: float, largest: float, rounding: float) -> None:
-    if smallest < -rounding:
-        warnings.warn(
-            f"The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to "
-            f"{largest:.3g}. Its positive part is used: distances are those of that part.",
-            stacklevel=4,
-        )
