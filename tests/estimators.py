@@ -14,6 +14,11 @@ from dimetric import (
     ANMM,
     DMLMJ,
     ITML,
+    KANMM,
+    KDA,
+    KDMLMJ,
+    KLMNN,
+    KPCA,
     LDA,
     LDML,
     LLE,
@@ -28,9 +33,11 @@ from dimetric import (
     Covariance,
     DMLEig,
     Isomap,
+    Kernelized,
 )
 from dimetric._base import Embedding, LinearMetric
 from dimetric._descent.metric import GradientMetric
+from dimetric.kernel.metric import KernelMetric
 
 VARIANTS = {
     PCA: [
@@ -91,6 +98,25 @@ VARIANTS = {
     ITML: [{"random_state": 0}, {"gamma": 0.1, "prior": "covariance", "random_state": 0}],
     LSI: [{}, {"diagonal": True}, {"solver": "projected"}, {"reg": 0.0}],
     DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
+    KPCA: [
+        {},
+        {"n_components": 2, "kernel": "poly", "degree": 2},
+        {"n_components": 0.9, "kernel": "laplacian"},
+        {"n_components": 2, "n_landmarks": 20, "random_state": 0},
+        {"n_components": 2, "n_landmarks": 20, "landmarks": "greedy"},
+    ],
+    Kernelized: [
+        {"learner": LDA(reg=0.1), "n_landmarks": 20, "random_state": 0},
+        {"learner": PCA(2), "kernel": "laplacian"},
+    ],
+    KDA: [{}, {"kernel": "linear", "reg": 0.0}, {"n_components": 1, "n_components_kernel": 0.9}],
+    KANMM: [
+        {},
+        {"n_components": 2, "kernel": "poly", "degree": 2},
+        {"n_components": 2, "orthonormal": "coefficients"},
+    ],
+    KDMLMJ: [{}, {"n_components": 2, "n_components_kernel": 10}],
+    KLMNN: [{"n_components_kernel": 5, "reg": 0.01}, {"n_components": 2, "kernel": "linear"}],
 }
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]
@@ -100,6 +126,15 @@ ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
 def is_linear(learner):
     """Tell whether the learned map is a matrix, and so a distance."""
     return isinstance(learner, LinearMetric)
+
+
+def is_kernel(learner):
+    """Tell whether the learned map is one of a kernel's feature space: a distance, no matrix."""
+    return isinstance(learner, KernelMetric)
+
+
+def has_distance(learner):
+    return is_linear(learner) or is_kernel(learner)
 
 
 def needs_labels(learner):
@@ -143,7 +178,7 @@ def samples(n=60, d=4, n_classes=3, seed=0):
     return np.round(1024 * X) / 1024, y
 
 
-def fit(learner, X, y, **params):
+def fit(learner, X, y, /, **params):
     """Fit a copy."""
     return clone(learner).set_params(**params).fit(X, y)
 
@@ -172,6 +207,9 @@ def learned_arrays(learner, rows=slice(None)):
     """
     if isinstance(learner, Embedding):
         return {"embedding_": host(learner.embedding_)[rows]}
+    if isinstance(learner, KernelMetric):  # coefficients are one of many ways to write the map
+        rows = slice(None) if hasattr(learner, "landmarks_") else rows
+        return {"mapped": host(learner._mapped(learner.X_fit_))[rows]}
     return {name: host(getattr(learner, name)) for name in ("components_", "offset_")}
 
 

@@ -22,8 +22,10 @@ from estimators import (
     each,
     fit,
     fitted_arrays,
+    has_distance,
     has_partial_fit,
     host,
+    is_kernel,
     is_linear,
     iterates,
     learned_arrays,
@@ -93,8 +95,9 @@ def use(learner, X, y):
         said |= {
             "inverse_transform": learner.inverse_transform(Z),
             "metric": learner.metric(),
-            "pair_distance": learner.pair_distance(INDEX % X.shape[0], X),
         }
+    if has_distance(learner):
+        said["pair_distance"] = learner.pair_distance(INDEX % X.shape[0], X)
     said = {name: host(value) for name, value in said.items()}
     dtype = "float32" if str(X.dtype).endswith("float32") else "float64"
     assert {name: value.dtype for name, value in said.items()} == dict.fromkeys(said, dtype)
@@ -383,11 +386,54 @@ ROWS = {
     "reversed view": (lambda: (X[::-1, ::-1], y[::-1]), Fits()),
 }
 
+# Where the feature space of a kernel makes a difference
+ONE_POINT = Raises("all samples are the same point")
+NO_VARIANCE = "1 of 2 components have no variance"
+KERNEL_ROWS = {
+    "sparse": Raises("Sparse data was passed.*dense data is required", TypeError),
+    "one class": {
+        "KDA|LDA|ANMM|DMLMJ": Raises("at least 2 classes; y holds 1"),
+        "LMNN": Fits(warns=r"y holds one class: \w+ has nothing to learn"),
+        "": Fits(),
+    },
+    "classes of one": {
+        "KDA|LDA": Raises("60 samples of 60 classes", may_warn="The number of unique"),
+        "LMNN": Fits(warns=f"60 of 60 classes have a sing|{FEW_FRIENDS}|The number of unique"),
+        "ANMM": Fits(warns=f"{FEW_FRIENDS}|The number of unique"),
+        "DMLMJ": NO_FRIENDS,
+        "": Fits(),
+    },
+    "all features constant": ONE_POINT,
+    "all samples 0": ONE_POINT,
+    "all features constant, torch": ONE_POINT,
+    "classes are points": {
+        "KDA|LDA": Raises("Every class is a single point"),
+        "DMLMJ": NO_FRIENDS,
+        "": Fits(),
+    },
+    "two samples": {
+        "KDA|LDA": Raises("there are 2 samples of 2 classes"),
+        "LMNN.*n_components=2": Raises("n_components=2 must be at most 1, the number of coord"),
+        "LMNN": Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),
+        "ANMM": Fits(warns=FEW_FRIENDS),
+        "DMLMJ": NO_FRIENDS,
+        "KPCA.*n_components=2": Fits(warns=NO_VARIANCE),
+        "": Fits(),
+    },
+    "one feature": {
+        "linear.*n_components=2": Raises("n_components=2 must be at most 1, the number of coord"),
+        "": Fits(),
+    },
+} | dict.fromkeys(
+    [name for name in ROWS if ROWS[name][1] is HUGE], Fits(may_warn="X holds values around")
+)
+
 
 @each()
 @pytest.mark.parametrize("row", ROWS)
 def test_fit(row, learner):
     data, expected = ROWS[row]
+    expected = KERNEL_ROWS.get(row, expected) if is_kernel(learner) else expected
     samples, labels = data()
     outcome = outcome_of(expected, learner)
     outcome.check(lambda: use(learner, samples, labels))
@@ -424,7 +470,7 @@ def test_size_of_numbers_does_not_matter(learner, factor, dtype):
 
 
 def distances(learner, X):
-    if is_linear(learner):
+    if has_distance(learner):
         return learner.pair_distance(INDEX, X)
     Z = learner.embedding_.astype(float)
     Z = Z / np.abs(Z).max()  # their squares may leave the floating range
@@ -450,9 +496,8 @@ def test_n_components_that_are_too_many(learner, value):
     says = rf"n_components={value} must be (at most|strictly less than) .*n_features.*=\s*[234]\b"
     if not is_linear(learner):  # there may be as many as samples
         value = max(value, 61)
-        says = (
-            rf"n_components={value} must be (at most|less than) .*(n_samples ?= ?60|n_landmarks=20)"
-        )
+        most = r".*(n_samples ?= ?60|n_landmarks=20|the number of coordinates)"
+        says = rf"n_components={value} must be (at most|less than) {most}"
     Raises(says).check(lambda: fit(learner, X, y, n_components=value))
 
 
@@ -464,7 +509,7 @@ def test_n_components_of_any_integer_type(learner, value):
 
 @pytest.mark.parametrize(
     ("learner", "name"),
-    [(learner, name) for learner in ONE_OF_EACH for name in learner.get_params()],
+    [(learner, name) for learner in ONE_OF_EACH for name in learner.get_params(deep=False)],
     ids=str,
 )
 def test_every_parameter_is_checked(learner, name):
@@ -550,7 +595,9 @@ def fitted():
 @each()
 @pytest.mark.parametrize("row", USES)
 def test_use(fitted, learner, row):
-    if not is_linear(learner) and row.startswith(("inverse", "pairs", "rows", "score")):
+    if not has_distance(learner) and row.startswith(("pairs", "rows", "score")):
+        pytest.skip("no distance")
+    if not is_linear(learner) and row.startswith("inverse"):
         pytest.skip("a linear map's")
     call, says = USES[row]
     state = pickle.dumps(fitted[str(learner)])

@@ -13,6 +13,12 @@ if TYPE_CHECKING:
     from dimetric.information.dmlmj import DMLMJ
     from dimetric.information.itml import ITML
     from dimetric.information.mcml import MCML
+    from dimetric.kernel.kanmm import KANMM
+    from dimetric.kernel.kda import KDA
+    from dimetric.kernel.kdmlmj import KDMLMJ
+    from dimetric.kernel.kernelized import Kernelized
+    from dimetric.kernel.klmnn import KLMNN
+    from dimetric.kernel.kpca import KPCA
     from dimetric.linear.anmm import ANMM
     from dimetric.linear.covariance import Covariance
     from dimetric.linear.lda import LDA
@@ -32,6 +38,11 @@ __all__ = [
     "ANMM",
     "DMLMJ",
     "ITML",
+    "KANMM",
+    "KDA",
+    "KDMLMJ",
+    "KLMNN",
+    "KPCA",
     "LDA",
     "LDML",
     "LLE",
@@ -46,6 +57,7 @@ __all__ = [
     "Covariance",
     "DMLEig",
     "Isomap",
+    "Kernelized",
     "Pairs",
     "Triplets",
 ]
@@ -57,6 +69,12 @@ _HOME = {
     "DMLMJ": "dimetric.information.dmlmj",
     "ITML": "dimetric.information.itml",
     "Isomap": "dimetric.manifold.isomap",
+    "KANMM": "dimetric.kernel.kanmm",
+    "KDA": "dimetric.kernel.kda",
+    "KDMLMJ": "dimetric.kernel.kdmlmj",
+    "KLMNN": "dimetric.kernel.klmnn",
+    "KPCA": "dimetric.kernel.kpca",
+    "Kernelized": "dimetric.kernel.kernelized",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
     "LLE": "dimetric.manifold.lle",

@@ -93,6 +93,46 @@ class LinearDiscriminantAnalysis(dimetric.LDA):
         return self.components_.T
 
 
+class KernelPCA(dimetric.KPCA):
+    """With scikit-learn's defaults; there is one way to the eigenvectors, whatever is asked for."""
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        kernel="linear",
+        gamma=None,
+        degree=3,
+        coef0=1,
+        kernel_params=None,
+        alpha=1.0,
+        fit_inverse_transform=False,
+        eigen_solver="auto",
+        remove_zero_eig=False,
+        random_state=None,
+    ):
+        super().__init__(
+            n_components,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            alpha=alpha,
+            fit_inverse_transform=fit_inverse_transform,
+            random_state=random_state,
+        )
+        self.eigen_solver = eigen_solver
+        self.remove_zero_eig = remove_zero_eig
+
+    def fit(self, X, y=None):
+        default, self.gamma = self.gamma, "auto" if self.gamma is None else self.gamma
+        try:
+            return super().fit(X, y)
+        finally:
+            self.gamma = default
+
+
 class NeighborhoodComponentsAnalysis(dimetric.NCA):
     """Takes a function as callback, and shows the objective under scikit-learn's private name."""
 

@@ -1,0 +1,1 @@
+"""Maps through a kernel: linear learners in the kernel's feature space."""

@@ -1,0 +1,139 @@
+"""Factors of kernels: coordinates that have the inner products of samples in feature space."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from dimetric._xp import Array, eps
+
+ONE_POINT = (
+    "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
+    "another kernel or gamma, or scale X."
+)
+
+Lift = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """F with K = F F^T, and coefficients of maps of its coordinates, or of the first of them."""
+
+    F: np.ndarray
+    lift: Lift
+
+
+def factor(K: np.ndarray, *, definite: bool, most: int | None = None) -> Factor:
+    """Return coordinates whose inner products are K, or the positive part of centred K.
+
+    With `most`, so many may do: the first ones of a definite kernel.
+    """
+    tol = len(K) * rounding_of_kernel(K) * float(np.max(np.diagonal(K)))
+    if definite and most is not None and 4 * most < len(K):
+        F, pivots = greedy_factor(K.__getitem__, np.diagonal(K), most, tol)
+    else:
+        F, pivots = _cholesky(K, tol)
+    found = Factor(F, partial(_lifted, F, pivots))
+    if not definite and not _is_product(K, F):
+        found = _positive_part(K)
+    F = found.F
+    if np.sum((F - F.mean(axis=0)) ** 2) <= len(K) * rounding_of_kernel(K) * np.sum(F * F):
+        raise ValueError(ONE_POINT)
+    return found
+
+
+def _cholesky(K: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return a Cholesky factor of K with pivots, without columns of rounding errors."""
+    n = len(K)
+    factor, pivots, rank, _ = dpstrf(
+        np.array(K, dtype=np.float64, order="F"), lower=1, tol=tol, overwrite_a=1
+    )
+    rank = rank if tol > 0 else 0
+    F = np.empty((n, rank))
+    F[pivots - 1] = np.tril(factor[:, :rank])
+    return F, pivots[:rank] - 1
+
+
+def greedy_factor(
+    row: Callable[[int], np.ndarray], diagonal: np.ndarray, most: int, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first columns of the same factor, from the rows of K that they take alone.
+
+    Parameters
+    ----------
+    row : callable
+        Returns a row of K.
+    diagonal : ndarray of shape (n,)
+        Diagonal of K.
+    most : int
+        Most columns.
+    tol : float
+        Squared length of columns that are rounding errors.
+
+    Returns
+    -------
+    F : ndarray of shape (n, p)
+        With `F @ F.T` near K, and equal to it in the rows `pivots`.
+    pivots : ndarray of shape (p,)
+        Each row is the farthest in feature space from the span of those before.
+    """
+    rest = diagonal.astype(np.float64)
+    F, pivots = np.zeros((len(rest), most), order="F"), list[int]()
+    for j in range(most):
+        i = int(np.argmax(rest))
+        if rest[i] <= tol:
+            break
+        F[:, j] = (row(i) - F[:, :j] @ F[i, :j]) / np.sqrt(rest[i])
+        rest -= F[:, j] ** 2
+        pivots.append(i)
+        rest[pivots] = 0.0  # but for rounding
+    return F[:, : len(pivots)], np.array(pivots, dtype=np.int64)
+
+
+def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
+    """Return coefficients of a map of the first coordinates: those of the pivots are not 0."""
+    first = pivots[: L.shape[1]]
+    A = np.zeros((L.shape[0], len(F)))
+    corner = np.tril(F[first][:, : len(first)])
+    A[:, first] = solve_triangular(corner, L.T, lower=True, trans="T").T
+    return A
+
+
+def _is_product(K: np.ndarray, F: np.ndarray) -> bool:
+    """Tell by some random vectors whether K = F F^T, which an indefinite K never is."""
+    V = np.random.default_rng(0).standard_normal((len(K), 4))
+    KV = K @ V
+    rounding = 100 * len(K) * rounding_of_kernel(K) * np.abs(KV).max()
+    return bool(np.abs(KV - F @ (F.T @ V)).max() <= rounding)
+
+
+def _positive_part(K: np.ndarray) -> Factor:
+    """Return the eigenvectors of the centred kernel, and warn if others have negative values."""
+    mean = K.mean(axis=0, dtype=np.float64)
+    centred = K - mean - mean[:, None] + mean.mean()
+    values, V = np.linalg.eigh((centred + centred.T) / 2)
+    values, V = values[::-1], V[:, ::-1]
+    noise = len(K) * rounding_of_kernel(K) * np.abs(values).max()
+    warn_if_indefinite(float(values[-1]), float(values[0]), 10 * noise)
+    rank = int(np.sum(values > noise))
+    length, V = np.sqrt(values[:rank]), V[:, :rank]
+    return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
+
+
+def rounding_of_kernel(K: Array) -> float:
+    """Return the rounding of a kernel's values, relative to its size and number of samples."""
+    return max(2.0**-52, 10 * eps(K) / K.shape[0])
+
+
+def warn_if_indefinite(smallest: float, largest: float, rounding: float) -> None:
+    """Warn of an eigenvalue of the centred kernel that is below 0 by more than rounding."""
+    if smallest < -rounding:
+        warnings.warn(
+            f"The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to "
+            f"{largest:.3g}. Its positive part is used: distances are those of that part.",
+            stacklevel=4,
+        )

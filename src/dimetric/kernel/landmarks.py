@@ -1,0 +1,87 @@
+"""Landmarks: the samples that stand for all in the Nystroem method."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.kernel.factor import greedy_factor
+from dimetric.kernel.maps import Kernel
+from dimetric.manifold.classical import landmarks as drawn
+
+STRATEGIES = {"uniform", "greedy", "kmeans"}
+
+
+def chosen_landmarks(
+    strategy: str, kernel: Kernel, X: Array, m: int, random_state: Any
+) -> np.ndarray:
+    """Return the rows of m landmarks of X, ascending.
+
+    Parameters
+    ----------
+    strategy : {"uniform", "greedy"}
+        At random, or by :func:`greedy_landmarks`.
+    kernel : Kernel
+        What "greedy" looks at.
+    X : array of shape (n, d)
+        Samples; a precomputed kernel holds its own values.
+    m : int
+        Number of landmarks, below n. "greedy" returns fewer where fewer span all samples.
+    random_state : int, RandomState or None
+        Of "uniform".
+    """
+    if strategy == "greedy":
+        return np.sort(greedy_landmarks(kernel, X, m))
+    points = None if kernel.name == "precomputed" else to_host(X)
+    return np.sort(drawn(X.shape[0], m, random_state, points))
+
+
+def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
+    """Return the rows of landmarks, each farthest in feature space from the span of those before.
+
+    These are the pivots of a Cholesky decomposition [1]_. Takes O(n m) memory and O(n m^2) time.
+
+    References
+    ----------
+    .. [1] S. Fine, K. Scheinberg, "Efficient SVM training using low-rank kernel
+       representations", JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> greedy_landmarks(Kernel("linear"), np.array([[1.0, 0.0], [3.0, 0.1], [0.0, 2.0]]), 2)
+    array([1, 2])
+    """
+
+    def row(i: int) -> np.ndarray:
+        if kernel.name == "precomputed":
+            return to_host(X[i, :]).astype(np.float64)
+        return to_host(kernel(X[i : i + 1, :], X))[0].astype(np.float64)
+
+    diagonal = _diagonal(kernel, X)
+    tol = len(diagonal) * float(namespace(X).finfo(X.dtype).eps) * diagonal.max()
+    return greedy_factor(row, diagonal, m, tol)[1]
+
+
+def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
+    """Return the centres of m clusters, which need not be samples [1]_.
+
+    References
+    ----------
+    .. [1] K. Zhang, I. W. Tsang, J. T. Kwok, "Improved Nyström low-rank approximation and error
+       analysis", ICML 2008.
+    """
+    from sklearn.cluster import KMeans  # seldom used, and not cheap to import
+
+    random = check_random_state(random_state)
+    found = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
+    return like(found.cluster_centers_, X)
+
+
+def _diagonal(kernel: Kernel, X: Array) -> np.ndarray:
+    xp, n = namespace(X), X.shape[0]
+    if kernel.name == "precomputed":
+        return to_host(xp.linalg.diagonal(X)).astype(np.float64)
+    if kernel.name in ("rbf", "laplacian"):
+        return np.ones(n)
+    return np.array([float(kernel(X[i : i + 1, :], X[i : i + 1, :])[0, 0]) for i in range(n)])

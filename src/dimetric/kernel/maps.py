@@ -1,0 +1,233 @@
+"""Kernels: inner products in a feature space, evaluated block by block where the samples are."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from dimetric._checks import require_memory
+from dimetric._threads import on_threads
+from dimetric._xp import Array, like, namespace
+from dimetric.reduce.tree import row_blocks
+
+NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
+TILE = 512  # rows and columns of a matrix evaluated at once
+BLOCK = 2**22  # numbers of a block of rows
+
+KernelLike = str | Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    r"""A kernel :math:`k(x, x') = \langle \phi(x), \phi(x') \rangle`.
+
+    ============= =====================================================
+    linear        :math:`x \cdot x'`
+    poly          :math:`(\gamma\, x \cdot x' + c_0)^{degree}`
+    rbf           :math:`\exp(-\gamma |x - x'|^2)`
+    laplacian     :math:`\exp(-\gamma |x - x'|_1)`
+    sigmoid       :math:`\tanh(\gamma\, x \cdot x' + c_0)`
+    cosine        :math:`x \cdot x' / (|x| |x'|)`
+    precomputed   samples are rows of k already
+    ============= =====================================================
+
+    Or a function of two matrices of samples, (n, d) and (m, d), that returns the (n, m) values,
+    such as those of :mod:`sklearn.metrics.pairwise`. Values are computed in float64 and kept in
+    the dtype of the samples.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
+    >>> Kernel("poly", gamma=1.0, degree=2, coef0=1.0)(X, X)
+    array([[4., 4.],
+           [4., 9.]])
+    >>> Kernel.for_samples(X, "rbf", gamma="auto").gamma
+    0.5
+    """
+
+    name: KernelLike
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 1.0
+    params: dict[str, Any] = field(default_factory=dict)
+    centre: Any = None  # an origin among the samples, which rounding depends on and nothing else
+
+    @classmethod
+    def for_samples(
+        cls,
+        X: Array,
+        name: KernelLike,
+        *,
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        params: dict[str, Any] | None = None,
+    ) -> "Kernel":
+        """Return the kernel with `gamma` as a number: "scale" and "auto" depend on the samples.
+
+        "scale" is ``1 / (n_features * X.var())``, of "laplacian" ``1 / (n_features * X.std())``, so
+        that the unit of the features does not matter; "auto" is ``1 / n_features``.
+        """
+        xp = namespace(X)
+        centre = None
+        if name in ("linear", "rbf", "laplacian"):
+            centre = xp.mean(xp.astype(X, xp.float64), axis=0)
+        if gamma == "scale" and name in ("poly", "rbf", "laplacian", "sigmoid"):
+            spread = float(xp.std(xp.astype(X, xp.float64))) ** (1 if name == "laplacian" else 2)
+            gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
+        elif isinstance(gamma, str):
+            gamma = 1 / X.shape[1]
+        return cls(name, float(gamma), degree, coef0, params or {}, centre)
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether no matrix of its values has negative eigenvalues, whatever the samples are."""
+        whole = self.name == "poly" and float(self.degree).is_integer() and self.coef0 >= 0
+        return whole or self.name in ("linear", "rbf", "laplacian", "cosine")
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Return the values between rows of X and of Y, a matrix that has to fit in memory.
+
+        For ``"precomputed"``, X holds them.
+        """
+        if self.name == "precomputed":
+            return X
+        K = self._empty(X, Y.shape[0])
+        for rows in row_blocks(X.shape[0], max(1, BLOCK // Y.shape[0])):
+            K[rows, :] = namespace(X).astype(self._tile(X[rows, :], Y), K.dtype, copy=False)
+        return checked_values(K)
+
+    def gram(self, X: Array) -> Array:
+        """Return the symmetric matrix of values between all rows of X.
+
+        NumPy's is computed half, in as many threads as BLAS may use.
+        """
+        if self.name == "precomputed":
+            return X
+        n = X.shape[0]
+        if not compat.is_numpy_array(X) or callable(self.name):
+            return self._with_ones(self(X, X))
+        K = self._empty(X, n)
+        blocks = list(row_blocks(n, TILE))
+        tiles = [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]]
+
+        def work(tasks: Iterator[int]) -> None:
+            for a, b in map(tiles.__getitem__, tasks):
+                tile = self._tile(X[a], X[b])
+                K[b, a] = tile.T
+                K[a, b] = tile
+
+        on_threads(work, len(tiles), shared=True)
+        return checked_values(self._with_ones(K))
+
+    def _with_ones(self, K: Array) -> Array:
+        """Set the diagonal of kernels of distances, which rounding would make uneven."""
+        if self.name in ("rbf", "laplacian"):
+            for rows in row_blocks(K.shape[0], TILE):
+                xp, tile = namespace(K), K[rows, rows]
+                there = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
+                K[rows, rows] = xp.where(there, xp.ones_like(tile), tile)
+        return K
+
+    def _empty(self, X: Array, m: int) -> Array:
+        xp, n = namespace(X), X.shape[0]
+        size = 4 if X.dtype == xp.float32 else 8
+        remedy = "Set n_landmarks, for instance to 1000."
+        require_memory(size * n * m, f"The kernel between {n} and {m} samples", remedy)
+        return xp.empty((n, m), dtype=X.dtype, device=compat.device(X))
+
+    def _tile(self, X: Array, Y: Array) -> Array:
+        """Return the values between a few rows, in float64."""
+        if callable(self.name):
+            return _called(self.name, X, Y, self.params)
+        xp = namespace(X)
+        X, Y = (xp.astype(A, xp.float64, copy=False) for A in (X, Y))
+        if self.centre is not None:
+            centre = like(self.centre, X)
+            X, Y = X - centre, Y - centre
+        if self.name == "laplacian":
+            return xp.exp(-self.gamma * _manhattan(X, Y))
+        if self.name == "rbf":
+            return _rbf(X, Y, self.gamma)
+        if self.name == "cosine":
+            X, Y = _unit(X), _unit(Y)
+        K = X @ Y.T
+        if self.name == "poly":
+            with np.errstate(over="ignore", invalid="ignore"):  # told by an error of our own
+                return (self.gamma * K + self.coef0) ** self.degree
+        return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
+
+
+def checked_values(K: Array) -> Array:
+    """Return the values of a kernel, or raise if some are not finite."""
+    xp = namespace(K)
+    if not all(
+        bool(xp.all(xp.isfinite(K[rows, :])))
+        for rows in row_blocks(K.shape[0], max(1, BLOCK // K.shape[1]))
+    ):
+        raise ValueError(
+            "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or "
+            "mend the kernel if it is your own."
+        )
+    return K
+
+
+def checked_precomputed(K: Array) -> None:
+    """Raise unless a matrix can hold the kernel of samples: square, symmetric but for rounding."""
+    xp, n = namespace(K), K.shape[0]
+    if K.shape[1] != n:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
+            "samples and features, choose another kernel than 'precomputed'."
+        )
+    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * float(xp.max(xp.abs(K)))
+    for rows in row_blocks(n, max(1, BLOCK // n)):
+        difference = xp.abs(K[rows, :] - K[:, rows].T)
+        if bool(xp.any(difference > rounding)):
+            raise ValueError(
+                "A precomputed kernel must be symmetric, but X differs from its transpose by up "
+                f"to {float(xp.max(difference)):.3g}. (K + K.T) / 2 is symmetric."
+            )
+
+
+def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:
+    K = kernel(X, Y, **params)
+    shape = (X.shape[0], Y.shape[0])
+    if tuple(getattr(K, "shape", ())) != shape:
+        raise ValueError(
+            f"A kernel that is a function must return a matrix of shape {shape} for samples of "
+            f"shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
+            f"{tuple(getattr(K, 'shape', ()))}."
+        )
+    return namespace(X).astype(like(K, X, dtype=K.dtype), namespace(X).float64, copy=False)
+
+
+def _rbf(X: Array, Y: Array, gamma: float) -> Array:
+    xp = namespace(X)
+    D = -2 * X @ Y.T
+    D += xp.sum(X * X, axis=1)[:, None]
+    D += xp.sum(Y * Y, axis=1)[None, :]
+    if compat.is_numpy_array(D):
+        np.maximum(D, 0, out=D)
+        D *= -gamma
+        return np.exp(D, out=D)
+    return xp.exp(-gamma * xp.clip(D, 0))
+
+
+def _manhattan(X: Array, Y: Array) -> Array:
+    if compat.is_numpy_array(X):
+        return cdist(X, Y, "cityblock")
+    xp = namespace(X)
+    D = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=compat.device(X))
+    for j in range(X.shape[1]):
+        D += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
+    return D
+
+
+def _unit(X: Array) -> Array:
+    xp = namespace(X)
+    norm = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
+    return X / xp.where(norm > 0, norm, xp.ones_like(norm))

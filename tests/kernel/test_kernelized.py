@@ -1,0 +1,275 @@
+"""Learners in feature space: with the linear kernel themselves, with others themselves on features.
+
+KDA, KANMM, KDMLMJ and KLMNN are Kernelized with a learner; what is special to each is here too.
+"""
+
+import numpy as np
+import pytest
+from estimators import host
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine, make_circles
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import scale
+
+from dimetric import (
+    ANMM,
+    DMLMJ,
+    KANMM,
+    KDA,
+    KDMLMJ,
+    KLMNN,
+    KPCA,
+    LDA,
+    LMNN,
+    MCML,
+    NCA,
+    NCMML,
+    Covariance,
+    Kernelized,
+)
+
+y = load_wine().target
+X = scale(load_wine().data)
+
+ALL = {"n_components_kernel": None}
+LINEAR = {"kernel": "linear", **ALL}
+PAIRS = [
+    (LDA(), KDA(reg=0.0, **LINEAR)),
+    (LDA(1, reg=0.3), KDA(1, reg=0.3, **LINEAR)),
+    (ANMM(3), KANMM(3, **LINEAR)),
+    (ANMM(n_friends=5, n_enemies=2), KANMM(n_friends=5, n_enemies=2, **LINEAR)),
+    (DMLMJ(alpha=0.0), KDMLMJ(alpha=0.0, **LINEAR)),
+    (DMLMJ(4, n_neighbors=5), KDMLMJ(4, n_neighbors=5, **LINEAR)),
+    (Covariance(), Kernelized(Covariance(), **LINEAR)),
+    (NCA(2, reg=0.1), Kernelized(NCA(2, reg=0.1), **LINEAR)),
+    (MCML(reg=0.1, tol=1e-9, max_iter=1000), None),
+    (NCMML(reg=0.1, tol=1e-9, max_iter=1000), None),
+]
+PAIRS = [(linear, kernel or Kernelized(linear, **LINEAR)) for linear, kernel in PAIRS]
+
+
+def assert_same_distances(Z, expected, tol=1e-6):
+    D = pdist(expected)
+    assert_allclose(pdist(Z), D, rtol=0, atol=tol * D.max())
+
+
+@pytest.mark.parametrize(("linear", "kernel"), PAIRS, ids=str)
+def test_linear_kernel_is_the_learner(linear, kernel):
+    expected = linear.fit(X[::2], y[::2]).transform(X)
+    tol = 1e-6 if kernel._max_steps() == 0 else 1e-4  # of where a descent stops
+    assert_same_distances(kernel.fit(X[::2], y[::2]).transform(X), expected, tol)
+
+
+@pytest.mark.parametrize("n_components", [None, 3])
+def test_klmnn_is_lmnn_in_its_objective(n_components):
+    linear = LMNN(n_components).fit(X, y).metadata()
+    kernel = KLMNN(n_components, max_iter=300, **LINEAR).fit(X, y).metadata()
+    assert kernel["final_objective"] == pytest.approx(linear["final_objective"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("linear", "kernel"),
+    [
+        (LDA(reg=0.01), KDA(reg=0.01, **ALL)),
+        (ANMM(3), KANMM(3, **ALL)),
+        (DMLMJ(3), KDMLMJ(3, **ALL)),
+        (NCA(2, reg=1.0), Kernelized(NCA(2, reg=1.0), **ALL)),
+    ],
+    ids=str,
+)
+def test_polynomial_kernel_is_the_learner_on_products(linear, kernel):
+    """Features have the weights of the binomial theorem: (g x.y + c)^2 is their inner product.
+
+    reg and alpha are shares of a mean over coordinates, of which both have equally many.
+    """
+    gamma, coef0 = 0.3, 0.7
+    A = X[:, :4]
+    i, j = np.triu_indices(4)
+    weight = np.where(i == j, 1.0, np.sqrt(2)) * gamma
+    explicit = np.hstack([A[:, i] * A[:, j] * weight, np.sqrt(2 * gamma * coef0) * A])
+    constant = np.full((len(A), 1), coef0)  # a coordinate in which no samples differ
+    explicit = np.hstack([explicit, constant])
+    assert_allclose(explicit @ explicit.T, polynomial_kernel(A, None, 2, gamma, coef0), atol=1e-12)
+    kernel = clone(kernel).set_params(kernel="poly", degree=2, gamma=gamma, coef0=coef0)
+    found = kernel.fit(A, y)
+    assert found.metadata()["kernel_rank"] == 15
+    tol = 1e-6 if kernel._max_steps() == 0 else 1e-3
+    assert_same_distances(found.transform(A), linear.fit(explicit, y).transform(explicit), tol)
+
+
+@pytest.mark.parametrize("kernel", [KDA(), KANMM(2), KDMLMJ(2), KLMNN(2, reg=0.1, **ALL)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_named_function_and_precomputed_are_one(kernel):
+    train, new = X[::2], X[1::10]
+    named = clone(kernel).set_params(gamma=0.05).fit(train, y[::2])
+    called = clone(kernel).set_params(kernel=rbf_kernel, kernel_params={"gamma": 0.05})
+    given = clone(kernel).set_params(kernel="precomputed")
+    given.fit(rbf_kernel(train, gamma=0.05), y[::2])
+    called.fit(train, y[::2])
+    if kernel._max_steps():  # a descent stops here or there
+        values = [fitted.metadata()["final_objective"] for fitted in (named, called, given)]
+        assert_allclose(values, values[0], rtol=1e-3)
+        return
+    Z = named.transform(new)
+    assert_same_distances(called.transform(new), Z)
+    assert_same_distances(given.transform(rbf_kernel(new, train, 0.05)), Z)
+
+
+@pytest.mark.parametrize(
+    "kernel", [KDA(), KANMM(2), KDMLMJ(3), KLMNN(n_components_kernel=5), KDA(n_landmarks=50)]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_training_samples_get_their_own_coordinates(kernel):
+    seen = {}
+    kernel = clone(kernel).set_params(random_state=0)
+    space, kept = kernel._space, {}
+
+    def noted(*args, **kwargs):
+        kept["space"] = space(*args, **kwargs)
+        return kept["space"]
+
+    kernel._space = noted
+    map_of = kernel._map
+    kernel._map = lambda space, L, X: seen.update(L=L) or map_of(space, L, X)
+    kernel.fit(X, y)
+    expected = kept["space"].scores() @ host(seen["L"]).T
+    assert_allclose(kernel.transform(X), expected, atol=1e-7 * np.abs(expected).max())
+
+
+def test_neighbours_are_those_of_the_feature_space():
+    """On the sphere of the cosine kernel other samples are near than in the space around it."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(80, 4)) * rng.uniform(0.1, 5, size=(80, 1))
+    labels = np.arange(80) % 2
+    unit = A / np.linalg.norm(A, axis=1, keepdims=True)
+    found = KDMLMJ(kernel="cosine", **ALL).fit(A, labels)
+    assert_same_distances(found.transform(A), DMLMJ().fit(unit, labels).transform(unit))
+
+
+def test_classes_that_no_line_separates():
+    C, labels = make_circles(400, factor=0.5, noise=0.1, random_state=0)
+    train, test = slice(0, 200), slice(200, None)
+    knn = make_pipeline(KDA(), KNeighborsClassifier(3)).fit(C[train], labels[train])
+    assert knn.score(C[test], labels[test]) > 0.95
+    line = make_pipeline(LDA(), KNeighborsClassifier(3)).fit(C[train], labels[train])
+    assert line.score(C[test], labels[test]) < 0.7
+
+
+# Landmarks and ranks
+
+
+@pytest.mark.parametrize("kernel", [KDA(), KDMLMJ(2), KANMM(2)])
+def test_landmarks_that_span_the_samples_are_exact(kernel, namespace):
+    exact = clone(kernel).set_params(**LINEAR).fit(X, y)
+    few = clone(kernel).set_params(**LINEAR, n_landmarks=60, random_state=0)
+    there = namespace.asarray(X)
+    few.fit(there, y)
+    assert few.components_.shape[1] == 60
+    assert_same_distances(host(few.transform(there)), exact.transform(X))
+
+
+def test_rank_and_regulariser_are_told():
+    for kernel, reg in [(KDA(reg=0.2), 0.2), (KDMLMJ(alpha=0.3), 0.3)]:
+        facts = clone(kernel).set_params(n_components_kernel=12).fit(X, y).metadata()
+        assert facts["kernel_rank"] == 12
+        assert facts["reg"] == reg
+        assert facts["rank"] <= 12
+    assert KDA(kernel="linear").fit(X, y).metadata()["kernel_rank"] == 13
+    assert KANMM(3).fit(X, y).metadata()["rank"] == 3
+
+
+def test_singular_scatters_are_safe():
+    """With a definite kernel, samples of a class need not spread: reg keeps the map finite."""
+    loose = KDA(kernel="rbf", gamma=50.0, **ALL).fit(X[::2], y[::2])
+    Z = loose.transform(X)
+    assert np.isfinite(Z).all()
+    assert np.abs(Z).max() < 1e3
+
+
+# The source's form of KANMM
+
+
+def test_kanmm_with_orthonormal_coefficients():
+    """Eigenvectors of the scatters of rows of K, by their definition."""
+    A, labels = X[::3], y[::3]
+    K = rbf_kernel(A, gamma=0.05)
+    D = cdist(A, A)  # ascending as distances of the feature space are
+    total = np.zeros((len(A), len(A)))
+    for i in range(len(A)):
+        others = np.delete(np.argsort(D[i], kind="stable"), 0)
+        near, far = others[labels[others] == labels[i]][:3], others[labels[others] != labels[i]][:1]
+        for sign, rows in ((1, far), (-1, near)):
+            total += sign / len(rows) * sum(np.outer(K[i] - K[j], K[i] - K[j]) for j in rows)
+    values, V = np.linalg.eigh(total)
+    found = KANMM(2, gamma=0.05, orthonormal="coefficients", **ALL).fit(A, labels)
+    coefficients = found.transformer()
+    assert_allclose(coefficients @ coefficients.T, np.eye(2), atol=1e-12)
+    assert_allclose(np.abs(coefficients), np.abs(V.T[::-1][:2]), atol=1e-8)
+    assert found.metadata()["margin"] == pytest.approx(values[::-1][:2].sum())
+    other = KANMM(2, gamma=0.05, **ALL).fit(A, labels)
+    assert not np.allclose(pdist(other.transform(A)), pdist(found.transform(A)), rtol=0.1)
+
+
+# A citizen of scikit-learn
+
+
+def test_nested_parameters_clone_and_search():
+    learner = Kernelized(NCA(2, max_iter=3), kernel="rbf")
+    assert learner.get_params()["learner__max_iter"] == 3
+    again = clone(learner).set_params(learner__n_components=1, gamma=0.2)
+    assert again.learner.n_components == 1
+    assert learner.learner.n_components == 2
+    search = GridSearchCV(
+        make_pipeline(Kernelized(LDA()), KNeighborsClassifier(3)),
+        {"kernelized__learner__reg": [0.01, 0.1], "kernelized__gamma": ["scale", 0.1]},
+        cv=3,
+    )
+    assert search.fit(X, y).best_score_ > 0.9
+
+
+def test_the_learner_given_is_left_alone():
+    inner = LDA()
+    Kernelized(inner).fit(X, y)
+    assert not hasattr(inner, "components_")
+    with pytest.raises(ValueError, match="'learner' parameter of Kernelized must be an instance"):
+        Kernelized(KPCA()).fit(X, y)
+    with pytest.raises(ValueError, match="'reg' parameter of LDA must be a float"):
+        Kernelized(LDA(reg=-1)).fit(X, y)
+
+
+def test_learner_without_labels():
+    assert_same_distances(
+        Kernelized(Covariance(reg=0.1), **LINEAR).fit(X).transform(X),
+        Covariance(reg=0.1).fit(X).transform(X),
+    )
+
+
+def test_callbacks_see_maps_of_samples():
+    class Seen:
+        maps = ()
+
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+            if context.task_name == "iteration":
+                self.maps += (fitted_estimator.transform(X),)
+
+    seen, (A, labels) = Seen(), load_iris(return_X_y=True)
+    learner = Kernelized(NCA(2, reg=1e-4, max_iter=500)).set_callbacks(seen).fit(A, labels)
+    assert len(seen.maps) == learner.n_iter_ == learner.metadata()["n_iter"]
+    assert_allclose(seen.maps[-1], learner.transform(A), atol=1e-9)
+
+
+def test_equal_samples_are_at_distance_0():
+    twice = np.vstack([X, X])
+    learner = KDMLMJ(n_neighbors=2).fit(twice, np.tile(y, 2))
+    assert_array_equal(learner.pair_distance([[0, 178], [5, 183]], twice), 0)
