@@ -100,7 +100,8 @@ class Learner(
         started = perf_counter()
         try:
             samples, supervision = self._supervised(X, y=y, pairs=pairs, triplets=triplets)
-            progress = Progress(self, X, y, getattr(self, "max_iter", 0))
+            seen = samples if X is None else X
+            progress = Progress(self, seen, y, getattr(self, "max_iter", 0))
             metadata = self._fit(samples, supervision, progress)
         except BaseException:
             # An interrupt too: what is there, from this fit and the last, does not go together.
