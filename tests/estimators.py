@@ -9,7 +9,22 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from dimetric import ANMM, DMLMJ, LDA, LDML, LMNN, MCML, NCA, NCMC, NCMML, PCA, Covariance
+from dimetric import (
+    ANMM,
+    DMLMJ,
+    ITML,
+    LDA,
+    LDML,
+    LMNN,
+    LSI,
+    MCML,
+    NCA,
+    NCMC,
+    NCMML,
+    PCA,
+    Covariance,
+    DMLEig,
+)
 from dimetric._descent.metric import GradientMetric
 
 VARIANTS = {
@@ -47,6 +62,9 @@ VARIANTS = {
         {"n_components": 2, "random_state": 0},
         {"n_centroids": 2, "reg": 0.1, "random_state": 0},
     ],
+    ITML: [{"random_state": 0}, {"gamma": 0.1, "prior": "covariance", "random_state": 0}],
+    LSI: [{}, {"diagonal": True}, {"solver": "projected"}, {"reg": 0.0}],
+    DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
 }
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]

@@ -168,5 +168,5 @@ def test_collapsed_pairs_are_left_out():
 
 
 def test_one_class():
-    with pytest.raises(ValueError, match="there are none: y holds one class"):
+    with pytest.raises(ValueError, match="DMLEig needs dissimilar samples, but y holds one class"):
         DMLEig().fit(X, np.zeros(150))

@@ -8,8 +8,10 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
-from dimetric import LSI
+from dimetric import ITML, LSI, DMLEig
 from dimetric._descent.bounded import Gain, on_sphere, similar_scatter
+from dimetric.pairwise import fast
+from dimetric.pairwise.engine import laplacian_product
 from dimetric.pairwise.listed import ListedObjective
 from dimetric.pairwise.objective import PairwiseObjective
 from dimetric.similarity.lsi import DistanceRule, onto_metrics, onto_simplex
@@ -60,6 +62,20 @@ def test_objective_is_the_loop(rng):
         np.testing.assert_allclose(grad, approx_fprime(flat, loop), atol=1e-6)
         L = flat.reshape(3, 3) / np.linalg.norm(flat)
         assert gain.of_metric(L.T @ L, epsilon)[0] == pytest.approx(value)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("block", [1, 7, 128])
+def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
+    monkeypatch.setattr(fast, "BLOCK", block)
+    monkeypatch.setattr(fast, "n_threads", lambda *_: threads)
+    A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
+    theta = np.array([0.01])
+    objective = PairwiseObjective(DistanceRule(), A, labels, theta)
+    value, product, _ = objective.evaluate(A, A, theta)
+    expected, other, _ = laplacian_product(DistanceRule(), A, A, labels, theta)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(product, other, atol=1e-10)
 
 
 def test_similar_scatter_is_that_of_the_pairs(rng):
@@ -162,7 +178,7 @@ def test_collapsed_pairs_stay_where_they_are():
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_directions_without_similar_pairs_need_delta(diagonal, rng):
     A = np.column_stack([X[FEW], y[FEW]])  # constant within classes
-    with pytest.raises(ValueError, match="differ in 5 directions, similar ones in 4.*delta > 0"):
+    with pytest.raises(ValueError, match=r"differ in 5 directions, similar ones in 4.*delta > 0"):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y[FEW])
     lsi = LSI(delta=1e-3, diagonal=diagonal).fit(A, y[FEW])
     assert budget(lsi, A, y[FEW], 1e-3) == pytest.approx(1, abs=1e-6)
@@ -193,3 +209,24 @@ def test_projections(rng):
         M = onto_metrics((B + B.T).ravel()).reshape(3, 3)
         assert np.linalg.eigvalsh(M)[0] >= -1e-12
         assert np.trace(M) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_samples_without_a_label_are_left_out(kind):
+    labels = np.where(np.arange(150) % 3 == 0, -1, y)
+    params = {"random_state": 0} if kind is ITML else {}
+    known = labels >= 0
+    expected = kind(**params).fit(X[known], y[known])
+    model = kind(unlabelled=-1, **params).fit(X, labels)
+    np.testing.assert_allclose(model.metric(), expected.metric(), rtol=1e-9, atol=1e-15)
+    assert list(model.classes_) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_pairs_of_vectors(kind):
+    pairs = pairs_of(y[FEW])
+    params = {"bounds": (1.0, 9.0)} if kind is ITML else {}
+    vectors = Pairs.from_arrays(X[FEW][pairs.similar], X[FEW][pairs.dissimilar])
+    expected = kind(**params).fit(X[FEW], pairs=pairs).metric()
+    M = kind(**params).fit(None, pairs=vectors).metric()
+    np.testing.assert_allclose(M, expected, rtol=1e-2, atol=1e-3 * np.abs(expected).max())

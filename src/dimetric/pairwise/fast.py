@@ -233,9 +233,9 @@ def softmin(
     *,
     threads: int = 1,
 ) -> tuple[float, float, np.ndarray]:
-    """Return the least squared distance of different classes, and relative to it, their weights.
+    r"""Return the least squared distance of different classes, and weights relative to it.
 
-    Weights are :math:`e^{-d^2 / \\mu}`: their sum, and their Laplacian times V. Pairs ``left_out``,
+    Weights are :math:`e^{-d^2 / \mu}`: their sum, and their Laplacian times V. Pairs ``left_out``,
     of shape (m, 2), the smaller number first and ascending, do not count.
     """
     n = len(Z)

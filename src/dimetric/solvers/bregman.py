@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric.solvers.result import GAP_CLOSED, Callback, Result, Trace
+from dimetric.solvers.result import GAP_CLOSED, STOPPED_BY_CALLBACK, Callback, Result
 
 
 def bregman_projections(
@@ -69,26 +69,33 @@ def bregman_projections(
     d = V.shape[1]
     sign = np.where(is_similar, 1.0, -1.0)
     M, multipliers, slacks = np.eye(d), np.zeros(len(V)), np.array(bounds, dtype=np.float64)
-    value = primal_value(M, V, is_similar, bounds, gamma)
-    trace = Trace(
-        M.ravel(), value, M, max_iter=max_iter, tol=0.0, infimum=-np.inf, callback=callback
+    value, dual = primal_value(M, V, is_similar, bounds, gamma), 0.0
+    # The dual rises in every sweep, the primal may do anything: its best point counts.
+    best, history, reason = (value, M), [value], ""
+    while not reason:
+        if best[0] - dual <= tol * max(1.0, abs(best[0])):
+            reason = GAP_CLOSED
+        elif len(history) > max_iter:
+            reason = f"max_iter={max_iter} reached"
+        else:
+            for c in range(len(V)):
+                _project(c, M, V, sign, gamma, multipliers, slacks)
+            # The updates are exact; their rounding errors would add up.
+            inverse = np.eye(d) + (V.T * (sign * multipliers)) @ V
+            M = np.linalg.inv((inverse + inverse.T) / 2)
+            M = (M + M.T) / 2
+            value = primal_value(M, V, is_similar, bounds, gamma)
+            logs = np.log1p(-sign * multipliers * bounds / gamma)
+            dual = max(dual, float(np.linalg.slogdet(inverse)[1] + gamma * np.sum(logs)))
+            best = min(best, (value, M.copy()), key=lambda point: point[0])
+            history.append(value)
+            if callback is not None and callback(M.ravel(), value, len(history) - 1):
+                reason = STOPPED_BY_CALLBACK
+    value, M = best
+    result = Result(
+        M.ravel(), value, len(history) - 1, reason == GAP_CLOSED, reason, tuple(history)
     )
-    dual = 0.0  # of multipliers of 0
-    while not trace.reason:
-        if value - dual <= tol * max(1.0, abs(value)):
-            trace.stop(GAP_CLOSED, converged=True)
-            break
-        for c in range(len(V)):
-            _project(c, M, V, sign, gamma, multipliers, slacks)
-        # The updates are exact; their rounding errors would add up.
-        inverse = np.eye(d) + (V.T * (sign * multipliers)) @ V
-        M = np.linalg.inv((inverse + inverse.T) / 2)
-        value = primal_value(M, V, is_similar, bounds, gamma)
-        logs = np.log1p(-sign * multipliers * bounds / gamma)
-        dual = max(dual, float(np.linalg.slogdet(inverse)[1] + gamma * np.sum(logs)))
-        trace.add(M.ravel(), value, M, change=np.inf)
-    result = trace.result()
-    return result, max(0.0, result.value - dual)
+    return result, max(0.0, value - dual)
 
 
 def primal_value(
