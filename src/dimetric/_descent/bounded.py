@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import array_api_compat as compat
 import numpy as np
 
+from dimetric._checks import in_range
 from dimetric._compat import Interval, Progress
 from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.informed import InformedMetric
-from dimetric._descent.metric import into_range
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.directions import directions
@@ -130,7 +130,7 @@ class BoundedMetric(InformedMetric):
 
     def _learn(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         X, supervision = self._in_order(X, supervision, by_class=True)
-        X, factor = into_range(X, "delta")
+        X, factor = in_range(X)  # no parameter has a unit
         xp, d = namespace(X), X.shape[1]
         at = Coordinates.of(X, np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal)
         # The least of many distances between float32 samples would be a rounding error.
