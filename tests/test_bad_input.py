@@ -171,8 +171,7 @@ NO_SPREAD = {  # within a class
     "": Fits(),
 }
 NO_SPREAD_WITHIN = {name: NO_SPREAD[name] for name in ("LSI|DMLEig", "LDA", "DMLMJ", "NCMC", "")}
-ITERATE = "NCA|NCM|MCML|LDML|LMNN|ITML|LSI|DMLEig"
-HUGE = {ITERATE: Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+HUGE = {"NCA|NCM|MCML|LDML|LMNN|ITML": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
 FEW_FRIENDS = r"\d+ of \d+ samples have fewer than \d (friends|enemies)"
 SINGLE = {
     "LMNN": Fits(warns=rf"1 of 4 classes have a single sample.*\[3\]|{FEW_FRIENDS}"),

@@ -198,6 +198,19 @@ def test_vectors(learner, source):
 
 
 @each_source(ONE_OF_EACH)
+def test_vectors_of_any_namespace(learner, source, namespace):
+    given = GIVEN[source]
+    if source == "pairs":
+        columns, kind = (X[given.similar], X[given.dissimilar]), Pairs
+    else:
+        columns, kind = [X[column] for column in given.rows.T], Triplets
+    there = kind.from_arrays(*map(namespace.asarray, columns))
+    found = learned(learner, source, None, there)
+    assert type(found.components_) is type(namespace.asarray(X))
+    assert_same_metric(learned(learner, source, None, kind.from_arrays(*columns)), found, tol=1e-5)
+
+
+@each_source(ONE_OF_EACH)
 def test_few_constraints(learner, source):
     """Fewer than features, on samples that fewer still are of."""
     wide, _ = samples(20, 30)

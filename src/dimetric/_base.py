@@ -106,7 +106,7 @@ class Learner(
             self._forget()
         try:
             samples, supervision = self._supervised(X, y=y, pairs=pairs, triplets=triplets)
-            progress = Progress(self, X, y, self._max_steps())
+            progress = Progress(self, samples if X is None else X, y, self._max_steps())
             metadata = self._fit(samples, supervision, progress)
         except BaseException:
             # An interrupt too: what is there, from this fit and the last, does not go together.

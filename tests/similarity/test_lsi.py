@@ -8,7 +8,7 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
-from dimetric import LSI
+from dimetric import ITML, LSI, DMLEig
 from dimetric._descent.bounded import Gain, on_sphere, similar_scatter
 from dimetric.pairwise import fast
 from dimetric.pairwise.engine import laplacian_product
@@ -209,3 +209,24 @@ def test_projections(rng):
         M = onto_metrics((B + B.T).ravel()).reshape(3, 3)
         assert np.linalg.eigvalsh(M)[0] >= -1e-12
         assert np.trace(M) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_samples_without_a_label_are_left_out(kind):
+    labels = np.where(np.arange(150) % 3 == 0, -1, y)
+    params = {"random_state": 0} if kind is ITML else {}
+    known = labels >= 0
+    expected = kind(**params).fit(X[known], y[known])
+    model = kind(unlabelled=-1, **params).fit(X, labels)
+    np.testing.assert_allclose(model.metric(), expected.metric(), rtol=1e-9, atol=1e-15)
+    assert list(model.classes_) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_pairs_of_vectors(kind):
+    pairs = pairs_of(y[FEW])
+    params = {"bounds": (1.0, 9.0)} if kind is ITML else {}
+    vectors = Pairs.from_arrays(X[FEW][pairs.similar], X[FEW][pairs.dissimilar])
+    expected = kind(**params).fit(X[FEW], pairs=pairs).metric()
+    M = kind(**params).fit(None, pairs=vectors).metric()
+    np.testing.assert_allclose(M, expected, rtol=1e-2, atol=1e-3 * np.abs(expected).max())

@@ -1,27 +1,24 @@
 """Learners that keep similar samples within a budget, and send dissimilar ones apart."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._base import LinearMetric, report
+from dimetric._checks import in_range
 from dimetric._compat import Interval, Progress
 from dimetric._descent.coordinates import Coordinates
-from dimetric._descent.metric import into_range
+from dimetric._descent.informed import InformedMetric
 from dimetric._descent.solve import Solution, Watch
-from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import root
 from dimetric.linalg.spectral import whitening
 from dimetric.pairwise.objective import Objective, ValueAndGrad, scatter
-from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks, tall_block
 
 # The value of a loss and its gradient, at a map of norm 1.
@@ -98,7 +95,7 @@ class Gain:
         return float(2 * log_det / r + np.log(r)), np.linalg.inv(L)
 
 
-class BoundedMetric(LinearMetric):
+class BoundedMetric(InformedMetric):
     r"""A learner that maximises a function g of the distances between dissimilar samples.
 
     .. math:: \max_M g(M)\, \rho(M)^{reg} \quad \text{s.t.} \quad \langle A, M \rangle \le 1, \;
@@ -111,19 +108,12 @@ class BoundedMetric(LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **InformedMetric._parameter_constraints,
         "reg": [Interval(Real, 0, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "unlabelled": [Real, str, None],
-        "verbose": ["verbose"],
     }
-    _takes: ClassVar[tuple[str, ...]] = ("y", "pairs")
     reg: float
     delta: float
-    max_iter: int
-    tol: float
-    verbose: int
     diagonal: bool = False  # whether features are to be weighted, not mixed
 
     def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
@@ -138,20 +128,10 @@ class BoundedMetric(LinearMetric):
         """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
         raise TypeError(f"{type(self).__name__} does not say how good a map is.")
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
-        # Objectives bring their own threads; all else is too short for those of BLAS.
-        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
-            return self._fitted(X, supervision, progress)
-
-    def _fitted(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _learn(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        X, supervision = self._in_order(X, supervision, by_class=True)
+        X, factor = in_range(X)  # no parameter has a unit
         xp, d = namespace(X), X.shape[1]
-        is_labelled = isinstance(supervision, np.ndarray)
-        codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
-        order = canonical_order(to_host(X), codes)
-        order = order[codes[order] >= 0]  # samples without a label are left out
-        X = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
-        supervision = codes[order] if is_labelled else supervision.reordered(order)
-        X, factor = into_range(X, "delta")
         at = Coordinates.of(X, np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal)
         # The least of many distances between float32 samples would be a rounding error.
         samples = xp.astype(at.samples, xp.float64)
@@ -163,31 +143,19 @@ class BoundedMetric(LinearMetric):
             components = like(at.back(L / np.linalg.norm(L) @ T) * factor, X)
             return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
 
-        def watch(current: Any, value: float, n_iter: int) -> bool:
-            if self.verbose:
-                name = type(self).__name__
-                report("[%s] iteration %d: objective %.6g", name, n_iter, np.exp(-value))
-            return progress.step(lambda: fitted(current()[0]))
-
+        watch = self._watch(fitted, progress, lambda value: float(np.exp(-value)))
         solution = self._maximise(gain, np.eye(len(T)) / len(T) ** 0.5, watch)
         L, result = solution.map / np.linalg.norm(solution.map), solution.result
         value, gap = self._certified(gain, L, solution.theta)
-        result.warn_unless_converged(
-            type(self).__name__, "Raise max_iter or tol, or scale the features."
+        return self._ended(
+            result,
+            fitted(L),
+            "Raise max_iter or tol, or scale the features.",
+            initial_objective=float(np.exp(-result.history[0])),
+            final_objective=value,
+            gap=gap,
+            reg=self.reg,
         )
-        for name, array in fitted(L).items():
-            setattr(self, name, array)
-        self.n_iter_ = result.n_iter
-        return {
-            "n_components": len(T),
-            "n_iter": result.n_iter,
-            "initial_objective": float(np.exp(-result.history[0])),
-            "final_objective": value,
-            "converged": result.converged,
-            "reason": result.reason,
-            "gap": gap,
-            "reg": self.reg,
-        }
 
     def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
         """Return T that makes the matrix of the constraint the identity; d features there were."""

@@ -1,27 +1,23 @@
 """Information-theoretic metric learning."""
 
-from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import array_api_compat as compat
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from dimetric._base import LinearMetric, report
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._descent.coordinates import Coordinates
+from dimetric._descent.informed import InformedMetric
 from dimetric._descent.metric import into_range
 from dimetric._descent.solve import Solution, Watch
-from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.psd import root
 from dimetric.linear.covariance import Covariance
 from dimetric.pairwise.listed import ListedObjective, differing
 from dimetric.pairwise.objective import scatter
-from dimetric.reduce.order import canonical_order
 from dimetric.solvers.bregman import bregman_projections
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.supervision.pairs import Pairs
@@ -54,7 +50,7 @@ class ITMLRule:
         return xp.where(kinds == 0, above, xp.clip(D / self.lower, tiny, 1.0))
 
 
-class ITML(LinearMetric):
+class ITML(InformedMetric):
     r"""Information-theoretic metric learning: near a prior metric, with distances within bounds.
 
     .. math:: \min_{M, \xi} D(M, M_0) + \gamma \sum_{S} \phi(\xi_{ij} / u)
@@ -133,18 +129,14 @@ class ITML(LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **InformedMetric._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "bounds": ["array-like", None],
         "prior": [StrOptions({"identity", "covariance"}), "array-like"],
         "n_constraints": [Interval(Integral, 1, None, closed="left"), None],
         "solver": [StrOptions({"lbfgs", "bregman"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "unlabelled": [Real, str, None],
-        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    _takes: ClassVar[tuple[str, ...]] = ("y", "pairs")
 
     def __init__(
         self,
@@ -171,53 +163,34 @@ class ITML(LinearMetric):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
-        # All products are too short for the threads of BLAS.
-        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
-            return self._fitted(X, supervision, progress)
-
-    def _fitted(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
-        xp, rng = namespace(X), check_random_state(self.random_state)
-        is_labelled = isinstance(supervision, np.ndarray)
-        codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
+    def _learn(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         # By content alone: which pairs are drawn is not to depend on the names of classes.
-        order = canonical_order(to_host(X), np.zeros_like(codes))
-        order = order[codes[order] >= 0]  # samples without a label are left out
-        X = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
+        X, supervision = self._in_order(X, supervision, by_class=False)
         X, factor = into_range(X, "prior and bounds")
+        xp, rng = namespace(X), check_random_state(self.random_state)
         # Under the root T of the prior, the prior is the identity.
         T = self._root_of_prior(X)
         samples = xp.astype(X, xp.float64) @ like(T, X, dtype=xp.float64).T
         at = Coordinates.of(samples, np.eye(len(T)), keep_rest=True)
         points = at.samples / at.unit
         self.bounds_ = self._checked_bounds(points, rng)
-        pairs = self._drawn(codes[order], rng) if is_labelled else supervision.reordered(order)
-        objective = self._objective(points, pairs, X)
+        if not isinstance(supervision, Pairs):
+            supervision = self._drawn(supervision, rng)
+        objective = self._objective(points, supervision, X)
 
         def fitted(B: np.ndarray) -> dict[str, Array]:
             components = like(at.back(at.start @ B) @ T * factor, X)
             return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
 
-        def watch(current: Any, value: float, n_iter: int) -> bool:
-            if self.verbose:
-                report("[ITML] iteration %d: objective %.6g", n_iter, value)
-            return progress.step(lambda: fitted(current()[0]))
-
-        solution, gap = self._minimise(objective, watch)
-        result = solution.result
-        result.warn_unless_converged("ITML", "Raise max_iter or tol, or lower gamma.")
-        for name, array in fitted(solution.map).items():
-            setattr(self, name, array)
-        self.n_iter_ = result.n_iter
-        return {
-            "n_components": self.components_.shape[0],
-            "n_iter": result.n_iter,
-            "initial_objective": result.history[0],
-            "final_objective": result.value,
-            "converged": result.converged,
-            "reason": result.reason,
-            "gap": gap,
-        }
+        solution, gap = self._minimise(objective, self._watch(fitted, progress))
+        return self._ended(
+            solution.result,
+            fitted(solution.map),
+            "Raise max_iter or tol, or lower gamma.",
+            initial_objective=solution.result.history[0],
+            final_objective=solution.result.value,
+            gap=gap,
+        )
 
     def _root_of_prior(self, X: Array) -> np.ndarray:
         """Return T, with the prior as T^T T."""
@@ -231,9 +204,7 @@ class ITML(LinearMetric):
             raise ValueError(f"prior has shape {M0.shape}; it must be ({d}, {d}).")
         is_symmetric = np.allclose(M0, M0.T, rtol=1e-6, atol=1e-9 * np.abs(M0).max())
         if not is_symmetric or np.linalg.eigvalsh((M0 + M0.T) / 2)[0] <= 0:
-            raise ValueError(
-                "prior must be symmetric and positive definite: add a small multiple of I to it."
-            )
+            raise ValueError("prior must be symmetric and positive definite: add a multiple of I.")
         return root(M0)
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:

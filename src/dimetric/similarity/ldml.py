@@ -87,11 +87,11 @@ class LDML(ConvexMetric):
               + \sum_{D} \log \sigma(d^2_{ij} - b)\Big] - \frac{reg}{d} |L|_F^2, \qquad
               d^2_{ij} = |L x_i - L x_j|^2
 
-    The pairs P of samples are of one class (S) or of two (D), and :math:`\sigma(b - d^2)` is the
-    probability of the former: logistic regression on the entries of :math:`M = L^T L` [1]_. The
-    log-likelihood is concave in M and b: a map with all rows has one optimum, and ``metadata()``
-    holds a bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone,
-    unless ``gap_proven``).
+    The pairs P of samples, all of them or those that are given in place of labels, are of one class
+    (S) or of two (D), and :math:`\sigma(b - d^2)` is the probability of the former: logistic
+    regression on the entries of :math:`M = L^T L` [1]_. The log-likelihood is concave in M and b: a
+    map with all rows has one optimum, and ``metadata()`` holds a bound of how far away that is,
+    ``gap`` (among metrics of trace ``gap_radius`` alone, unless ``gap_proven``).
 
     Parameters
     ----------

@@ -227,6 +227,7 @@ def folds(
         for k in range(n_splits):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         return
+    rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)  # of those that are named
     fold_of = _folds_of_samples(rows, n_splits, rng)[rows]
     for k in range(n_splits):
         inside = fold_of == k
