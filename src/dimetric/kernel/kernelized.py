@@ -17,6 +17,7 @@ from dimetric.linalg.spectral import fixed_signs
 class KernelizedMetric(KernelMetric):
     """A linear learner in the feature space of a kernel; a subclass says which, ``_linear()``."""
 
+    _most_components: ClassVar[int | None] = None  # that n_components=None stands for
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._kernel_constraints | {
         "n_components_kernel": [
             Interval(Integral, 1, None, closed="left"),
@@ -65,6 +66,8 @@ class KernelizedMetric(KernelMetric):
                 f"n_components={k} must be at most {space.rank}, the number of coordinates in the "
                 f"kernel's space; n_features={self.n_features_in_}."
             )
+        if k is None and self._most_components is not None:
+            learner.set_params(n_components=min(self._most_components, space.rank))
         Z = space.scores()
         learner.n_features_in_ = space.rank
         if codes is not None:
