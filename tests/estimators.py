@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from dimetric import (
     ANMM,
     DMLMJ,
+    ITML,
     KANMM,
     KDA,
     KDMLMJ,
@@ -22,6 +23,7 @@ from dimetric import (
     LDML,
     LLE,
     LMNN,
+    LSI,
     MCML,
     MDS,
     NCA,
@@ -29,6 +31,7 @@ from dimetric import (
     NCMML,
     PCA,
     Covariance,
+    DMLEig,
     Isomap,
     Kernelized,
 )
@@ -92,6 +95,9 @@ VARIANTS = {
         {"n_neighbors": 8, "method": "hessian"},
         {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
+    ITML: [{"random_state": 0}, {"gamma": 0.1, "prior": "covariance", "random_state": 0}],
+    LSI: [{}, {"diagonal": True}, {"solver": "projected"}, {"reg": 0.0}],
+    DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
     KPCA: [
         {},
         {"n_components": 2, "kernel": "poly", "degree": 2},

@@ -70,14 +70,34 @@ def ldml_value(X, y, M, b, *, reg=0.0):
 
 def ldml_optimum(X, y, *, b=None, reg=0.0):
     """Return (M, b, value); b is free unless given."""
+    rows = np.stack(np.triu_indices(len(X), 1), axis=1)
+    return ldml_pairs_optimum(X, rows, friends(y)[tuple(rows.T)], b=b, reg=reg)
+
+
+def ldml_pairs_optimum(X, rows, similar, *, b=None, reg=0.0):
+    """Return (M, b, value) of the mean over some pairs; b is free unless given."""
     M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     threshold = cp.Variable() if b is None else b
-    i, j = np.triu_indices(len(X), 1)
-    sign = np.where(friends(y)[i, j], 1.0, -1.0)
+    i, j = rows.T
+    sign = np.where(similar, 1.0, -1.0)
     margin = cp.multiply(sign, threshold - _distances(X[i] - X[j], M))
     _solve(cp.sum(cp.logistic(-margin)) / len(i), M, reg)
-    b = float(threshold.value) if b is None else b
-    return project_psd(M.value), b, ldml_value(X, y, project_psd(M.value), b, reg=reg)
+    b, M = float(threshold.value) if b is None else b, project_psd(M.value)
+    margin = sign * (b - squared_distances(X, M)[i, j])
+    return M, b, np.logaddexp(0, -margin).mean() + reg * np.trace(M) / len(M)
+
+
+def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
+    """Return (M, value) of LMNN's mean of pulls and pushes over triplets."""
+    M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
+    i, j, l = triplets.T
+    near, far = _distances(X[i] - X[j], M), _distances(X[i] - X[l], M)
+    loss = (1 - mu) * cp.sum(near) + mu * cp.sum(cp.pos(1 + near - far))
+    _solve(loss / len(triplets), M, reg)
+    D = squared_distances(X, project_psd(M.value))
+    terms = (1 - mu) * D[i, j] + mu * np.maximum(0, 1 + D[i, j] - D[i, l])
+    M = project_psd(M.value)
+    return M, terms.mean() + reg * np.trace(M) / len(M)
 
 
 def lmnn_value(X, y, M, targets, *, mu=0.5, reg=0.0):
@@ -106,10 +126,11 @@ def _distances(Z, M):
     return cp.sum(cp.multiply(Z @ M, Z), axis=1)
 
 
-def _solve(loss, M, reg):
+def _solve(loss, M=None, reg=0.0, *, constraints=()):
     """Minimise to 1e-8, or at least to 1e-6; SolverError if that fails."""
+    ridge = reg * cp.trace(M) / M.shape[0] if M is not None else 0.0
     for scale in (1000.0, 100.0, 1.0):  # of sums, or means: Clarabel stalls on some, mostly means
-        problem = cp.Problem(cp.Minimize(scale * (loss + reg * cp.trace(M) / M.shape[0])))
+        problem = cp.Problem(cp.Minimize(scale * (loss + ridge)), list(constraints))
         good = {"tol_gap_abs": 1e-8 * scale, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
         fair = {f"reduced_{name}": 100 * tol for name, tol in good.items()}
         with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
@@ -117,3 +138,67 @@ def _solve(loss, M, reg):
             problem.solve(solver=cp.CLARABEL, **good, **fair)
             return
     raise cp.SolverError("Clarabel does not get within 1e-6: try other data, or reg > 0.")
+
+
+def similar_scatter(X, y):
+    """Return the sum of outer products of differences over the pairs of a class."""
+    i, j = np.triu_indices(len(X), 1)
+    V = (X[i] - X[j])[friends(y)[i, j]]
+    return V.T @ V
+
+
+def lsi_value(X, y, M):
+    """Return the sum of distances over the pairs of different classes."""
+    i, j = np.triu_indices(len(X), 1)
+    D = squared_distances(X, M)[i, j][~friends(y)[i, j]]
+    return np.sum(np.sqrt(D.clip(0)))
+
+
+def lsi_optimum(X, y, *, delta=0.0, diagonal=False):
+    """Return the largest sum of distances in the budget of the similar pairs."""
+    best, unit, n = _in_budget(X, y, delta, lambda D: cp.sum(cp.sqrt(D)) / D.size, diagonal)
+    return n * best * unit**0.5
+
+
+def dml_eig_optimum(X, y, *, delta=0.0):
+    """Return the largest minimum of squared distances in the budget of the similar pairs."""
+    best, unit, _ = _in_budget(X, y, delta, cp.min)
+    return best * unit
+
+
+def _in_budget(X, y, delta, gain, diagonal=False):
+    """Return (largest gain, unit of squared distances, number of dissimilar pairs)."""
+    i, j = np.triu_indices(len(X), 1)
+    V = (X[i] - X[j])[~friends(y)[i, j]]
+    V = V[np.any(V != 0, axis=1)]
+    S = similar_scatter(X, y)
+    S = S + delta * np.trace(S) / len(S) * np.eye(len(S))
+    V = V / np.sqrt(np.diag(S)) if diagonal else V @ np.linalg.inv(np.linalg.cholesky(S)).T
+    unit = np.mean(V**2)  # mean squared distance of the identity of trace 1
+    if diagonal:
+        w = cp.Variable(len(S), nonneg=True)
+        D, used = (V**2 / unit) @ w, cp.sum(w)
+    else:
+        M = cp.Variable((len(S), len(S)), PSD=True)
+        D, used = _distances(V / unit**0.5, M), cp.trace(M)
+    _solve(-gain(D), constraints=[used <= 1])
+    return float(gain(D).value), unit, len(V)
+
+
+def itml_value(V, similar, M, *, upper, lower, gamma=1.0):
+    """Return tr M - log det M - d plus what slacks cost, over differences V of pairs."""
+    D = np.einsum("ij,jk,ik->i", V, M, V)
+    ratio = np.where(similar, np.maximum(D / upper, 1), np.minimum(D / lower, 1))
+    slack = np.sum(ratio - np.log(ratio) - 1)
+    return np.trace(M) - np.linalg.slogdet(M)[1] - len(M) + gamma * slack
+
+
+def itml_optimum(V, similar, *, upper, lower, gamma=1.0):
+    """Return (M, value), with a prior of I."""
+    d = V.shape[1]
+    M, slack = cp.Variable((d, d), PSD=True), cp.Variable(len(V))
+    sign, bounds = np.where(similar, 1.0, -1.0), np.where(similar, upper, lower)
+    ratio = cp.multiply(slack, 1 / bounds)
+    loss = cp.trace(M) - cp.log_det(M) - d + gamma * cp.sum(ratio - cp.log(ratio) - 1)
+    _solve(loss, constraints=[cp.multiply(sign, _distances(V, M) - slack) <= 0])
+    return M.value, itml_value(V, similar, M.value, upper=upper, lower=lower, gamma=gamma)

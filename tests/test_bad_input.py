@@ -155,17 +155,23 @@ NO_FRIENDS = Raises(
     may_warn=r".*fewer than \d (friends|enemies)|The number of unique",
 )
 FEW_DISTINCT = "classes have fewer distinct samples than n_centroids"
+NO_SIMILAR = Raises(
+    "similar pairs of samples that differ, and there are none",
+    may_warn="The number of unique",
+)
+ONE_CLASS = Raises("needs dissimilar samples, but y holds one class")
 NO_SPREAD = {  # within a class
+    "LSI|DMLEig": NO_SIMILAR,
     "LDA": Raises("Every class is a single point"),
     "DMLMJ": NO_FRIENDS,
-    "Covariance": Raises("All samples are the same point"),
+    "Covariance|prior='covariance'": Raises("All samples are the same point"),
     "LLE": Raises("All samples are equal: there is nothing to embed"),
     "whiten": Fits(warns="2 of 2 components have no variance"),
     "NCMC": Fits(warns=rf"3 of 3 {FEW_DISTINCT}.*\[0, 1, 2\]"),
     "": Fits(),
 }
-NO_SPREAD_WITHIN = {name: NO_SPREAD[name] for name in ("LDA", "DMLMJ", "NCMC", "")}
-HUGE = {"NCA|NCM|MCML|LDML|LMNN": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
+NO_SPREAD_WITHIN = {name: NO_SPREAD[name] for name in ("LSI|DMLEig", "LDA", "DMLMJ", "NCMC", "")}
+HUGE = {"NCA|NCM|MCML|LDML|LMNN|ITML": Fits(warns=r"X holds values around \de[+-]\d+"), "": Fits()}
 FEW_FRIENDS = r"\d+ of \d+ samples have fewer than \d (friends|enemies)"
 SINGLE = {
     "LMNN": Fits(warns=rf"1 of 4 classes have a single sample.*\[3\]|{FEW_FRIENDS}"),
@@ -254,6 +260,7 @@ ROWS = {
     "one class": (
         lambda: (X, np.zeros(60)),
         {
+            "LSI|DMLEig": ONE_CLASS,
             "LDA|ANMM|DMLMJ": Raises("at least 2 classes; y holds 1"),
             "NCA|NCM|MCML|LDML|LMNN": Fits(warns=r"y holds one class: \w+ has nothing to learn"),
             "": Fits(),
@@ -263,6 +270,8 @@ ROWS = {
     "classes of one": (
         lambda: (X, np.arange(60)),
         {
+            "LSI|DMLEig": NO_SIMILAR,
+            "ITML": Fits(warns="The number of unique"),
             "LDA": Raises("there are 60 samples of 60 classes", may_warn="The number of unique"),
             "LMNN": Fits(warns=f"60 of 60 classes have a sing|{FEW_FRIENDS}|The number of unique"),
             "NCA|MCML": Fits(warns="60 of 60 classes have a single sample|The number of unique"),
@@ -314,6 +323,7 @@ ROWS = {
     "two samples": (
         lambda: (X[:2], [0, 1]),
         {
+            "LSI|DMLEig": NO_SIMILAR,
             "LDA": Raises("more than the number of classes; there are 2 samples of 2 classes"),
             "LLE": Raises("n_components=2 must be .*less than the number of distinct samples, 2"),
             "LMNN": Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),

@@ -175,7 +175,7 @@ def test_teardown_when_the_data_are_bad(learner):
     assert seen.calls.count("setup") == seen.calls.count("teardown")
 
 
-@each(iterates)
+@each(iterates, reduces)
 def test_clones_and_searches(learner):
     seen = Recorder()
     learner = clone(learner).set_callbacks(seen)
@@ -190,7 +190,7 @@ def test_clones_and_searches(learner):
     assert seen.calls.count("setup") == seen.calls.count("teardown") == 1 + 2 * 2 + 1 + 2
 
 
-@each(iterates)
+@each(iterates, reduces)
 def test_search_with_propagated_callbacks(learner):
     seen = Propagated()
     name = type(learner).__name__.lower()

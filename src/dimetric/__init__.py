@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dimetric.centroid.ncmc import NCMC
     from dimetric.centroid.ncmml import NCMML
     from dimetric.information.dmlmj import DMLMJ
+    from dimetric.information.itml import ITML
     from dimetric.information.mcml import MCML
     from dimetric.kernel.kanmm import KANMM
     from dimetric.kernel.kda import KDA
@@ -27,11 +28,16 @@ if TYPE_CHECKING:
     from dimetric.manifold.mds import MDS
     from dimetric.neighborhood.lmnn import LMNN
     from dimetric.neighborhood.nca import NCA
+    from dimetric.similarity.dml_eig import DMLEig
     from dimetric.similarity.ldml import LDML
+    from dimetric.similarity.lsi import LSI
+    from dimetric.supervision.pairs import Pairs
+    from dimetric.supervision.triplets import Triplets
 
 __all__ = [
     "ANMM",
     "DMLMJ",
+    "ITML",
     "KANMM",
     "KDA",
     "KDMLMJ",
@@ -41,6 +47,7 @@ __all__ = [
     "LDML",
     "LLE",
     "LMNN",
+    "LSI",
     "MCML",
     "MDS",
     "NCA",
@@ -48,14 +55,19 @@ __all__ = [
     "NCMML",
     "PCA",
     "Covariance",
+    "DMLEig",
     "Isomap",
     "Kernelized",
+    "Pairs",
+    "Triplets",
 ]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
     "Covariance": "dimetric.linear.covariance",
+    "DMLEig": "dimetric.similarity.dml_eig",
     "DMLMJ": "dimetric.information.dmlmj",
+    "ITML": "dimetric.information.itml",
     "Isomap": "dimetric.manifold.isomap",
     "KANMM": "dimetric.kernel.kanmm",
     "KDA": "dimetric.kernel.kda",
@@ -66,6 +78,7 @@ _HOME = {
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
     "LLE": "dimetric.manifold.lle",
+    "LSI": "dimetric.similarity.lsi",
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "MDS": "dimetric.manifold.mds",
@@ -73,6 +86,8 @@ _HOME = {
     "NCMC": "dimetric.centroid.ncmc",
     "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
+    "Pairs": "dimetric.supervision.pairs",
+    "Triplets": "dimetric.supervision.triplets",
 }
 
 

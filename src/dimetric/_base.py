@@ -11,7 +11,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._checks import checked_array, checked_labelled, checked_pairs, checked_samples
+from dimetric._checks import (
+    checked_array,
+    checked_constraints,
+    checked_labelled,
+    checked_pair_rows,
+    checked_samples,
+    coded,
+    source_of,
+    taken,
+)
 from dimetric._compat import (
     CallbackSupportMixin,
     Progress,
@@ -19,8 +28,12 @@ from dimetric._compat import (
     fit_method,
     framed,
 )
+from dimetric._pair_tasks import PairTasks
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.linalg.psd import metric_of
+from dimetric.reduce.tree import row_blocks
+from dimetric.supervision.pairs import Pairs
+from dimetric.supervision.triplets import Triplets
 
 logger = logging.getLogger("dimetric")
 
@@ -44,11 +57,16 @@ class Learner(
 
     _learned: ClassVar[str]  # the attribute whose presence makes a learner fitted
     _needs_labels: ClassVar[bool] = True
+    _takes: ClassVar[tuple[str, ...]] = ("y",)  # "pairs", "triplets" too, in place of labels
     _min_samples: ClassVar[int] = 2
     _accepts_sparse: ClassVar[bool] = False
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        """Set the fitted attributes from checked samples and label codes; return metadata."""
+        """Set the fitted attributes from checked samples and supervision; return metadata.
+
+        Supervision is an array of label codes, or, for learners that take them, the ``Pairs`` or
+        ``Triplets`` that were given.
+        """
         raise TypeError(f"{type(self).__name__} does not say how it is fitted.")
 
     def _max_steps(self) -> int:
@@ -56,15 +74,27 @@ class Learner(
         return getattr(self, "max_iter", 0)
 
     @fit_method
-    def fit(self, X: Array, y: Array | None = None) -> Self:
-        """Learn the map.
+    def fit(
+        self,
+        X: Array,
+        y: Array | None = None,
+        *,
+        pairs: Pairs | None = None,
+        triplets: Triplets | None = None,
+    ) -> Self:
+        """Learn the map, from exactly one of labels, pairs and triplets.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, or an array of any array-API namespace.
+            Samples: NumPy, pandas, polars, or an array of any array-API namespace. None if pairs
+            or triplets hold vectors of their own.
         y : array-like of shape (n_samples,), optional
             Labels; learners that use none ignore them.
+        pairs : Pairs, optional
+            Which samples are alike and which are not, for learners that say so.
+        triplets : Triplets, optional
+            Which samples are more alike than others, for learners that say so.
 
         Returns
         -------
@@ -75,9 +105,9 @@ class Learner(
         if not getattr(self, "warm_start", False):
             self._forget()
         try:
-            samples, codes = self._checked(X, y)
-            progress = Progress(self, X, y, self._max_steps())
-            metadata = self._fit(samples, codes, progress)
+            samples, supervision = self._supervised(X, y=y, pairs=pairs, triplets=triplets)
+            progress = Progress(self, samples if X is None else X, y, self._max_steps())
+            metadata = self._fit(samples, supervision, progress)
         except BaseException:
             # An interrupt too: what is there, from this fit and the last, does not go together.
             self._forget()
@@ -96,18 +126,30 @@ class Learner(
         check_is_fitted(self)
         return dict(self._metadata)
 
+    def _supervised(self, X: Array, **given: Any) -> tuple[Array, Any]:
+        """Return the samples as an array, and their label codes, pairs or triplets."""
+        source = source_of(self, self._takes if self._needs_labels else (), **given)
+        for name in ("classes_", "targets_", "threshold_"):  # of another fit, from something else
+            self.__dict__.pop(name, None)
+        if source in (None, "y"):
+            return self._checked(X, given["y"])
+        return checked_constraints(self, X, given[source], source, min_samples=self._min_samples)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._learned)
 
     def _checked(
         self, X: Array, y: Array | None, *, reset: bool = True, min_samples: int | None = None
     ) -> tuple[Array, np.ndarray | None]:
-        """Return the samples as an array and, if the learner uses labels, their codes."""
+        """Return the samples as an array and, if the learner uses labels, their codes.
+
+        Samples without a label, where the learner has a parameter ``unlabelled``, have code -1.
+        """
         min_samples = min_samples or self._min_samples
         if not self._needs_labels:
             return checked_samples(self, X, reset=reset, min_samples=min_samples), None
         samples, labels = checked_labelled(self, X, y, reset=reset, min_samples=min_samples)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, codes = coded(labels, getattr(self, "unlabelled", None))
         return samples, codes
 
     def __sklearn_tags__(self) -> Tags:
@@ -119,7 +161,7 @@ class Learner(
         return tags
 
 
-class LinearMetric(Learner):
+class LinearMetric(PairTasks, Learner):
     r"""A learner of a linear map, and so of a Mahalanobis distance.
 
     .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
@@ -202,12 +244,12 @@ class LinearMetric(Learner):
         # The rank of M can take longer than a fit: only on demand.
         return super().metadata() | {"rank": self._map_rank()}
 
-    def pair_distance(self, pairs: Array, X: Array | None = None) -> Array:
+    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with X
+        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
             Pairs of vectors, or pairs of row numbers of X.
         X : array-like of shape (n_samples, n_features), optional
             The samples that row numbers refer to.
@@ -217,17 +259,14 @@ class LinearMetric(Learner):
         distances : array of shape (n_pairs,)
         """
         check_is_fitted(self)
-        left, right = checked_pairs(self, pairs, X)
-        difference = (left - right) @ like(self.components_, left).T
-        xp = namespace(difference)
-        # Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
-        largest = xp.max(xp.abs(difference), axis=1, keepdims=True)
-        largest = xp.where(largest > 0, largest, xp.ones_like(largest))
-        return largest[:, 0] * xp.sqrt(xp.sum((difference / largest) ** 2, axis=1))
-
-    def pair_score(self, pairs: Array, X: Array | None = None) -> Array:
-        """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
-        return -self.pair_distance(pairs, X)
+        points, rows = checked_pair_rows(self, pairs, X)
+        L = like(self.components_, points)
+        xp = namespace(points)
+        blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
+        distances = [
+            _lengths((taken(points, rows[b, 0]) - taken(points, rows[b, 1])) @ L.T) for b in blocks
+        ]
+        return xp.concat(distances)
 
     @property
     def _n_features_out(self) -> int:
@@ -297,3 +336,14 @@ class Embedding(Learner):
     @property
     def _n_features_out(self) -> int:
         return self.embedding_.shape[1]
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the norms of rows.
+
+    Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
+    """
+    xp = namespace(vectors)
+    largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    return largest[:, 0] * xp.sqrt(xp.sum((vectors / largest) ** 2, axis=1))

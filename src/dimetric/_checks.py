@@ -18,6 +18,75 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
 from dimetric.reduce.tree import row_blocks
+from dimetric.supervision.pairs import Pairs
+from dimetric.supervision.rows import checked_n_samples
+from dimetric.supervision.triplets import Triplets
+
+
+class SupervisionError(TypeError, ValueError):
+    """Not exactly one source of supervision, or one that a learner cannot learn from.
+
+    A wrong choice of arguments, so a TypeError; scikit-learn takes a missing y for a ValueError.
+    """
+
+
+def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> str | None:
+    """Return which source of supervision was given; None if none was, and none is needed.
+
+    Parameters
+    ----------
+    learner : estimator
+        The learner.
+    takes : tuple of str
+        The sources that it learns from; if there are none, it ignores a y.
+    **given : object
+        y, pairs and triplets.
+
+    Examples
+    --------
+    >>> source_of(BaseEstimator(), ("y", "pairs"), y=None, pairs=None, triplets="some")
+    Traceback (most recent call last):
+    ...
+    dimetric._checks.SupervisionError: BaseEstimator learns from labels y or pairs, not triplets.
+    """
+    name = type(learner).__name__
+    named = [source for source, value in given.items() if value is not None]
+    wanted = " or ".join("labels y" if source == "y" else source for source in takes)
+    for source in named:
+        if source not in takes and (takes or source != "y"):
+            raise SupervisionError(f"{name} learns from {wanted or 'X alone'}, not {source}.")
+    if len(named) > 1:
+        raise SupervisionError(f"{name} learns from {wanted}: {' and '.join(named)} were given.")
+    if takes and not named:
+        instead = "".join(f" Give {source}= instead of it." for source in takes if source != "y")
+        raise SupervisionError(  # in scikit-learn's words
+            f"This {name} estimator requires y to be passed, but the target y is None.{instead}"
+        )
+    return named[0] if named and takes else None
+
+
+def checked_constraints(
+    learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
+) -> tuple[Array, Pairs | Triplets]:
+    """Return checked samples, and the pairs or triplets of them; without X, of their own points."""
+    kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
+    if not isinstance(given, kind):
+        raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
+    if X is None and given.points is None:
+        raise ValueError(f"X is None, but {source} are row numbers of it.")
+    samples = checked_samples(
+        learner, given.points if X is None else X, reset=True, min_samples=min_samples
+    )
+    checked_n_samples(given.rows, given.n_samples, samples.shape[0], source)
+    if not len(given):
+        raise ValueError(f"{source} is empty: there is nothing to learn from.")
+    if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
+        raise ValueError(
+            f"{type(learner).__name__} needs similar and dissimilar pairs; there are "
+            f"{len(given.similar)} and {len(given.dissimilar)}. Pairs.from_similar takes all "
+            "other pairs as dissimilar."
+        )
+    return samples, given
 
 
 def checked_samples(
@@ -48,6 +117,25 @@ def checked_labelled(
     return X, y
 
 
+def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and the class of each sample as an integer: -1 if it has no label.
+
+    Examples
+    --------
+    >>> coded(np.array([7, -1, 3, 7]), unlabelled=-1)
+    (array([3, 7]), array([ 1, -1,  0,  1]))
+    """
+    if unlabelled is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes
+    known = labels != unlabelled
+    if not known.any():
+        raise ValueError(f"y holds no label: all samples have {unlabelled!r}, which means none.")
+    codes = np.full(len(labels), -1)
+    classes, codes[known] = np.unique(labels[known], return_inverse=True)
+    return classes, codes
+
+
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
     """Return a finite floating array of `ndim` dimensions that no learner is fitted to."""
     if is_foreign(Z):
@@ -62,8 +150,25 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = F
     return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # not the old matrix class
 
 
-def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, Array]:
-    """Return the left and the right samples of pairs of vectors, or of row numbers of X."""
+def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
+    """Return points, and pairs as row numbers of them, from pairs of vectors or of rows of X.
+
+    Parameters
+    ----------
+    learner : estimator
+        Whose number of features the points have.
+    pairs : Pairs, array-like of shape (m, 2, n_features), or of shape (m, 2) with X
+        Pairs of vectors, or of row numbers of X.
+    X : array-like of shape (n_samples, n_features), optional
+        Samples.
+    """
+    if isinstance(pairs, Pairs):
+        X = pairs.points if X is None else X
+        if X is None:
+            raise ValueError("pairs are row numbers: give the samples X that they are of.")
+        X = checked_samples(learner, X, reset=False)
+        checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
+        return X, pairs.rows
     if X is None:
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):
@@ -71,7 +176,8 @@ def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, A
                 f"pairs has shape {tuple(pairs.shape)}; without X it must hold vectors, of "
                 f"shape (n_pairs, 2, {learner.n_features_in_})."
             )
-        return pairs[:, 0, :], pairs[:, 1, :]
+        points = namespace(pairs).reshape(pairs, (-1, learner.n_features_in_))
+        return points, np.arange(points.shape[0]).reshape(-1, 2)
     X = checked_samples(learner, X, reset=False)
     index = check_array(to_host(pairs), dtype=None, input_name="pairs")
     if index.shape[1] != 2 or index.dtype.kind not in "iu":
@@ -85,11 +191,21 @@ def checked_pairs(learner: Any, pairs: Array, X: Array | None) -> tuple[Array, A
             f"pairs[{outside[0]}] = {index[outside[0]].tolist()} names a row outside X, which "
             f"has {X.shape[0]} samples."
         )
+    return X, index
+
+
+def checked_pairs(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, Array]:
+    """Return the left and the right samples of pairs, see :func:`checked_pair_rows`."""
+    points, rows = checked_pair_rows(learner, pairs, X)
+    return taken(points, rows[:, 0]), taken(points, rows[:, 1])
+
+
+def taken(X: Array, rows: np.ndarray) -> Array:
+    """Return some rows of samples, dense."""
     if sparse.issparse(X):
-        return X[index[:, 0]].toarray(), X[index[:, 1]].toarray()
+        return X[rows].toarray()
     xp = namespace(X)
-    index = like(index, X, dtype=xp.int64)
-    return xp.take(X, index[:, 0], axis=0), xp.take(X, index[:, 1], axis=0)
+    return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
 
 
 def checked_dissimilarities(D: Array) -> None:

@@ -26,11 +26,14 @@ from dimetric import (
     KPCA,
     LDA,
     LMNN,
+    LSI,
     MCML,
     NCA,
     NCMML,
     Covariance,
     Kernelized,
+    Pairs,
+    Triplets,
 )
 
 y = load_wine().target
@@ -279,3 +282,25 @@ def test_equal_samples_are_at_distance_0():
     twice = np.vstack([X, X])
     learner = KDMLMJ(n_neighbors=2).fit(twice, np.tile(y, 2))
     assert_array_equal(learner.pair_distance([[0, 178], [5, 183]], twice), 0)
+
+
+def test_pairs_and_triplets_instead_of_labels():
+    pairs = Pairs.from_labels(y, 200, random_state=0)
+    lsi = LSI().fit(X, pairs=pairs)
+    same = Kernelized(LSI(), **LINEAR).fit(X, pairs=pairs)
+    assert_same_distances(same.transform(X), lsi.transform(X), tol=1e-4)
+    assert_allclose(same.pair_distance(pairs, X), lsi.pair_distance(pairs, X), rtol=1e-3)
+    curved = Kernelized(LSI()).fit(X, pairs=pairs)
+    curved.calibrate_threshold(pairs, X)
+    assert np.mean(curved.predict_pairs(pairs, X) == pairs.is_similar) > 0.9
+    triplets = Triplets.from_labels(y, 200, random_state=0)
+    judged = Kernelized(LMNN(reg=0.1)).fit(X, triplets=triplets)
+    assert judged.score_triplets(triplets, X) > 0.95
+    with pytest.raises(TypeError, match="Kernelized learns from labels y or pairs, not triplets"):
+        Kernelized(LSI()).fit(X, triplets=triplets)
+
+
+def test_samples_without_labels():
+    some = np.where(np.arange(len(y)) % 3 == 0, y, -1)
+    learner = Kernelized(LMNN(unlabelled=-1, reg=0.1)).fit(X, some)
+    assert_array_equal(learner.classes_, [0, 1, 2])

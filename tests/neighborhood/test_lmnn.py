@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from dimetric import LMNN
+from dimetric import LMNN, Triplets
 from dimetric._descent import solve
 from dimetric.neighborhood import lmnn
 from dimetric.solvers.gradient import bgd
@@ -325,3 +325,56 @@ def test_an_early_stop_claims_no_radius(rng):
     facts = LMNN(solver="bgd", max_iter=3).fit(A, labels).metadata()
     assert facts["gap_proven"]
     assert facts["gap_radius"] > 1e6
+
+
+@pytest.mark.parametrize("params", [{}, {"mu": 0.9}, {"reg": 0.3}, {"solver": "sdp"}], ids=str)
+def test_optimum_of_triplets(params):
+    A, labels = overlapping(40, 3, 3)
+    triplets = Triplets.from_labels(labels, 300, random_state=0)
+    oracle = {name: value for name, value in params.items() if name != "solver"}
+    _, best = oracles.triplets_optimum(A, triplets.rows, **oracle)
+    facts = LMNN(tol=1e-7, max_iter=2000, **params).fit(A, triplets=triplets).metadata()
+    assert abs(facts["final_objective"] - best) < 1e-3 * max(1, abs(best))
+    assert facts["final_objective"] - best <= facts["gap"] + 1e-6
+    assert facts["gap_proven"]
+
+
+def test_triplets_of_targets_and_impostors_are_the_labels():
+    """Over those LMNN sums too, but as a mean over samples, with a pull for each push."""
+    A, labels = overlapping(30, 3, 2)
+    by_labels = LMNN(n_neighbors=1, mu=0.5, tol=1e-8).fit(A, labels)
+    rows = [
+        (i, by_labels.targets_[i, 0], l)
+        for i in range(30)
+        for l in np.flatnonzero(labels != labels[i])
+    ]
+    # Each target has 15 impostors, so 15 pulls: mu has to make up for that.
+    by_triplets = LMNN(mu=15 / 16, tol=1e-8).fit(A, triplets=Triplets.from_rows(rows))
+    assert_allclose(by_triplets.metric(), by_labels.metric(), atol=0.02)
+
+
+def test_triplets_choose_no_targets():
+    triplets = Triplets.from_labels(y, 100, random_state=0)
+    with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but triplets are given"):
+        LMNN(n_passes=2).fit(X, triplets=triplets)
+    assert not hasattr(LMNN().fit(X, triplets=triplets), "targets_")
+
+
+@pytest.mark.parametrize("solver", ["bgd", "sgd"])
+def test_all_solvers_learn_from_triplets(solver):
+    triplets = Triplets.from_labels(y, 2000, random_state=0)
+    best = LMNN().fit(X, triplets=triplets).metadata()["final_objective"]
+    learner = LMNN(solver=solver, random_state=0, batch_size=100, tol=1e-4)
+    value = learner.fit(X, triplets=triplets).metadata()["final_objective"]
+    assert value < 1.1 * best
+
+
+def test_targets_given_beside_samples_without_a_label():
+    labels = np.where(np.arange(150) % 3 == 0, -1, y)
+    first = LMNN(unlabelled=-1).fit(X, labels)
+    again = LMNN(unlabelled=-1, targets=first.targets_).fit(X, labels)
+    assert_array_equal(again.components_, first.components_)
+    wrong = first.targets_.copy()
+    wrong[1, 0] = 3
+    with pytest.raises(ValueError, match=r"targets\[1\] = .* names a sample of another class"):
+        LMNN(unlabelled=-1, targets=wrong).fit(X, labels)

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import approx_fprime, minimize
 from sklearn.datasets import load_iris, make_blobs
 
-from dimetric import LDML
+from dimetric import LDML, Pairs
 from dimetric.pairwise.objective import PairwiseObjective, on_maps, on_metrics
 from dimetric.similarity.ldml import LDMLRule
 from dimetric.solvers.gradient import bgd
@@ -200,3 +200,38 @@ def test_pairs_of_one_kind_have_an_infinite_threshold(labels, sign):
     assert ldml.metadata()["reason"] == "separable: infimum not attained"
     assert sign * ldml.b_ > 1
     assert np.isfinite(ldml.b_)
+
+
+def test_all_pairs_are_the_labels():
+    by_labels, by_pairs = LDML().fit(X, y), LDML().fit(X, pairs=Pairs.from_labels(y))
+    for name in ("final_objective", "gap"):
+        assert abs(by_labels.metadata()[name] - by_pairs.metadata()[name]) < 1e-4
+    assert by_pairs.metadata()["gap_proven"]
+    np.testing.assert_allclose(by_pairs.b_, by_labels.b_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("reg", [0.0, 0.1])
+@pytest.mark.parametrize("b", [None, 2.0])
+def test_optimum_of_some_pairs(reg, b, rng):
+    A, labels = overlapping(rng)
+    pairs = Pairs.from_labels(labels, 200, random_state=0)
+    _, _, best = oracles.ldml_pairs_optimum(A, pairs.rows, pairs.is_similar, b=b, reg=reg)
+    facts = LDML(reg=reg, b=b, tol=1e-8, max_iter=500).fit(A, pairs=pairs).metadata()
+    assert abs(-facts["final_objective"] - best) < 1e-3 * max(1, abs(best))
+    assert -facts["final_objective"] - best <= facts["gap"] + 1e-6
+    assert facts["gap"] < 0.02
+
+
+@pytest.mark.parametrize("solver", ["bgd", "sgd", "sdp"])
+def test_all_solvers_learn_from_pairs(solver):
+    pairs = Pairs.from_labels(y, 3000, random_state=0)
+    best = LDML().fit(X, pairs=pairs).metadata()["final_objective"]
+    ldml = LDML(solver=solver, batch_size=200, random_state=0, max_iter=300, tol=1e-4)
+    assert ldml.fit(X, pairs=pairs).metadata()["final_objective"] > best - 0.02
+
+
+def test_pairs_that_a_threshold_takes_apart():
+    blobs, labels = make_blobs(60, 3, centers=3, cluster_std=0.1, random_state=0)
+    facts = LDML().fit(blobs, pairs=Pairs.from_labels(labels, 400, random_state=0)).metadata()
+    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["final_objective"] > -1e-4

@@ -11,7 +11,7 @@ from dimetric._compat import Progress, StrOptions
 from dimetric._descent.metric import GradientMetric
 from dimetric._descent.solve import Solution, Watch
 from dimetric._threads import _one_blas_thread
-from dimetric._xp import Array, eps, like, namespace, to_host, triangle
+from dimetric._xp import Array, eps, to_host, triangle
 from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import inverse_root, metric_of
 from dimetric.linalg.scatter import Moments
@@ -196,19 +196,10 @@ def _definite(
     Where a metric is a little too large, near pairs of different classes no longer outweigh the
     spread within classes: there the objective rises in every direction, unless classes separate.
     """
-    within = _within(objective)
+    within = objective.within()
     white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
     for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets
         yield tangent(triangle(np.vstack([growth**0.5 * L, more**0.5 * white])))
     if ridge > 0 and np.isfinite(objective.infimum):
         yield objective.infimum, ridge * np.eye(len(within))
-
-
-def _within(objective: Any) -> np.ndarray:
-    """Return the covariance of samples within their classes."""
-    codes = objective.codes
-    X = objective.points[: len(codes), :]
-    labels = like(codes, X, dtype=namespace(X).int64)
-    moments = Moments.of_all(X, labels, int(codes[-1]) + 1, root=False)
-    return to_host(moments.spread) / len(codes)

@@ -29,14 +29,17 @@ class Coordinates:
     keeps_rest: bool
 
     @classmethod
-    def of(cls, X: Array, L0: np.ndarray, *, keep_rest: bool) -> Self:
-        """Choose coordinates for samples in canonical order, and bring the start L0 along."""
+    def of(cls, X: Array, L0: np.ndarray, *, keep_rest: bool, rotate: bool = True) -> Self:
+        """Choose coordinates for samples in canonical order, and bring the start L0 along.
+
+        Unless they may `rotate`, they are those of the features.
+        """
         some = to_host(X[:: max(1, X.shape[0] // 1000), :])
         centre = np.median(some, axis=0)
         size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
         unit = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
         X, L0 = (X - like(centre, X)) * unit, L0 / unit
-        if X.shape[0] > X.shape[1]:
+        if X.shape[0] > X.shape[1] or not rotate:
             return cls(X, L0, unit, None, np.zeros(0), keep_rest)
         Q = namespace(X).linalg.qr(X.T, mode="reduced").Q
         basis = to_host(Q).astype(np.float64)

@@ -21,6 +21,18 @@ from dimetric.solvers.gradient import NO_BATCH
 from dimetric.solvers.result import FLAT, Result
 
 
+def into_range(X: Array, affected: str) -> tuple[Array, float]:
+    """Return what :func:`in_range` does, and warn of a factor that parameters do not know of."""
+    X, factor = in_range(X)
+    if factor != 1:
+        warnings.warn(
+            f"X holds values around {1 / factor:.0e}: they are learned from as if they were "
+            f"around 1, which changes what {affected} mean. Scale X to avoid this.",
+            stacklevel=3,
+        )
+    return X, factor
+
+
 class GradientMetric(LinearMetric):
     r"""A learner that minimises a mean of losses over maps.
 
@@ -85,8 +97,12 @@ class GradientMetric(LinearMetric):
         """Return what is summed over pairs of samples."""
         raise TypeError(f"{type(self).__name__} does not say what it minimises.")
 
-    def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> Objective:
-        """Return the objective of samples sorted by class; `order` has their rows in the given X.
+    def _objective(self, X: Array, codes: Any, order: np.ndarray) -> Objective:
+        """Return the objective of samples sorted by class.
+
+        In place of `codes` there are ``Pairs`` or ``Triplets`` of the samples X if these are what
+        is learned from. `order` has the rows of the samples in the given X, and then those of
+        samples without a label.
 
         The samples are in :class:`Coordinates`, with the distances of the given ones for every
         map that has been brought along.
@@ -117,16 +133,15 @@ class GradientMetric(LinearMetric):
         return Solver(**(own | settings))
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        xp = namespace(X)
+        xp, constraints = namespace(X), None
+        if not isinstance(codes, np.ndarray):
+            constraints, codes = codes, np.zeros(X.shape[0], dtype=np.int64)
         order = canonical_order(to_host(X), codes)
-        X, codes = xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
-        X, factor = in_range(X)
-        if factor != 1:
-            warnings.warn(
-                f"X holds values around {1 / factor:.0e}: they are learned from as if they were "
-                "around 1, which changes what init and reg mean. Scale X to avoid this.",
-                stacklevel=2,
-            )
+        n_unlabelled = int(np.sum(codes < 0))
+        order = np.roll(order, -n_unlabelled)  # these come last, and are left out
+        kept = order[: len(order) - n_unlabelled]
+        X, codes = xp.take(X, like(kept, X, dtype=xp.int64), axis=0), codes[kept]
+        X, factor = into_range(X, "init and reg")
         # What a start does where samples do not differ is kept, but a metric of 0 there is as good.
         keep_rest = self.reg == 0 and self.solver != "sdp"
         at = Coordinates.of(X, self._start(X, codes, factor), keep_rest=keep_rest)
@@ -143,7 +158,11 @@ class GradientMetric(LinearMetric):
                 report("[%s] iteration %d: objective %.6g", name, n_iter, sign * value)
             return progress.step(lambda: fitted(current()[0]))
 
-        objective = self._objective(at.samples, codes, order)
+        if constraints is None:
+            objective = self._objective(at.samples, codes, order)
+        else:
+            objective = self._objective(at.samples, constraints.reordered(order), order)
+            codes = objective.codes  # kinds of constraints, which mini-batches are made of
         solution = self._minimise(objective, at.start, ridge, codes, watch)
         facts = self._facts(objective, solution, ridge)
         if "gap_radius" in facts:  # a trace, which depends on the unit
@@ -165,7 +184,7 @@ class GradientMetric(LinearMetric):
 
     def _warn_of_classes(self, codes: np.ndarray, lonely: str) -> None:
         """Warn of one class, or of classes of one sample; `lonely` says what such a sample is."""
-        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes) == 1)
+        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(self.classes_) == 1:
             warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
         elif len(alone):
@@ -185,7 +204,8 @@ class GradientMetric(LinearMetric):
             remedy = "Raise batch_size, or learn from more than one class."
         result.warn_unless_converged(name, remedy)
         given = not isinstance(self.init, str) or self.warm_start  # perhaps an optimum
-        if result.n_iter == 0 and result.reason == FLAT and not given and len(self.classes_) > 1:
+        one_class = len(getattr(self, "classes_", ())) == 1
+        if result.n_iter == 0 and result.reason == FLAT and not given and not one_class:
             warnings.warn(
                 f"{name} did not leave its start, where the objective is flat: its distances may "
                 "be too large or too small to tell neighbours apart, or all be 0. If samples "

@@ -56,7 +56,7 @@ class KernelizedMetric(KernelMetric):
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         learner = self._linear()
         learner._validate_params()
         space = self._space(X, self.n_components_kernel, principal=False)
@@ -70,13 +70,13 @@ class KernelizedMetric(KernelMetric):
             learner.set_params(n_components=min(self._most_components, space.rank))
         Z = space.scores()
         learner.n_features_in_ = space.rank
-        if codes is not None:
+        if hasattr(self, "classes_"):
             learner.classes_ = self.classes_
 
         def mapped(L: Array) -> dict[str, Array]:
             return self._map(space, _signed_by(Z, L), X)
 
-        facts = learner._fit(Z, codes, _InSpace(progress, mapped))
+        facts = learner._fit(Z, supervision, _InSpace(progress, mapped))
         for name, value in mapped(learner.components_).items():
             setattr(self, name, value)
         if "n_iter" in facts:
@@ -117,7 +117,8 @@ class Kernelized(KernelizedMetric):
     ----------
     learner : LinearMetric
         The learner, such as ``NCA()``. Its own parameters, `n_components` and `reg` among them,
-        are about the coordinates: a ridge on its map is one on the map of the feature space.
+        are about the coordinates: a ridge on its map is one on the map of the feature space. If it
+        learns from pairs or triplets, so does :meth:`fit`.
     kernel : str or callable, default="rbf"
         As in :class:`~dimetric.KPCA`.
     gamma : float, "scale" or "auto", default="scale"
@@ -217,3 +218,12 @@ class Kernelized(KernelizedMetric):
     @property
     def _needs_labels(self) -> bool:  # type: ignore[override]
         return getattr(self.learner, "_needs_labels", True)
+
+    @property
+    def _takes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return getattr(self.learner, "_takes", ("y",))
+
+    @property
+    def unlabelled(self) -> Any:
+        """The label of samples without one, as the learner has it."""
+        return getattr(self.learner, "unlabelled", None)

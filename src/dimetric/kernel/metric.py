@@ -9,8 +9,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._base import Learner
-from dimetric._checks import checked_pairs, checked_samples, in_range
+from dimetric._checks import checked_pair_rows, checked_samples, in_range, taken
 from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
+from dimetric._pair_tasks import PairTasks
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.kernel.landmarks import STRATEGIES, chosen_landmarks, kmeans_landmarks
 from dimetric.kernel.maps import BLOCK, NAMES, Kernel, KernelLike, checked_precomputed
@@ -19,7 +20,7 @@ from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks
 
 
-class KernelMetric(Learner):
+class KernelMetric(PairTasks, Learner):
     r"""A learner of a linear map of the feature space of a kernel, and so of a distance.
 
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
@@ -86,12 +87,12 @@ class KernelMetric(Learner):
             "pair_distance()."
         )
 
-    def pair_distance(self, pairs: Array, X: Array | None = None) -> Array:
+    def pair_distance(self, pairs: Any, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or (n_pairs, 2) with X
+        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
             Pairs of vectors, or pairs of row numbers of X.
         X : array-like of shape (n_samples, n_features), optional
             The samples that row numbers refer to.
@@ -101,13 +102,10 @@ class KernelMetric(Learner):
         distances : array of shape (n_pairs,)
         """
         check_is_fitted(self)
-        left, right = checked_pairs(self, pairs, X)
-        difference = self._mapped(left) - self._mapped(right)
+        points, rows = checked_pair_rows(self, pairs, X)
+        Z = self._mapped(points)
+        difference = taken(Z, rows[:, 0]) - taken(Z, rows[:, 1])
         return namespace(difference).linalg.vector_norm(difference, axis=1)
-
-    def pair_score(self, pairs: Array, X: Array | None = None) -> Array:
-        """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
-        return -self.pair_distance(pairs, X)
 
     def _mapped(self, X: Array) -> Array:
         """Map checked samples, a block at a time; the sums are taken in float64."""

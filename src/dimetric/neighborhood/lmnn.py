@@ -12,10 +12,12 @@ from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
 from dimetric.pairwise.margin_bounds import MarginBounds
-from dimetric.pairwise.margins import MarginObjective
+from dimetric.pairwise.margins import MarginObjective, pull_scale
 from dimetric.pairwise.objective import on_maps
+from dimetric.pairwise.triples import TripletObjective
 from dimetric.solvers.certificates import Certificate
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, Result
+from dimetric.supervision.triplets import Triplets
 
 # The width of the hinge's smooth part, and the tolerance in units of tol, of one stage after the
 # other. The second is for maps that the first leaves too far from a proof; what a sharper hinge
@@ -32,13 +34,14 @@ MOST_SAMPLES = 20_000
 class LMNN(ConvexMetric):
     r"""Large margin nearest neighbours: near neighbours of one's class, all others farther away.
 
-    .. math:: \min_L \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
+    .. math:: \min_L \frac{1}{N} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
               \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr] + \frac{reg}{d} |L|_F^2,
               \qquad d_{ij} = |L x_i - L x_j|
 
     The targets :math:`j \to i` of a sample are its nearest neighbours of the same class before
     anything is learned. They are pulled near, and samples of other classes, impostors, are pushed
-    out to where a margin of 1 lies between [1]_.
+    out to where a margin of 1 lies between [1]_. Triplets (i, j, l), where they are given in place
+    of labels, are what is summed over, and N is their number.
 
     In :math:`M = L^T L` the objective is convex. What it is above its minimum at most is told by
     the metadata: ``gap``, among all metrics if ``gap_proven``, else among those of trace
@@ -53,7 +56,8 @@ class LMNN(ConvexMetric):
     mu : float, default=0.5
         Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
     targets : array of shape (n_samples, k) or None, default=None
-        Row numbers of the targets, in place of the nearest neighbours; -1 stands for none.
+        Row numbers of the targets, in place of the nearest neighbours; -1 stands for none. Like
+        `n_neighbors`, it is for labels alone.
     n_passes : int, default=1
         How often targets are chosen: each time after the first by the distance learned so far.
     init : str or array of shape (n_components, n_features), default="auto"
@@ -83,6 +87,8 @@ class LMNN(ConvexMetric):
         Samples of a mini-batch; their targets come with them, impostors are found among them.
     warm_start : bool, default=False
         Start from the map of the last fit.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -124,7 +130,9 @@ class LMNN(ConvexMetric):
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
+        "unlabelled": [Real, str, None],
     }
+    _takes = ("y", "triplets")
 
     def __init__(
         self,
@@ -145,6 +153,7 @@ class LMNN(ConvexMetric):
         learn_dec: float = 0.5,
         batch_size: int = 512,
         warm_start: bool = False,
+        unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -168,17 +177,22 @@ class LMNN(ConvexMetric):
         self.mu = mu
         self.targets = targets
         self.n_passes = n_passes
+        self.unlabelled = unlabelled
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        if self.targets is not None and self.n_passes > 1:
+        given = "triplets" if isinstance(codes, Triplets) else "targets"
+        if self.n_passes > 1 and (given == "triplets" or self.targets is not None):
             raise ValueError(
-                f"n_passes={self.n_passes} chooses new targets, but targets are given: leave "
-                "n_passes=1, or targets=None."
+                f"n_passes={self.n_passes} chooses new targets, but {given} are given: leave "
+                f"n_passes=1, or {given}=None."
             )
-        self._warn_of_classes(codes, "which has no neighbour to be near to")
+        if given == "targets":
+            self._warn_of_classes(codes, "which has no neighbour to be near to")
         return super()._fit(X, codes, progress)
 
-    def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> MarginObjective:
+    def _objective(self, X: Array, codes: Any, order: np.ndarray) -> Any:
+        if isinstance(codes, Triplets):
+            return TripletObjective(X, codes.rows, mu=self.mu)
         if self.targets is not None:
             targets = given_targets(self.targets, codes, order)
         else:
@@ -194,7 +208,7 @@ class LMNN(ConvexMetric):
     def _minimise(
         self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
     ) -> "_Found":
-        if codes[0] == codes[-1]:  # pulls alone would draw all samples to a point
+        if len(getattr(self, "classes_", ())) == 1:  # pulls alone would draw all to a point
             value = on_maps(objective, ridge=ridge)(L0.ravel())[0]
             result = Result(L0.ravel(), value, 0, True, "y holds one class", (value,))
             return _Found(L0, objective.theta, result, objective, None)
@@ -230,7 +244,7 @@ class LMNN(ConvexMetric):
     ) -> "_Found":
         """Minimise for given targets, with a hinge that is smooth, and then less and less so."""
         smooth = self.solver in ("lbfgs", "sdp")
-        scale = objective.scale(ridge) if smooth else None
+        scale = pull_scale(objective, ridge) if smooth else None
         is_convex = self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
         done, history, certificate = 0, list[float](), None
@@ -279,8 +293,10 @@ class LMNN(ConvexMetric):
         return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
     def _facts(self, objective: Any, solution: Any, ridge: float) -> dict[str, Any]:
-        X, targets = objective.points, in_given_order(solution.objective.targets, objective.order)
-        self.targets_ = like(targets, X, dtype=namespace(X).int64)
+        X = objective.points
+        if isinstance(objective, MarginObjective) and objective.order is not None:
+            targets = in_given_order(solution.objective.targets, objective.order)
+            self.targets_ = like(targets, X, dtype=namespace(X).int64)
         found = solution.certificate
         if found is None:
             return {}

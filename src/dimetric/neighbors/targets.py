@@ -64,10 +64,10 @@ def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndar
     ----------
     targets : array-like of shape (n, k)
         Row numbers; -1 stands for none.
-    codes : ndarray of shape (n,)
+    codes : ndarray of shape (m,)
         Classes of the samples, in that order.
     order : ndarray of shape (n,)
-        Their rows where the user has them.
+        Their rows where the user has them, then those of samples without a class.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndar
            [ 0],
            [-1]])
     """
-    targets, n = np.asarray(to_host(targets)), len(codes)
+    targets, n = np.asarray(to_host(targets)), len(order)
     if (
         targets.ndim != 2
         or len(targets) != n
@@ -91,12 +91,12 @@ def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndar
     places[order], places[-1] = np.arange(n), -1
     outside = (targets < -1) | (targets >= n)
     _refuse(targets, outside, f"names a row outside X, which has {n} samples")
-    own = np.empty(n, dtype=np.int64)
-    own[order] = codes
+    own = np.full(n, -1)
+    own[order[: len(codes)]] = codes
     other = (targets >= 0) & (own[targets] != own[:, None])
     _refuse(targets, other, "names a sample of another class")
     _refuse(targets, targets == np.arange(n)[:, None], "names the sample itself")
-    return places[targets[order]]
+    return places[targets[order[: len(codes)]]]
 
 
 def _refuse(targets: np.ndarray, wrong: np.ndarray, why: str) -> None:
@@ -119,6 +119,6 @@ def in_given_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
            [ 0]])
     """
     rows = np.append(order, -1)
-    given = np.empty_like(targets)
-    given[order] = rows[targets]
+    given = np.full((len(order), targets.shape[1]), -1)
+    given[order[: len(targets)]] = rows[targets]
     return given

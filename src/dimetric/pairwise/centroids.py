@@ -14,7 +14,7 @@ import numpy as np
 
 from dimetric._threads import _one_blas_thread, n_threads
 from dimetric._xp import Array, like, namespace, one_hot
-from dimetric.pairwise.objective import scatter
+from dimetric.pairwise.objective import covariance_within, scatter
 from dimetric.reduce.tree import row_blocks, tree_reduce
 
 
@@ -108,6 +108,10 @@ class CentroidObjective:
         return CentroidObjective(
             X, self.codes[rows], self.points[n:, :], self.centroid_codes, block=self._block
         )
+
+    def within(self) -> np.ndarray:
+        """Return the covariance of samples within their classes."""
+        return covariance_within(self.points, self.codes)
 
     @contextmanager
     def _workers(self) -> Iterator[int]:

@@ -17,6 +17,7 @@ import numpy as np
 from dimetric._threads import _one_blas_thread, n_threads
 
 BLOCK = 128  # rows; fits the cache beside the columns at a few thousand samples
+REACH = 40.0  # softmax weights below e^-40 of the largest count for nothing
 
 
 def _over_blocks(work: Callable[[range], Any], n_samples: int, threads: int) -> list[Any]:
@@ -198,3 +199,78 @@ def ldml(
 
     loss, product, degrees = _product(weigh, Z, V, threads, upper=True)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
+
+
+@_single_threaded_blas
+def distances(
+    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, eps: float, *, threads: int = 1
+) -> tuple[float, np.ndarray, float]:
+    """Return what ``engine.laplacian_product`` does for ``similarity.lsi.DistanceRule``."""
+
+    def weigh(T: np.ndarray, first: int, last: int) -> float:
+        loss = 0.0
+        for rows, own in _class_runs(first, last, starts):
+            here, after = slice(rows.start - first, rows.stop - first), own.stop - first
+            T[here, :after] = 0  # of the same class, or met before
+            R = T[here, after:]
+            np.maximum(R, 0, out=R)
+            R += eps
+            np.sqrt(R, out=R)
+            loss += float(R.sum(dtype=np.float64))
+            np.divide(0.5, R, out=R, where=R > 0)
+        return loss
+
+    return *_product(weigh, Z, V, threads, upper=True)[:2], 0.0
+
+
+@_single_threaded_blas
+def softmin(
+    Z: np.ndarray,
+    V: np.ndarray,
+    starts: np.ndarray,
+    mu: float,
+    left_out: np.ndarray,
+    *,
+    threads: int = 1,
+) -> tuple[float, float, np.ndarray]:
+    r"""Return the least squared distance of different classes, and weights relative to it.
+
+    Weights are :math:`e^{-d^2 / \mu}`: their sum, and their Laplacian times V. Pairs ``left_out``,
+    of shape (m, 2), the smaller number first and ascending, do not count.
+    """
+    n = len(Z)
+    A, B = _augmented(Z)
+    V1 = np.hstack([V, np.ones_like(V[:, :1])])
+
+    def work(blocks: range) -> tuple[float, np.ndarray]:
+        buffer = np.empty(min(BLOCK, n) * n, Z.dtype)
+        least, total = np.inf, np.zeros_like(V1)
+        for first in blocks:
+            last = min(first + BLOCK, n)
+            rows, columns = slice(first, last), slice(first, n)
+            W = buffer[: (last - first) * (n - first)].reshape(last - first, n - first)
+            np.matmul(A[rows], B[:, columns], out=W)
+            for own_rows, own in _class_runs(first, last, starts):
+                W[own_rows.start - first : own_rows.stop - first, : own.stop - first] = np.inf
+            some = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
+            W[some[:, 0], some[:, 1]] = np.inf
+            low = max(0.0, float(W.min()))
+            if low == np.inf or low > least + REACH * mu:  # nothing near in this block
+                continue
+            if low < least:
+                total *= np.exp((low - least) / mu)
+                least = low
+            np.subtract(least, W, out=W)
+            W /= mu
+            np.clip(W, -700, 0, out=W)  # lower exponents are slow, and count for nothing
+            np.exp(W, out=W)
+            total[rows] += W @ V1[columns]
+            total[columns] += W.T @ V1[rows]
+        return least, total
+
+    parts = _over_blocks(work, n, threads)
+    least = min(part[0] for part in parts)
+    shares = [np.exp((least - low) / mu) if low < np.inf else 0.0 for low, _ in parts]
+    total = np.sum([share * part for share, (_, part) in zip(shares, parts, strict=True)], axis=0)
+    weight = float(total[:, -1].sum()) / 2
+    return least, weight, total[:, -1:] * V - total[:, :-1]

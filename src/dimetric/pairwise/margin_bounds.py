@@ -7,6 +7,7 @@ from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import metric_of
 from dimetric.pairwise.margins import MarginObjective
 from dimetric.pairwise.objective import metric_gradient
+from dimetric.pairwise.triples import TripletObjective
 from dimetric.solvers.certificates import Certificate, certify_from_below, gap_from_below
 
 
@@ -30,13 +31,13 @@ class MarginBounds:
 
     Parameters
     ----------
-    objective : MarginObjective
+    objective : MarginObjective or TripletObjective
         The objective.
     ridge : float
         Weight of the trace of a metric in it.
     """
 
-    def __init__(self, objective: MarginObjective, ridge: float) -> None:
+    def __init__(self, objective: MarginObjective | TripletObjective, ridge: float) -> None:
         xp = namespace(objective.points)
         self._precision = eps(objective.points)
         X = xp.astype(objective.points, xp.float64)
@@ -46,9 +47,7 @@ class MarginBounds:
         spreads = to_host(xp.std(X @ like(B, X), axis=0))
         spreads = np.where(spreads > 0, spreads, 1.0)
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
-        self._objective = MarginObjective(
-            X @ like(B / spreads, X), objective.codes, objective.targets, mu=objective.mu
-        )
+        self._objective = objective.moved(X @ like(B / spreads, X))
         self._ridge = ridge * Q
         P = self._objective.pull() + self._ridge
         sizes, V = np.linalg.eigh(P)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.linalg.psd import map_of
+from dimetric.linalg.scatter import Moments
 from dimetric.pairwise.engine import Rule, laplacian_product
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -30,12 +31,16 @@ class Objective(Protocol):
         Greatest lower bound of the mean where no finite map attains it, else -inf.
     theta : ndarray of shape (p,)
         Start of extra parameters; often there are none.
+    codes : ndarray of shape (m,)
+        Kinds, as integers from 0, of what mini-batches are made of: classes of samples, or which
+        pairs of a list are similar.
     """
 
     points: Array
     n_terms: float
     infimum: float
     theta: np.ndarray
+    codes: np.ndarray
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
@@ -43,7 +48,7 @@ class Objective(Protocol):
         """Return (sum, Laplacian of its weights times V, gradient in theta) at mapped points Z."""
 
     def batch(self, rows: np.ndarray) -> Self | None:
-        """Return the objective of some samples (ascending), None if it has nothing to say."""
+        """Return the objective of some rows of `codes`, ascending; None if that says nothing."""
 
 
 class PairwiseObjective:
@@ -95,6 +100,23 @@ class PairwiseObjective:
         xp = namespace(self.points)
         X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
         return PairwiseObjective(self.rule, X, codes, self.theta)
+
+    def within(self) -> np.ndarray:
+        """Return the covariance of samples within their classes."""
+        return covariance_within(self.points, self.codes)
+
+    def n_similar(self) -> float:
+        """Return the number of pairs of one class."""
+        counts = np.bincount(self.codes)
+        return float(counts @ (counts - 1)) / 2
+
+
+def covariance_within(points: Array, codes: np.ndarray) -> np.ndarray:
+    """Return the covariance within classes of samples, the first of some points."""
+    X = points[: len(codes), :]
+    labels = like(codes, X, dtype=namespace(X).int64)
+    moments = Moments.of_all(X, labels, int(codes[-1]) + 1, root=False)
+    return to_host(moments.spread) / len(codes)
 
 
 def _is_coarse(Z: Array) -> bool:

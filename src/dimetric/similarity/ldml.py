@@ -13,9 +13,11 @@ from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.pairwise import fast
 from dimetric.pairwise.engine import Rule
-from dimetric.pairwise.objective import PairwiseObjective, metric_gradient
+from dimetric.pairwise.listed import ListedObjective
+from dimetric.pairwise.objective import Objective, PairwiseObjective, metric_gradient
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import Result
+from dimetric.supervision.pairs import Pairs
 
 
 class LDMLRule(Rule):
@@ -46,12 +48,24 @@ class LDMLRule(Rule):
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.pairwise.engine.Rule`."""
         others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
         half = xp.astype(others, D.dtype) / 2
+        losses, W = self._terms(xp, D, same, theta)
+        W = half * W
+        return xp.sum(half * losses), W, -float(xp.sum(W))
+
+    def listed(
+        self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
+    ) -> tuple[float, Array, float]:
+        """Return (loss, w, dtheta), see :class:`dimetric.pairwise.listed.ListRule`."""
+        losses, w = self._terms(xp, D, kinds == 0, theta)
+        return float(xp.sum(losses, dtype=xp.float64)), w, -float(xp.sum(w, dtype=xp.float64))
+
+    def _terms(self, xp: Any, D: Array, same: Array, theta: np.ndarray) -> tuple[Array, Array]:
+        """Return the loss of each pair, and its derivative in the squared distance."""
         sign = xp.where(same, xp.ones_like(D), -xp.ones_like(D))
         U = sign * (D - self._threshold(theta))
         E = xp.exp(-xp.abs(U))
-        loss = xp.sum(half * (xp.clip(U, 0.0, None) + xp.log1p(E)))
-        W = half * sign * xp.where(U > 0, xp.ones_like(E), E) / (1 + E)
-        return loss, W, -float(xp.sum(W))
+        W = sign * xp.where(U > 0, xp.ones_like(E), E) / (1 + E)
+        return xp.clip(U, 0.0, None) + xp.log1p(E), W
 
     def n_terms(self, counts: np.ndarray) -> float:
         """Return the number of pairs."""
@@ -73,11 +87,11 @@ class LDML(ConvexMetric):
               + \sum_{D} \log \sigma(d^2_{ij} - b)\Big] - \frac{reg}{d} |L|_F^2, \qquad
               d^2_{ij} = |L x_i - L x_j|^2
 
-    The pairs P of samples are of one class (S) or of two (D), and :math:`\sigma(b - d^2)` is the
-    probability of the former: logistic regression on the entries of :math:`M = L^T L` [1]_. The
-    log-likelihood is concave in M and b: a map with all rows has one optimum, and ``metadata()``
-    holds a bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone,
-    unless ``gap_proven``).
+    The pairs P of samples, all of them or those that are given in place of labels, are of one class
+    (S) or of two (D), and :math:`\sigma(b - d^2)` is the probability of the former: logistic
+    regression on the entries of :math:`M = L^T L` [1]_. The log-likelihood is concave in M and b: a
+    map with all rows has one optimum, and ``metadata()`` holds a bound of how far away that is,
+    ``gap`` (among metrics of trace ``gap_radius`` alone, unless ``gap_proven``).
 
     Parameters
     ----------
@@ -110,6 +124,8 @@ class LDML(ConvexMetric):
         Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -151,9 +167,11 @@ class LDML(ConvexMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
-        "b": [Interval(Real, None, None, closed="neither"), None]
+        "b": [Interval(Real, None, None, closed="neither"), None],
+        "unlabelled": [Real, str, None],
     }
     _maximises = True
+    _takes = ("y", "pairs")
 
     def __init__(
         self,
@@ -171,6 +189,7 @@ class LDML(ConvexMetric):
         learn_dec: float = 0.5,
         batch_size: int = 512,
         warm_start: bool = False,
+        unlabelled: float | str | None = None,
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
@@ -191,15 +210,21 @@ class LDML(ConvexMetric):
             random_state=random_state,
         )
         self.b = b
+        self.unlabelled = unlabelled
 
     def _rule(self) -> LDMLRule:
         return LDMLRule(None if self.b is None else float(self.b))
 
-    def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> PairwiseObjective:
-        return PairwiseObjective(self._rule(), X, codes, [1.0] if self.b is None else [])
+    def _objective(
+        self, X: Array, codes: Any, order: np.ndarray
+    ) -> PairwiseObjective | ListedObjective:
+        rule, theta = self._rule(), [1.0] if self.b is None else []
+        if isinstance(codes, Pairs):
+            return ListedObjective.of_pairs(rule, X, codes, theta, infimum=0.0)
+        return PairwiseObjective(rule, X, codes, theta)
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        if len(self.classes_) in (1, len(codes)):
+        if not isinstance(codes, Pairs) and len(self.classes_) in (1, np.sum(codes >= 0)):
             held = "one class" if len(self.classes_) == 1 else "no two samples of a class"
             warnings.warn(f"y holds {held}: LDML has nothing to learn.", stacklevel=2)
         return super()._fit(X, codes, progress)
@@ -224,8 +249,7 @@ class LDML(ConvexMetric):
             return super()._tangent(objective, L, theta, ridge)
         b = best_threshold(objective, L, theta).x
         value, G, (slope,) = metric_gradient(objective, L, b, ridge=ridge)
-        counts = np.bincount(objective.codes)
-        n_similar = float(counts @ (counts - 1)) / 2
+        n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
         # The slope is 0 but for rounding; what is left of it bounds f, too: the best threshold of
@@ -236,7 +260,7 @@ class LDML(ConvexMetric):
         return c, G + min(slope, 0.0) * np.diag(largest) * len(G)
 
 
-def best_threshold(objective: PairwiseObjective, L: np.ndarray, theta: np.ndarray) -> Result:
+def best_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
     """Return the solver's result for the b that is best for a map, with the mean loss there."""
     X, n = objective.points, objective.n_terms
     Z = X @ like(L, X).T

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 FLAT = "gradient below tol"
+GAP_CLOSED = "duality gap below tol"
 NO_DECREASE = "objective no longer decreases"
 RATE_GONE = "the step shrank to nothing"
 SEPARABLE = "separable: infimum not attained"

@@ -1,0 +1,108 @@
+"""ITML, LSI and DML-eig against metric-learn's and pyDML's: seconds, objective reached, memory.
+
+Both sides get the same pairs. The rivals need a Python of their own, whose paths are in
+DIMETRIC_METRIC_LEARN and DIMETRIC_PYDML. The learners from labels are measured at their optimum
+(``reg=0``), since the rivals know no other.
+"""
+
+import numpy as np
+from _measure import extra_megabytes, in_turns
+from _rival import rival
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    load_wine,
+    make_classification,
+)
+from sklearn.preprocessing import minmax_scale
+
+from dimetric import ITML, LSI, DMLEig, Pairs
+from dimetric.solvers.bregman import primal_value
+
+LIMIT = 120
+
+
+def itml(X, y):
+    """Print ITML by both libraries, over the same pairs and bounds."""
+    pairs = Pairs.from_labels(y, 4000, random_state=0)
+    V = X[pairs.rows[:, 0]] - X[pairs.rows[:, 1]]
+    bounds = np.percentile(np.sum(V**2, axis=1), [5, 95])
+    learner = ITML(bounds=bounds)
+    ((ours, model),) = in_turns(lambda: learner.fit(X, pairs=pairs))
+    facts = model.metadata()
+    best = facts["final_objective"] - facts["gap"]  # no metric is below
+    print(f"ITML, digits, 4,000 pairs: dimetric {ours:.2f} s, gap {facts['gap']:.1e}")
+    found = rival(
+        "DIMETRIC_METRIC_LEARN",
+        "from metric_learn import ITML; learner = ITML()",
+        "learner.fit(P, t, bounds=bounds)",
+        "learner.get_mahalanobis_matrix()",
+        limit=LIMIT,
+        P=X[pairs.rows],
+        t=np.where(pairs.is_similar, 1, -1),
+        bounds=bounds,
+    )
+    if found is not None and found[1] is None:
+        print(f"  metric-learn not done in {LIMIT} s: more than {LIMIT / ours:.0f}x")
+    elif found is not None:
+        theirs, M = found
+        upper_or_lower = np.where(pairs.is_similar, *bounds)
+        gap = primal_value(M, V, pairs.is_similar, upper_or_lower, 1.0) - best
+        print(f"  metric-learn {theirs:.1f} s, gap {gap:.1e}; {theirs / ours:.0f}x")
+
+
+def reached(kind, L, X, y):
+    """Return the objective of a map, brought into the budget of the similar pairs."""
+    Z = X @ L.T
+    i, j = np.triu_indices(len(y), 1)
+    squares, same = np.sum((Z[i] - Z[j]) ** 2, axis=1), y[i] == y[j]
+    squares /= np.sum(squares[same])
+    apart = ~same & np.any(X[i] != X[j], axis=1)
+    return np.sum(np.sqrt(squares[apart])) if kind is LSI else np.min(squares[apart])
+
+
+def labelled(name, kind, theirs, X, y):
+    """Print a learner from labels by both libraries."""
+    learner = kind(reg=0.0, delta=1e-6, max_iter=1000)
+    ((ours, model),) = in_turns(lambda: learner.fit(X, y))
+    value, gap = reached(kind, model.components_, X, y), model.metadata()["gap"]
+    print(
+        f"{kind.__name__}, {name}: dimetric {ours:.3f} s, objective {value:.5g} "
+        f"(at most {gap:.1e} from the optimum)"
+    )
+    found = rival(
+        "DIMETRIC_PYDML",
+        f"import dml; learner = dml.{theirs}",
+        "learner.fit(X, y)",
+        "np.real(learner.transformer())",
+        limit=LIMIT,
+        X=X,
+        y=y,
+    )
+    if found is not None and found[1] is None:
+        print(f"  pyDML not done in {LIMIT} s: more than {LIMIT / ours:.0f}x")
+    elif found is not None:
+        seconds, L = found
+        value = reached(kind, L, X, y)
+        print(f"  pyDML {seconds:.1f} s, objective {value:.5g}; {seconds / ours:.0f}x")
+
+
+def large(kind, n_pairs):
+    """Prepare the fit whose memory is measured: as many samples as MNIST has, 50 components."""
+    X, y = make_classification(60_000, 50, n_informative=25, n_classes=10, random_state=0)
+    pairs = Pairs.from_labels(y, n_pairs, random_state=0)
+    return lambda: kind(max_iter=5).fit(X, pairs=pairs)
+
+
+if __name__ == "__main__":
+    X, y = load_digits(return_X_y=True)
+    itml(X[:, np.ptp(X, axis=0) > 0] / 16, y)
+    for load in (load_iris, load_wine, load_breast_cancer):
+        X, y = load(return_X_y=True)
+        name = f"{load.__name__[5:]} {X.shape[0]} x {X.shape[1]}"
+        labelled(name, LSI, "LSI(supervised=True)", minmax_scale(X), y)
+        labelled(name, DMLEig, "DML_eig()", minmax_scale(X), y)
+    for kind in (ITML, LSI, DMLEig):
+        extra = extra_megabytes(large, kind, 1_000_000)
+        print(f"{kind.__name__}, 1,000,000 pairs of 60,000 x 50 adds {extra:.0f} MB")

@@ -1,0 +1,225 @@
+"""Learners that keep similar samples within a budget, and send dissimilar ones apart."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+from typing import Any, ClassVar
+
+import array_api_compat as compat
+import numpy as np
+
+from dimetric._checks import in_range
+from dimetric._compat import Interval, Progress
+from dimetric._descent.coordinates import Coordinates
+from dimetric._descent.informed import InformedMetric
+from dimetric._descent.solve import Solution, Watch
+from dimetric._xp import Array, like, namespace, to_host
+from dimetric.linalg.directions import directions
+from dimetric.linalg.psd import root
+from dimetric.linalg.spectral import whitening
+from dimetric.pairwise.objective import Objective, ValueAndGrad, scatter
+from dimetric.reduce.tree import row_blocks, tall_block
+
+# The value of a loss and its gradient, at a map of norm 1.
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Gain:
+    r"""What is maximised over metrics of trace 1: a function g of distances, kept from collapsing.
+
+    .. math:: g(M)\, \rho(M)^{reg}, \qquad \rho(M) = r \det(M)^{1 / r}
+
+    A solver minimises minus its logarithm, which is convex. The objective returns g for the sum.
+    """
+
+    objective: Any
+    reg: float
+    diagonal: bool = False
+
+    def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the logarithm at a map of norm 1, and its gradient."""
+        there = like(L, self.objective.points)
+        total, LS, _ = scatter(self.objective, there, there, theta)
+        evenness, inverse = self._log_evenness(L)
+        value = -float(np.log(total)) - self.reg * evenness
+        return value, -2 * (to_host(LS) / total + self.reg / len(L) * inverse.T)
+
+    def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the logarithm at a metric of trace 1, and its gradient."""
+        total, S = self.sum_and_scatter(root(M), theta)
+        if self.reg == 0:
+            return -float(np.log(total)), -S / total
+        sign, log_det = np.linalg.slogdet(M)
+        if sign <= 0:
+            return np.inf, -S / total
+        r = len(M)
+        value = -float(np.log(total)) - self.reg * float(log_det / r + np.log(r))
+        return value, -S / total - self.reg / r * np.linalg.inv(M)
+
+    def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return g at a map, and its gradient in the metric."""
+        total, S, _ = scatter(self.objective, like(L, self.objective.points), None, theta)
+        S = to_host(S)
+        return total, (S + S.T) / 2
+
+    def certified(
+        self, value: float, L: np.ndarray, total: float, S: np.ndarray
+    ) -> tuple[float, float]:
+        r"""Return the objective at a map of norm 1 where g is `value`, and its gap.
+
+        For all metrics N, g(N) is at most the tangent :math:`total + \langle S, N - M \rangle`,
+        and so the logarithm of the objective at most its own.
+        """
+        evenness, inverse = self._log_evenness(L)
+        reached = value * float(np.exp(self.reg * evenness))
+        if self.reg == 0:
+            return reached, max(0.0, total + self._rise(S, L) - reached)
+        G = S / total + self.reg / len(L) * inverse @ inverse.T
+        bound = np.log(total) + self.reg * evenness + self._rise(G, L)
+        return reached, max(0.0, float(np.exp(bound)) - reached)
+
+    def _rise(self, G: np.ndarray, L: np.ndarray) -> float:
+        """Return the largest product of G with a metric of trace 1, less that with this one."""
+        steepest = np.max(np.diag(G)) if self.diagonal else np.linalg.eigvalsh(G)[-1]
+        return float(steepest - np.vdot(L @ G, L))
+
+    def _log_evenness(self, L: np.ndarray) -> tuple[float, np.ndarray]:
+        r"""Return :math:`\log \rho` and the inverse of a map, both 0 if they do not matter."""
+        if self.reg == 0:
+            return 0.0, np.zeros_like(L)
+        r, (sign, log_det) = len(L), np.linalg.slogdet(L)
+        if sign == 0:
+            return -np.inf, np.zeros_like(L)
+        return float(2 * log_det / r + np.log(r)), np.linalg.inv(L)
+
+
+class BoundedMetric(InformedMetric):
+    r"""A learner that maximises a function g of the distances between dissimilar samples.
+
+    .. math:: \max_M g(M)\, \rho(M)^{reg} \quad \text{s.t.} \quad \langle A, M \rangle \le 1, \;
+              M \succeq 0, \qquad A = X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, \quad
+              X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
+
+    In coordinates where A is the identity, these are the metrics of trace 1 at most. A larger
+    metric is a better one, so a map of any size stands for that of norm 1, and no constraint is
+    left. Similar pairs are those of one class, or the ones that are given.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **InformedMetric._parameter_constraints,
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "delta": [Interval(Real, 0, None, closed="left")],
+    }
+    reg: float
+    delta: float
+    diagonal: bool = False  # whether features are to be weighted, not mixed
+
+    def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
+        """Return g of dissimilar pairs of points, which were `originals` before a map."""
+        raise TypeError(f"{type(self).__name__} does not say what it maximises.")
+
+    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
+        """Return the best map, of any norm; the solver has minimised minus the logarithm."""
+        raise TypeError(f"{type(self).__name__} does not say how it maximises.")
+
+    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+        """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
+        raise TypeError(f"{type(self).__name__} does not say how good a map is.")
+
+    def _learn(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        X, supervision = self._in_order(X, supervision, by_class=True)
+        X, factor = in_range(X)  # no parameter has a unit
+        xp, d = namespace(X), X.shape[1]
+        at = Coordinates.of(X, np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal)
+        # The least of many distances between float32 samples would be a rounding error.
+        samples = xp.astype(at.samples, xp.float64)
+        T = self._whitening(samples, supervision, d)
+        objective = self._objective(samples @ like(T, samples).T, supervision, X)
+        gain = Gain(objective, float(self.reg), self.diagonal)
+
+        def fitted(L: np.ndarray) -> dict[str, Array]:
+            components = like(at.back(L / np.linalg.norm(L) @ T) * factor, X)
+            return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
+
+        watch = self._watch(fitted, progress, lambda value: float(np.exp(-value)))
+        solution = self._maximise(gain, np.eye(len(T)) / len(T) ** 0.5, watch)
+        L, result = solution.map / np.linalg.norm(solution.map), solution.result
+        value, gap = self._certified(gain, L, solution.theta)
+        return self._ended(
+            result,
+            fitted(L),
+            "Raise max_iter or tol, or scale the features.",
+            initial_objective=float(np.exp(-result.history[0])),
+            final_objective=value,
+            gap=gap,
+            reg=self.reg,
+        )
+
+    def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
+        """Return T that makes the matrix of the constraint the identity; d features there were."""
+        name = type(self).__name__
+        if isinstance(supervision, np.ndarray) and supervision[0] == supervision[-1]:
+            raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
+        S = similar_scatter(samples, supervision)
+        if not np.trace(S) > 0:
+            raise ValueError(
+                f"{name} measures by similar pairs of samples that differ, and there are none: "
+                "every class is a single point, or every given pair one of identical samples."
+            )
+        ridge = self.delta * float(np.trace(S)) / d
+        if self.diagonal:
+            weights = np.diag(S) + ridge
+            T = (np.eye(len(S)) / np.sqrt(np.where(weights > 0, weights, 1.0)))[weights > 0]
+            n_directions = int(np.sum(np.ptp(to_host(samples), axis=0) > 0))
+        else:
+            T, _ = whitening(S, is_root=False, ridge=ridge)
+            n_directions = directions(samples)[0].shape[1]
+        if len(T) < n_directions:
+            raise ValueError(
+                f"{name} has no optimum: samples differ in {n_directions} directions, similar "
+                f"ones in {len(T)} alone, so that distances could grow forever. Set delta > 0."
+            )
+        return T
+
+
+def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
+    """Return the sum of the outer products of similar pairs' differences, on the host."""
+    xp, d = namespace(X), X.shape[1]
+    if isinstance(supervision, np.ndarray):
+        # Of a class of n samples that is n times the scatter around its mean.
+        total = np.zeros((d, d))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(supervision))]).tolist()
+        for first, last in pairwise(starts):
+            if last - first > 1:
+                deviation = X[first:last, :] - xp.mean(X[first:last, :], axis=0)
+                total += (last - first) * to_host(deviation.T @ deviation)
+        return total
+    left, right = (like(side, X, dtype=xp.int64) for side in supervision.similar.T)
+    total = xp.zeros((d, d), dtype=X.dtype, device=compat.device(X))
+    for b in row_blocks(len(supervision.similar), tall_block(d)):
+        delta = xp.take(X, left[b], axis=0) - xp.take(X, right[b], axis=0)
+        total = total + delta.T @ delta
+    return to_host(total)
+
+
+def on_sphere(loss: Loss, *, diagonal: bool = False) -> ValueAndGrad:
+    """Return a loss of square maps of norm 1 as a function of flattened maps of any size.
+
+    If they are to be `diagonal`, it is a function of the diagonal.
+    """
+
+    def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        size = float(np.linalg.norm(flat))
+        U = flat / size
+        value, G = loss(as_square(U, diagonal=diagonal))
+        G = np.diag(G) if diagonal else G.ravel()
+        return value, (G - (G @ U) * U) / size
+
+    return value_and_grad
+
+
+def as_square(flat: np.ndarray, *, diagonal: bool = False) -> np.ndarray:
+    """Return the square matrix of a flat vector, or of a diagonal."""
+    return np.diag(flat) if diagonal else flat.reshape(round(flat.size**0.5), -1)

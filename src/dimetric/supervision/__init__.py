@@ -1,0 +1,1 @@
+"""Side information: which samples are alike, and which are more alike than others."""

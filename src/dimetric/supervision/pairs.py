@@ -1,0 +1,307 @@
+"""Pairs of samples that are alike, and of samples that are not."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dimetric._xp import Array, namespace
+from dimetric.supervision.draw import (
+    complement,
+    entries_of,
+    linked,
+    mean_scores,
+    near_and_far,
+    pairs_by_labels,
+)
+from dimetric.supervision.rows import Constraints, checked_rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs(Constraints):
+    """Pairs of samples, similar and dissimilar, as row numbers of a set X.
+
+    Pairs are unordered, and kept with the smaller number first. One that is met several times
+    counts as often; none may be both similar and dissimilar.
+
+    Parameters
+    ----------
+    similar, dissimilar : array-like of shape (m, 2)
+        Row numbers of two samples each.
+    n_samples : int, optional
+        Number of samples in X, where it is known: then no other X is accepted.
+    points : array of shape (n_samples, n_features), optional
+        The samples themselves, if the pairs bring them along, see :meth:`from_arrays`.
+
+    Examples
+    --------
+    >>> pairs = Pairs([[0, 1], [4, 2]], [[0, 4]])
+    >>> pairs
+    Pairs(2 similar, 1 dissimilar)
+    >>> pairs.rows.tolist(), pairs.is_similar.tolist()
+    ([[0, 1], [2, 4], [0, 4]], [True, True, False])
+    >>> len(pairs), pairs[1:], pairs | Pairs([[1, 0]])
+    (3, Pairs(1 similar, 1 dissimilar), Pairs(2 similar, 1 dissimilar))
+    """
+
+    similar: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    dissimilar: np.ndarray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    n_samples: int | None = None
+    points: Array | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.points is not None:
+            object.__setattr__(self, "n_samples", self.points.shape[0])
+        for name in ("similar", "dissimilar"):
+            rows = np.sort(checked_rows(getattr(self, name), name, 2, self.n_samples), axis=1)
+            rows.flags.writeable = False
+            object.__setattr__(self, name, rows)
+        self._refuse_contradictions()
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Row numbers of all pairs, of shape (m, 2): the similar ones, then the others."""
+        return np.concatenate([self.similar, self.dissimilar])
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """0 of similar pairs and 1 of dissimilar ones, of shape (m,)."""
+        return np.repeat([0, 1], [len(self.similar), len(self.dissimilar)])
+
+    @property
+    def is_similar(self) -> np.ndarray:
+        """Whether each pair is similar, of shape (m,)."""
+        return self.kinds == 0
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self.similar)} similar, {len(self.dissimilar)} dissimilar)"
+
+    @classmethod
+    def from_arrays(cls, similar: Array, dissimilar: Array) -> Self:
+        """Return pairs of given vectors, for users who have no set X that they are rows of.
+
+        The vectors become ``points``, which pairs are then row numbers of; a learner takes them
+        from there: ``learner.fit(None, pairs=pairs)``. Where samples are changed first, as in a
+        pipeline, it is ``fit(pairs.points, pairs=pairs)``.
+
+        Parameters
+        ----------
+        similar, dissimilar : array-like of shape (m, 2, n_features)
+            Two vectors each.
+
+        Examples
+        --------
+        >>> Pairs.from_arrays([[[0.0, 1.0], [0.0, 2.0]]], [[[0.0, 1.0], [9.0, 9.0]]]).rows
+        array([[0, 1],
+               [2, 3]])
+        """
+        kinds = _vectors(similar, "similar"), _vectors(dissimilar, "dissimilar")
+        given = [vectors for vectors in kinds if vectors.shape[0]]
+        if not given or len({vectors.shape[2] for vectors in given}) > 1:
+            shapes = " and ".join(str(tuple(vectors.shape)) for vectors in kinds)
+            raise ValueError(f"similar and dissimilar have shapes {shapes}; features must agree.")
+        xp = namespace(*given)
+        points = xp.concat([xp.reshape(vectors, (-1, vectors.shape[2])) for vectors in given])
+        rows = np.arange(points.shape[0]).reshape(-1, 2)
+        n_similar = kinds[0].shape[0]
+        return cls(rows[:n_similar], rows[n_similar:], points=points)
+
+    @classmethod
+    def from_labels(
+        cls,
+        y: Array,
+        n: int | None = None,
+        *,
+        balanced: bool = True,
+        random_state: Any = None,
+        unlabelled: Any = None,
+    ) -> Self:
+        """Return pairs of one label as similar, and all others as dissimilar.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+        n : int, optional
+            Number of pairs, drawn at random, each at most once; None, or more than there are, is
+            all of them.
+        balanced : bool, default=True
+            Draw as many similar pairs as dissimilar ones, as far as there are; otherwise all
+            pairs alike.
+        random_state : int, RandomState or None
+            Of the draw.
+        unlabelled : float or str, optional
+            Label of samples that have none, often -1: they are in no pair.
+
+        Examples
+        --------
+        >>> Pairs.from_labels([0, 1, 0, 1, 1])
+        Pairs(4 similar, 6 dissimilar)
+        >>> Pairs.from_labels([0, 1, 0, 1, 1], 4, random_state=0)
+        Pairs(2 similar, 2 dissimilar)
+        >>> Pairs.from_labels([0, 1, 0, 1, -1], unlabelled=-1).similar.tolist()
+        [[0, 2], [1, 3]]
+        """
+        return cls(
+            *pairs_by_labels(
+                y, n, balanced=balanced, random_state=random_state, unlabelled=unlabelled
+            )
+        )
+
+    @classmethod
+    def from_similar(
+        cls, similar: Array, n_samples: int, n: int | None = None, *, random_state: Any = None
+    ) -> Self:
+        """Return similar pairs, with others drawn at random as dissimilar.
+
+        Parameters
+        ----------
+        similar : array-like of shape (m, 2)
+            Row numbers of two samples each.
+        n_samples : int
+            Number of samples that others are drawn from.
+        n : int, optional
+            Number of dissimilar pairs; None is as many as there are similar ones.
+        random_state : int, RandomState or None
+            Of the draw.
+
+        Examples
+        --------
+        >>> Pairs.from_similar([[0, 1], [2, 1]], 4, n=10).dissimilar.tolist()
+        [[0, 2], [0, 3], [1, 3], [2, 3]]
+        """
+        rows = cls(similar, n_samples=n_samples).similar
+        n = len(rows) if n is None else n
+        others = complement(rows, n_samples, n, check_random_state(random_state))
+        return cls(rows, others, n_samples)
+
+    @classmethod
+    def from_neighbors(
+        cls, X: Array, y: Array | None = None, n_neighbors: int = 3, *, random_state: Any = None
+    ) -> Self:
+        """Return samples and their nearest neighbours as similar, and others as dissimilar.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), optional
+            Labels: similar are then the nearest of one label, dissimilar the nearest of others.
+            Without labels, as many pairs of no neighbours as of neighbours are drawn.
+        n_neighbors : int, default=3
+            Neighbours of each sample.
+        random_state : int, RandomState or None
+            Of the draw.
+
+        Examples
+        --------
+        >>> X = np.array([[0.0], [1.0], [5.0], [7.0]])
+        >>> Pairs.from_neighbors(X, n_neighbors=1).similar.tolist()
+        [[0, 1], [2, 3]]
+        >>> Pairs.from_neighbors(X, [0, 1, 0, 1], n_neighbors=1).rows.tolist()
+        [[0, 2], [1, 3], [0, 1], [2, 3]]
+        """
+        rng = check_random_state(random_state)
+        near, far = near_and_far(X, y, n_neighbors, rng)
+        if y is None:
+            return cls.from_similar(linked(near), len(near), random_state=rng)
+        return cls(linked(near), linked(far), len(near))
+
+    @classmethod
+    def from_graph(cls, links: Any, n: int | None = None, *, random_state: Any = None) -> Self:
+        """Return linked samples as similar; as dissimilar those of negative links, if there are.
+
+        Parameters
+        ----------
+        links : sparse or dense array of shape (n_samples, n_samples)
+            Weights of links, of which the signs count; 0 is no link. A link may be given in one
+            direction or both.
+        n : int, optional
+            Number of dissimilar pairs that are drawn from those without a link where no link is
+            negative; None is as many as there are links.
+        random_state : int, RandomState or None
+            Of the draw.
+
+        Examples
+        --------
+        >>> Pairs.from_graph([[0, 1, 0], [1, 0, -1], [0, 0, 0]]).rows.tolist()
+        [[0, 1], [1, 2]]
+        >>> Pairs.from_graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]], n=2).dissimilar.tolist()
+        [[0, 2], [1, 2]]
+        """
+        rows, signs, n_samples = entries_of(links)
+        if np.any(signs < 0):
+            return cls(rows[signs > 0], rows[signs < 0], n_samples)
+        return cls.from_similar(rows, n_samples, n, random_state=random_state)
+
+    @classmethod
+    def from_scores(
+        cls,
+        rows: Array,
+        scores: Array,
+        threshold: float,
+        below: float | None = None,
+        *,
+        n_samples: int | None = None,
+    ) -> Self:
+        """Return pairs of a high score as similar, and those of a low one as dissimilar.
+
+        Several scores of a pair, as of several judges, are averaged.
+
+        Parameters
+        ----------
+        rows : array-like of shape (m, 2)
+            Row numbers of two samples each.
+        scores : array-like of shape (m,)
+            How alike they are.
+        threshold : float
+            Least score of a similar pair.
+        below : float, optional
+            What scores of dissimilar pairs are below, the threshold if None; pairs in between
+            are left out.
+        n_samples : int, optional
+            Number of samples in X.
+
+        Examples
+        --------
+        >>> Pairs.from_scores([[0, 1], [1, 0], [1, 2], [0, 2]], [5, 3, 3, 1], 4, 2).rows.tolist()
+        [[0, 1], [0, 2]]
+        """
+        rows, means = mean_scores(checked_rows(rows, "rows", 2, n_samples), scores)
+        below = threshold if below is None else below
+        if below > threshold:
+            raise ValueError(f"below={below} must not be above threshold={threshold}.")
+        return cls(rows[means >= threshold], rows[means < below], n_samples)
+
+    @classmethod
+    def _of(
+        cls, rows: np.ndarray, kinds: np.ndarray, n_samples: int | None, points: Array | None
+    ) -> Self:
+        return cls(rows[kinds == 0], rows[kinds == 1], n_samples, points=points)
+
+    def _refuse_contradictions(self) -> None:
+        if not len(self.similar) or not len(self.dissimilar):
+            return
+        n = 1 + max(self.similar.max(), self.dissimilar.max())
+        similar, dissimilar = (rows @ [n, 1] for rows in (self.similar, self.dissimilar))
+        both = np.isin(similar, dissimilar)
+        if both.any():
+            first = int(np.argmax(both))
+            second = int(np.argmax(dissimilar == similar[first]))
+            raise ValueError(
+                f"similar[{first}] and dissimilar[{second}] are the same pair "
+                f"{self.similar[first].tolist()}: leave one of them out, or take the mean of what "
+                "judges say (Pairs.from_scores)."
+            )
+
+
+def _vectors(vectors: Array, name: str) -> Array:
+    vectors = vectors if hasattr(vectors, "shape") else np.asarray(vectors, dtype=np.float64)
+    if len(vectors.shape) == 3 and vectors.shape[1] == 2:
+        return vectors
+    if 0 in vectors.shape:
+        return np.empty((0, 2, 0))
+    raise ValueError(
+        f"{name} has shape {tuple(vectors.shape)}; it must hold vectors: (m, 2, n_features)."
+    )

@@ -1,0 +1,255 @@
+"""What pairs and triplets share: checks of row numbers, sets of them, folds without leaks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils import check_random_state
+
+from dimetric._xp import Array, namespace, to_host
+
+
+class Constraints(ABC):
+    """Rows of samples that say something together: a frozen value with the interface of a set.
+
+    A kind of constraint has ``rows`` and ``kinds``, and ``_of`` makes one from these.
+    """
+
+    n_samples: int | None
+    points: Array | None
+
+    @property
+    @abstractmethod
+    def rows(self) -> np.ndarray:
+        """Row numbers of the samples of each constraint."""
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Kind of each constraint, as an integer from 0."""
+        return np.zeros(len(self.rows), dtype=np.int64)
+
+    @classmethod
+    @abstractmethod
+    def _of(
+        cls, rows: np.ndarray, kinds: np.ndarray, n_samples: int | None, points: Array | None
+    ) -> Self:
+        """Return constraints from rows and kinds."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: Any) -> Self:
+        """Return some, chosen in the order of ``rows`` by a slice, numbers or a mask."""
+        chosen = np.atleast_1d(np.arange(len(self))[which])
+        return self._of(self.rows[chosen], self.kinds[chosen], self.n_samples, self.points)
+
+    def __or__(self, other: Self) -> Self:
+        """Return those of both, each once.
+
+        Vectors that both bring along are put one after the other, unless they are one object.
+        """
+        if type(other) is not type(self):
+            return NotImplemented
+        n_samples, points, moved = self.n_samples, self.points, 0
+        if (self.points is None) != (other.points is None):
+            raise ValueError("One holds vectors, the other row numbers of an X: they do not mix.")
+        if points is not None and points is not other.points:
+            moved, points = points.shape[0], namespace(points).concat([points, other.points])
+        elif n_samples is None:
+            n_samples = other.n_samples
+        elif other.n_samples not in (None, n_samples):
+            raise ValueError(f"One is of {n_samples} samples, the other of {other.n_samples}.")
+        rows = np.concatenate([self.rows, other.rows + moved])
+        kinds = np.concatenate([self.kinds, other.kinds])
+        first = np.unique(np.column_stack([kinds, rows]), axis=0, return_index=True)[1]
+        first.sort()
+        return self._of(rows[first], kinds[first], n_samples, points)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self)
+            and np.array_equal(self.rows, other.rows)
+            and np.array_equal(self.kinds, other.kinds)
+            and self.n_samples == other.n_samples
+            and (self.points is other.points or _all_equal(self.points, other.points))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.rows.tobytes(), self.kinds.tobytes(), self.n_samples))
+
+    def split(
+        self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
+    ) -> Iterator[tuple[Self, Self]]:
+        """Yield what to learn from and what to judge by, of one fold after the other.
+
+        Parameters
+        ----------
+        n_splits : int, default=5
+            Number of folds.
+        shared : bool, default=False
+            Whether a sample may be met in both. Otherwise samples are dealt out: those that are
+            linked stay together while they are few enough, and what goes across folds is left
+            out, so that all is judged by samples that were not learned from.
+        random_state : int, RandomState or None
+            Of the dealing out.
+
+        Examples
+        --------
+        >>> from dimetric import Pairs
+        >>> pairs = Pairs([[0, 1], [2, 3], [4, 5]], [[1, 2], [4, 6]])
+        >>> for train, test in pairs.split(2, random_state=0):
+        ...     train.rows.tolist(), test.rows.tolist()
+        ([[4, 5], [4, 6]], [[0, 1], [2, 3], [1, 2]])
+        ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
+        """
+        parts = folds(self.rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        for train, test in parts:
+            yield self[train], self[test]
+
+    def reordered(self, order: np.ndarray) -> Self:
+        """Return the same for samples in another order, sorted: it does not matter how they came.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_samples,)
+            Rows of the samples where they are known by now.
+
+        Examples
+        --------
+        >>> from dimetric import Pairs
+        >>> Pairs([[0, 2], [0, 1]]).reordered(np.array([1, 0, 2])).similar.tolist()
+        [[0, 1], [1, 2]]
+        """
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        moved = self._of(place[self.rows], self.kinds, len(order), None)
+        return moved[np.lexsort((*moved.rows.T[::-1], moved.kinds))]
+
+
+def _all_equal(a: Array | None, b: Array | None) -> bool:
+    return a is not None and b is not None and np.array_equal(to_host(a), to_host(b))
+
+
+def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.ndarray:
+    """Return row numbers of samples as integers of shape (m, width), read-only.
+
+    Parameters
+    ----------
+    rows : array-like of shape (m, width)
+        Row numbers.
+    name : str
+        What the rows are called in an error.
+    width : int
+        2 for pairs, 3 for triplets.
+    n_samples : int or None
+        Number of samples, where it is known.
+
+    Examples
+    --------
+    >>> checked_rows([[0, 1], [2, 2]], "similar", 2, None)
+    Traceback (most recent call last):
+    ...
+    ValueError: similar[1] = [2, 2] names a sample twice.
+    """
+    given = np.asarray(to_host(rows))
+    if given.size == 0:
+        given = np.empty((0, width), dtype=np.int64)
+    if given.ndim != 2 or given.shape[1] != width or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} has shape {given.shape} and dtype {given.dtype}; it must hold row numbers: "
+            f"integers of shape (m, {width})."
+        )
+    given = given.astype(np.int64)
+    bound = np.iinfo(np.int64).max if n_samples is None else n_samples
+    outside = np.any((given < 0) | (given >= bound), axis=1)
+    where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
+    _refuse(given, outside, name, f"names a row {where}")
+    ordered = np.sort(given, axis=1)
+    twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
+    _refuse(given, twice, name, "names a sample twice")
+    given.flags.writeable = False
+    return given
+
+
+def _refuse(rows: np.ndarray, wrong: np.ndarray, name: str, why: str) -> None:
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise ValueError(f"{name}[{first}] = {rows[first].tolist()} {why}.")
+
+
+def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
+    """Raise unless row numbers go with a set of `n_rows` samples."""
+    if n_samples is not None and n_samples != n_rows:
+        raise ValueError(
+            f"{name} are of {n_samples} samples, but X has {n_rows}: row numbers would name other "
+            "samples than were meant. To cross-validate, split the pairs and leave X whole "
+            "(cross_validate_pairs)."
+        )
+    outside = np.flatnonzero((rows >= n_rows).any(axis=1))
+    if len(outside):
+        raise ValueError(
+            f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} names a row outside X, which has "
+            f"{n_rows} samples."
+        )
+
+
+def folds(
+    rows: np.ndarray, kinds: np.ndarray, n_splits: int, *, shared: bool, random_state: Any
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield what to train on and what to test on, as numbers of rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, width)
+        Row numbers of samples.
+    kinds : ndarray of shape (m,)
+        Kinds of rows, as integers from 0, that are dealt out evenly.
+    n_splits : int
+        Number of folds.
+    shared : bool
+        Whether samples may be met both in training and in test. If not, samples are dealt out:
+        those that rows link stay together while they are few enough, and a row that goes across
+        two folds is left out.
+    random_state : int, RandomState or None
+        Of the dealing out.
+    """
+    if not 2 <= n_splits <= len(rows):
+        raise ValueError(f"n_splits={n_splits} must be at least 2 and at most {len(rows)}.")
+    rng = check_random_state(random_state)
+    if shared:
+        order = rng.permutation(len(rows))
+        order = order[np.argsort(kinds[order], kind="stable")]
+        fold = np.empty(len(rows), dtype=np.int64)
+        fold[order] = np.arange(len(rows)) % n_splits
+        for k in range(n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        return
+    rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)  # of those that are named
+    fold_of = _folds_of_samples(rows, n_splits, rng)[rows]
+    for k in range(n_splits):
+        inside = fold_of == k
+        yield np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))
+
+
+def _folds_of_samples(rows: np.ndarray, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return a fold for every sample: linked samples share one, unless they are too many."""
+    n = int(rows.max()) + 1
+    i, j = np.repeat(rows[:, 0], rows.shape[1] - 1), rows[:, 1:].ravel()
+    links = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(n, n))
+    group = connected_components(links, directed=False)[1]
+    sizes = np.bincount(group[rows[:, 0]], minlength=group.max() + 1)  # in rows
+    large = np.flatnonzero(sizes[group] > -(-len(rows) // n_splits))
+    group[large] = group.max() + 1 + np.arange(len(large))  # each sample for itself
+    _, group = np.unique(group, return_inverse=True)
+    weight = np.bincount(group[rows[:, 0]], minlength=group.max() + 1)
+    weight[group[large]] = 1
+    fold_of, filled = np.empty(len(weight), dtype=np.int64), np.zeros(n_splits)
+    shuffled = rng.permutation(len(weight))
+    for g in shuffled[np.argsort(-weight[shuffled], kind="stable")]:
+        k = int(np.argmin(filled))
+        fold_of[g] = k
+        filled[k] += weight[g]
+    return fold_of[group]

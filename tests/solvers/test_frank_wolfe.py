@@ -1,0 +1,66 @@
+"""Frank-Wolfe on metrics of trace 1: where it ends, and what it says about that."""
+
+import numpy as np
+import pytest
+
+from dimetric.solvers.frank_wolfe import (
+    averaging_steps,
+    frank_wolfe,
+    smoothed_steps,
+    top_eigenvector,
+)
+from dimetric.solvers.result import GAP_CLOSED
+
+
+def linear(C):
+    return lambda x: (float(x @ C.ravel()), C.ravel())
+
+
+def test_linear_objective_ends_at_an_eigenvector(rng):
+    B = rng.normal(size=(5, 5))
+    C = B + B.T
+    result = frank_wolfe(linear(C), np.eye(5) / 5, max_iter=2000, tol=1e-2)
+    assert result.reason == GAP_CLOSED
+    assert result.converged
+    lowest = np.linalg.eigvalsh(C)[0]
+    assert lowest - 1e-12 <= result.value <= lowest + 1e-2 * max(1, abs(result.value))
+
+
+@pytest.mark.parametrize("step", [smoothed_steps, averaging_steps])
+def test_iterates_are_metrics_of_trace_1(step, rng):
+    B = rng.normal(size=(4, 4))
+    seen = []
+
+    def near(x):
+        return float(np.sum((x - B.ravel()) ** 2)), 2 * (x - B.ravel())
+
+    def callback(x, value, n_iter):
+        seen.append(x.reshape(4, 4))
+        assert value == near(x)[0]
+        return n_iter == 7
+
+    result = frank_wolfe(near, np.eye(4) / 4, step=step, callback=callback)
+    assert result.n_iter == len(seen) == 7
+    assert result.reason == "stopped by a callback"
+    for M in seen:
+        assert np.trace(M) == pytest.approx(1)
+        assert np.linalg.eigvalsh(M)[0] >= -1e-12
+    assert result.value == min(result.history)
+
+
+def test_averaging_is_the_mean_of_all_directions(rng):
+    B = rng.normal(size=(3, 3))
+    C = B + B.T
+    v = top_eigenvector(-C)
+    result = frank_wolfe(linear(C), np.eye(3) / 3, step=averaging_steps, max_iter=3, tol=0.0)
+    mean = (np.eye(3) / 3 + 3 * np.outer(v, v)) / 4
+    np.testing.assert_allclose(result.x.reshape(3, 3), mean, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 49, 50, 120])
+def test_top_eigenvector(d, rng):
+    B = rng.normal(size=(d, d))
+    S = B + B.T
+    v = top_eigenvector(S)
+    assert np.linalg.norm(v) == pytest.approx(1)
+    assert v @ S @ v == pytest.approx(np.linalg.eigvalsh(S)[-1])

@@ -1,0 +1,81 @@
+"""The examples of side information run: on data made up here where they bring none along."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dimetric
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name, *arguments, **environment):
+    path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
+    known = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
+    return subprocess.run(
+        [sys.executable, EXAMPLES / name, *map(str, arguments)],
+        env=known | {"PYTHONPATH": path} | environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Materials of which people see but two of many features; faces that noise hides."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 255, size=(60, 40), dtype=np.uint8)
+    X[:, 2:] //= 2
+    rows = np.array([rng.choice(60, 3, replace=False) for _ in range(1500)])
+    seen = X[:, :2].astype(float)
+    near, far = (np.sum((seen[rows[:, 0]] - seen[rows[:, side]]) ** 2, axis=1) for side in (1, 2))
+    rows[near > far] = rows[near > far][:, [0, 2, 1]]
+    np.savez(
+        tmp_path / "materials_triplets.npz",
+        X=X,
+        triplets_train=rows[:1000],
+        triplets_test=rows[1000:],
+    )
+    people = np.repeat(np.arange(40), 10)
+    faces = 100 * rng.uniform(size=(40, 80))[people] + 155 * rng.uniform(size=(400, 80))
+    np.savez(tmp_path / "orl_faces32.npz", X=faces.astype(np.uint8), y=people)
+    return tmp_path
+
+
+def scores(text):
+    """Return all numbers below 1 with three digits, but for differences."""
+    words = text.replace(",", " ").split()
+    return [float(word) for word in words if word.startswith("0.") and len(word) == 5]
+
+
+def test_triplets(folder):
+    done = run("human_triplets.py", folder)
+    assert done.returncode == 0, done.stderr
+    euclidean, learned, *_ = scores(done.stdout)
+    assert learned > euclidean + 0.1
+
+
+def test_faces(folder):
+    done = run("verify_faces.py", DIMETRIC_DATA=str(folder))
+    assert done.returncode == 0, done.stderr
+    assert len(scores(done.stdout)) == 6
+
+
+@pytest.mark.parametrize("name", ["human_triplets.py", "verify_faces.py"])
+def test_missing_data(name, tmp_path):
+    for done, says in ((run(name), "none was named"), (run(name, tmp_path), "there is none at")):
+        assert done.returncode == 1
+        assert "Give its path as the argument, or set DIMETRIC_DATA" in done.stderr
+        assert says in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cluster_with_must_links.py", "propagate_labels.py"])
+def test_others(name):
+    done = run(name)
+    assert done.returncode == 0, done.stderr
+    assert len(scores(done.stdout)) >= 5

@@ -1,0 +1,128 @@
+"""Judgements of pairs and triplets: every threshold by trial, scores by scikit-learn's."""
+
+import numpy as np
+import pytest
+from estimators import ONE_OF_EACH, each, fit, samples
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import fbeta_score, roc_auc_score
+
+from dimetric import PCA, Covariance, Pairs, Triplets
+from dimetric._pair_tasks import best_threshold
+
+X, y = samples()
+PAIRS = Pairs.from_labels(y, 400, random_state=0)
+TRIPLETS = Triplets.from_labels(y, 400, random_state=0)
+FITTED = Covariance().fit(X)
+
+
+def linear(learner):
+    return hasattr(learner, "calibrate_threshold")
+
+
+@each(linear, learners=ONE_OF_EACH)
+def test_every_linear_metric(learner):
+    fitted = fit(learner, X, y)
+    distances = fitted.pair_distance(PAIRS, X)
+    assert_array_equal(distances, fitted.pair_distance(PAIRS.rows, X))
+    assert_allclose(distances, fitted.pair_distance(X[PAIRS.rows]))
+    assert_array_equal(fitted.pair_score(PAIRS, X), -distances)
+    with pytest.raises(NotFittedError, match="call calibrate_threshold"):
+        fitted.predict_pairs(PAIRS, X)
+    assert fitted.calibrate_threshold(PAIRS, X) is fitted
+    assert_array_equal(fitted.predict_pairs(PAIRS, X), distances <= fitted.threshold_)
+    assert not hasattr(fitted.fit(X, y), "threshold_")  # it was for another distance
+
+
+def test_many_pairs_in_blocks():
+    rows = np.random.default_rng(0).integers(0, 2000, size=(60_000, 2))
+    wide = np.random.default_rng(1).normal(size=(2000, 100))
+    fitted = PCA(3).fit(wide)
+    Z = fitted.transform(wide)
+    expected = np.linalg.norm(Z[rows[:, 0]] - Z[rows[:, 1]], axis=1)
+    assert_allclose(fitted.pair_distance(rows, wide), expected, atol=1e-10)
+
+
+def test_no_pairs():
+    assert FITTED.pair_distance(Pairs(), X).shape == (0,)
+
+
+def test_vectors_of_their_own():
+    vectors = Pairs.from_arrays(X[PAIRS.similar], X[PAIRS.dissimilar])
+    assert_allclose(FITTED.pair_distance(vectors), FITTED.pair_distance(PAIRS, X))
+    assert_allclose(FITTED.score_pairs(vectors), FITTED.score_pairs(PAIRS, X))
+    triplets = Triplets.from_arrays(*(X[column] for column in TRIPLETS.rows.T))
+    assert_allclose(FITTED.score_triplets(triplets), FITTED.score_triplets(TRIPLETS, X))
+
+
+def test_namespaces(namespace):
+    there = namespace.asarray(X)
+    fitted = Covariance().fit(there).calibrate_threshold(PAIRS, there)
+    assert type(fitted.predict_pairs(PAIRS, there)) is type(there)
+    assert_allclose(fitted.threshold_, FITTED.calibrate_threshold(PAIRS, X).threshold_)
+    assert_allclose(fitted.score_pairs(PAIRS, there), FITTED.score_pairs(PAIRS, X))
+    assert_allclose(fitted.score_triplets(TRIPLETS, there), FITTED.score_triplets(TRIPLETS, X))
+
+
+judged = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
+    lambda pairs: len({similar for _, similar in pairs}) == 2
+)
+MEASURES = {
+    "accuracy": lambda truth, found: np.mean(truth == found),
+    "f_beta": lambda truth, found: fbeta_score(truth, found, beta=2.0, zero_division=0.0),
+}
+
+
+@given(judged)
+@pytest.mark.parametrize("strategy", MEASURES)
+def test_no_threshold_is_better(strategy, pairs):
+    distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
+    measure = MEASURES[strategy]
+    chosen = best_threshold(distances, similar, strategy=strategy, beta=2.0)
+    best = max(measure(similar, distances <= t) for t in np.arange(-1, 9) + 0.5)
+    assert_allclose(measure(similar, distances <= chosen), best)
+
+
+@given(judged, st.floats(0.01, 1.0))
+def test_least_threshold_at_a_rate(pairs, rate):
+    distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
+    t = best_threshold(distances, similar, strategy="tpr", rate=rate)
+    assert np.mean(distances[similar] <= t) >= rate - 1e-9
+    assert np.mean(distances[similar] < distances[distances <= t].max()) < rate
+
+
+@given(judged)
+def test_roc_auc(pairs):
+    distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
+    points = np.stack([np.zeros(len(distances)), distances.astype(float)], axis=1)[:, :, None]
+    line = PCA(1).fit(np.arange(5.0)[:, None])
+    score = line.score_pairs(Pairs.from_arrays(points[similar], points[~similar]))
+    assert_allclose(score, roc_auc_score(similar, -distances), atol=1e-12)
+
+
+def test_triplets_at_equal_distance_count_a_half():
+    line = PCA(1).fit(np.arange(5.0)[:, None])
+    at = np.array([[0.0], [1.0], [2.0], [-1.0]])
+    assert line.score_triplets(Triplets([0, 0, 0, 1], [1, 2, 1, 2], [2, 1, 3, 3]), at) == 0.625
+
+
+WRONG = {
+    "pairs are row numbers: give the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "triplets are row numbers: give the samples X": lambda: FITTED.score_triplets(TRIPLETS),
+    "triplets must be Triplets": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
+    "triplets must be Triplets, at least one": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
+    "pairs must be Pairs, with": lambda: FITTED.score_pairs(PAIRS.rows, X),
+    "similar and dissimilar ones": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
+    "are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "strategy='best' must be one of": lambda: FITTED.calibrate_threshold(PAIRS, X, strategy="best"),
+    "rate=0.0 must be in": lambda: FITTED.calibrate_threshold(PAIRS, X, rate=0.0),
+    "beta=0 positive": lambda: FITTED.calibrate_threshold(PAIRS, X, beta=0),
+}
+
+
+@pytest.mark.parametrize("says", WRONG)
+def test_wrong(says):
+    with pytest.raises((TypeError, ValueError), match=says):
+        WRONG[says]()
