@@ -10,7 +10,7 @@ from dimetric._base import LinearMetric
 from dimetric._compat import Interval, Progress
 from dimetric._xp import Array, like, namespace
 from dimetric.kernel.maps import KernelLike
-from dimetric.kernel.metric import KernelMetric
+from dimetric.kernel.metric import KernelMetric, blas_threads_for
 from dimetric.linalg.spectral import fixed_signs
 
 
@@ -57,6 +57,10 @@ class KernelizedMetric(KernelMetric):
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        with blas_threads_for(X.shape[0]):
+            return self._fit_in_space(X, supervision, progress)
+
+    def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         learner = self._linear()
         learner._validate_params()
         space = self._space(X, self.n_components_kernel, principal=False)
