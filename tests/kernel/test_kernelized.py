@@ -47,7 +47,7 @@ PAIRS = [
     (ANMM(3), KANMM(3, **LINEAR)),
     (ANMM(n_friends=5, n_enemies=2), KANMM(n_friends=5, n_enemies=2, **LINEAR)),
     (DMLMJ(alpha=0.0), KDMLMJ(alpha=0.0, **LINEAR)),
-    (DMLMJ(4, n_neighbors=5), KDMLMJ(4, n_neighbors=5, **LINEAR)),
+    (DMLMJ(4, n_neighbors=5, alpha=0.2), KDMLMJ(4, n_neighbors=5, alpha=0.2, **LINEAR)),
     (Covariance(), Kernelized(Covariance(), **LINEAR)),
     (NCA(2, reg=0.1), Kernelized(NCA(2, reg=0.1), **LINEAR)),
     (MCML(reg=0.1, tol=1e-9, max_iter=1000), None),
@@ -80,7 +80,7 @@ def test_klmnn_is_lmnn_in_its_objective(n_components):
     [
         (LDA(reg=0.01), KDA(reg=0.01, **ALL)),
         (ANMM(3), KANMM(3, **ALL)),
-        (DMLMJ(3), KDMLMJ(3, **ALL)),
+        (DMLMJ(3, alpha=0.03), KDMLMJ(3, **ALL)),
         (NCA(2, reg=1.0), Kernelized(NCA(2, reg=1.0), **ALL)),
     ],
     ids=str,
@@ -150,7 +150,7 @@ def test_neighbours_are_those_of_the_feature_space():
     A = rng.normal(size=(80, 4)) * rng.uniform(0.1, 5, size=(80, 1))
     labels = np.arange(80) % 2
     unit = A / np.linalg.norm(A, axis=1, keepdims=True)
-    found = KDMLMJ(kernel="cosine", **ALL).fit(A, labels)
+    found = KDMLMJ(kernel="cosine", alpha=0.1, **ALL).fit(A, labels)
     assert_same_distances(found.transform(A), DMLMJ().fit(unit, labels).transform(unit))
 
 
@@ -184,6 +184,12 @@ def test_rank_and_regulariser_are_told():
         assert facts["rank"] <= 12
     assert KDA(kernel="linear").fit(X, y).metadata()["kernel_rank"] == 13
     assert KANMM(3).fit(X, y).metadata()["rank"] == 3
+
+
+def test_components_of_kdmlmj_are_not_all_by_default():
+    assert KDMLMJ().fit(X, y).metadata()["n_components"] == 30
+    assert KDMLMJ(kernel="linear").fit(X, y).metadata()["n_components"] == 13
+    assert KDMLMJ(40).fit(X, y).metadata()["n_components"] == 40
 
 
 def test_singular_scatters_are_safe():

@@ -17,10 +17,11 @@ class KDMLMJ(KernelizedMetric):
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A; None is as many as there are coordinates, or as `alpha` allows.
+        Rows of A; None is as many as there are coordinates, at most 30. With all, enemies do not
+        matter, see :class:`~dimetric.DMLMJ`.
     n_neighbors : int, default=3
         Number of friends, and of enemies, in feature space.
-    alpha : float in [0, 1), default=0.1
+    alpha : float in [0, 1), default=0.03
         Of the shrinkage of both covariances; `reg` in the metadata.
     kernel : str or callable, default="rbf"
         As in :class:`~dimetric.KPCA`.
@@ -56,9 +57,10 @@ class KDMLMJ(KernelizedMetric):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> KDMLMJ(2).fit(X, y).metadata()["reg"]
-    0.1
+    0.03
     """
 
+    _most_components: ClassVar[int | None] = 30
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelizedMetric._parameter_constraints | DMLMJ._parameter_constraints
     )
@@ -68,7 +70,7 @@ class KDMLMJ(KernelizedMetric):
         n_components: int | None = None,
         *,
         n_neighbors: int = 3,
-        alpha: float = 0.1,
+        alpha: float = 0.03,
         kernel: KernelLike = "rbf",
         gamma: float | str = "scale",
         degree: float = 3,

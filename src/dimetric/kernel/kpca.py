@@ -12,7 +12,7 @@ from dimetric._checks import checked_array
 from dimetric._compat import Interval, Progress
 from dimetric._xp import Array, like, namespace
 from dimetric.kernel.maps import Kernel, KernelLike
-from dimetric.kernel.metric import KernelMetric
+from dimetric.kernel.metric import KernelMetric, blas_threads_for
 
 
 def _goes_back(learner: "KPCA") -> bool:
@@ -149,7 +149,8 @@ class KPCA(KernelMetric):
         name = min(names, key=lambda name: names[name])
         if isinstance(k, Integral) and k > names[name]:
             raise ValueError(f"n_components={k} must be at most {name}={names[name]}.")
-        space = self._space(X, k, principal=True)
+        with blas_threads_for(n):
+            space = self._space(X, k, principal=True)
         values = np.asarray(space.values)
         nothing = int(np.sum(values == 0))
         if nothing:

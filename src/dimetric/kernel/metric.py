@@ -1,5 +1,6 @@
 """What kernel learners share: parameters of the kernel, and the learned map x -> A k(S, x)."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn
@@ -12,12 +13,20 @@ from dimetric._base import Learner
 from dimetric._checks import checked_pair_rows, checked_samples, in_range, taken
 from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
 from dimetric._pair_tasks import PairTasks
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.kernel.landmarks import STRATEGIES, chosen_landmarks, kmeans_landmarks
 from dimetric.kernel.maps import BLOCK, NAMES, Kernel, KernelLike, checked_precomputed
 from dimetric.kernel.space import Space, exact_space, landmark_space, principal_space
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks
+
+FEW = 2000  # samples up to which more threads of BLAS cost more than they gain
+
+
+def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
+    """Return a context that leaves BLAS one thread, where more would only wait for each other."""
+    return _one_blas_thread() if n_samples <= FEW else nullcontext()
 
 
 class KernelMetric(PairTasks, Learner):
