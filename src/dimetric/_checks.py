@@ -194,12 +194,6 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     return X, index
 
 
-def checked_pairs(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, Array]:
-    """Return the left and the right samples of pairs, see :func:`checked_pair_rows`."""
-    points, rows = checked_pair_rows(learner, pairs, X)
-    return taken(points, rows[:, 0]), taken(points, rows[:, 1])
-
-
 def taken(X: Array, rows: np.ndarray) -> Array:
     """Return some rows of samples, dense."""
     if sparse.issparse(X):
