@@ -298,6 +298,68 @@ def test_folds_that_share_samples():
         assert as_set((train | test).rows) == as_set(pairs.rows)
 
 
+def test_equal_vectors_are_one_sample():
+    rng = np.random.default_rng(0)
+    query, others = np.broadcast_to(rng.normal(size=(1, 3)), (8, 3)), rng.normal(size=(8, 3))
+    vectors = np.stack([query, others], axis=1)
+    one_query = Pairs.from_arrays(vectors[:4], vectors[4:])
+    with pytest.raises(ValueError, match=r"Fold 1 of 2 has nothing to.*shared=True"):
+        next(one_query.split(2, random_state=0))
+    vectors = X[Pairs.from_labels(y, 400, random_state=0).rows]
+    pairs = Pairs.from_arrays(vectors[:200], vectors[200:])
+    for train, test in pairs.split(2, random_state=0):
+        met = [
+            {tuple(point) for point in part.points[part.rows].reshape(-1, 4)}
+            for part in (train, test)
+        ]
+        assert not met[0] & met[1]
+
+
+@pytest.mark.parametrize("of_vectors", [False, True])
+def test_a_repeated_pair_is_in_one_fold(of_vectors):
+    pairs = Pairs.from_labels(y, 20, random_state=0)
+    pairs = pairs[np.tile(np.arange(20), 3)]
+    if of_vectors:
+        vectors = np.random.default_rng(0).normal(size=(150, 2))[pairs.rows]
+        vectors[20:] = vectors[20:, ::-1]  # whichever comes first
+        pairs = Pairs.from_arrays(vectors[:30], vectors[30:])
+    for train, test in pairs.split(5, shared=True, random_state=0):
+        assert len(test) == 12
+        met = [
+            {tuple(sorted(map(tuple, pair))) for pair in _contents(part)} for part in (train, test)
+        ]
+        assert not met[0] & met[1]
+
+
+def _contents(pairs):
+    """Return what pairs are of: vectors, or row numbers in a column."""
+    return pairs.rows[:, :, None] if pairs.points is None else pairs.points[pairs.rows]
+
+
+def test_folds_have_both_kinds():
+    """Pairs of vectors, which nothing links, have a choice of folds."""
+    vectors = np.random.default_rng(0).normal(size=(24, 2, 3))
+    pairs = Pairs.from_arrays(vectors[:8], vectors[8:])
+    for seed in range(5):
+        for _, test in pairs.split(4, random_state=seed):
+            assert (len(test.similar), len(test.dissimilar)) == (2, 4)
+
+
+def test_empty_folds_are_refused():
+    pairs = Pairs.from_labels([0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"nothing to .*: .*linked too closely.*shared=True"):
+        next(pairs.split(4, random_state=0))
+    repeated = Pairs([[0, 1]] * 3, [[1, 2]])
+    with pytest.raises(ValueError, match=r"Fold 3 of 3 has nothing to judge by.*fewer folds\.$"):
+        next(repeated.split(3, shared=True))
+
+
+def test_folds_of_little_are_told_of():
+    triplets = Triplets.from_labels(y, 1000, random_state=0)
+    with pytest.warns(UserWarning, match=r"leave \d\d of 1000 to judge by.*shared=True"):
+        next(triplets.split(5, random_state=0))
+
+
 def test_folds_are_drawn():
     pairs = linked_pairs(12)
     first, again, other = (

@@ -130,3 +130,13 @@ def test_folds(shared):
         assert bool(overlap) == shared
         assert len(test)
         assert len(train)
+
+
+def test_judgements_of_three_samples_are_in_one_fold():
+    """Whatever was said of them, and by how many."""
+    rng = np.random.default_rng(0)
+    asked = np.arange(30).reshape(10, 3)
+    said = [asked[i, rng.permutation(3)] for i in np.tile(np.arange(10), 4)]
+    for train, test in Triplets.from_rows(said).split(5, shared=True, random_state=0):
+        assert len(test) == 8
+        assert not {frozenset(row) for row in train.rows} & {frozenset(row) for row in test.rows}

@@ -1,15 +1,13 @@
-"""What pairs and triplets share: checks of row numbers, sets of them, folds without leaks."""
+"""What pairs and triplets share: checks of row numbers, and sets of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
-from sklearn.utils import check_random_state
 
 from dimetric._xp import Array, namespace, to_host
+from dimetric.supervision.folds import equal_points, folds
 
 
 class Constraints(ABC):
@@ -85,6 +83,9 @@ class Constraints(ABC):
     ) -> Iterator[tuple[Self, Self]]:
         """Yield what to learn from and what to judge by, of one fold after the other.
 
+        What is said several times of the same samples is in one fold. Equal vectors, where there
+        are any, are one sample.
+
         Parameters
         ----------
         n_splits : int, default=5
@@ -92,7 +93,9 @@ class Constraints(ABC):
         shared : bool, default=False
             Whether a sample may be met in both. Otherwise samples are dealt out: those that are
             linked stay together while they are few enough, and what goes across folds is left
-            out, so that all is judged by samples that were not learned from.
+            out, so that all is judged by samples that were not learned from. Of pairs that link
+            all samples with each other, about one in `n_splits` is left to judge by, and of
+            triplets one in ``n_splits ** 2``.
         random_state : int, RandomState or None
             Of the dealing out.
 
@@ -105,7 +108,8 @@ class Constraints(ABC):
         ([[4, 5], [4, 6]], [[0, 1], [2, 3], [1, 2]])
         ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
         """
-        parts = folds(self.rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        rows = self.rows if self.points is None else equal_points(self.points)[self.rows]
+        parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
         for train, test in parts:
             yield self[train], self[test]
 
@@ -194,62 +198,3 @@ def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name
             f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} names a row outside X, which has "
             f"{n_rows} samples."
         )
-
-
-def folds(
-    rows: np.ndarray, kinds: np.ndarray, n_splits: int, *, shared: bool, random_state: Any
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield what to train on and what to test on, as numbers of rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, width)
-        Row numbers of samples.
-    kinds : ndarray of shape (m,)
-        Kinds of rows, as integers from 0, that are dealt out evenly.
-    n_splits : int
-        Number of folds.
-    shared : bool
-        Whether samples may be met both in training and in test. If not, samples are dealt out:
-        those that rows link stay together while they are few enough, and a row that goes across
-        two folds is left out.
-    random_state : int, RandomState or None
-        Of the dealing out.
-    """
-    if not 2 <= n_splits <= len(rows):
-        raise ValueError(f"n_splits={n_splits} must be at least 2 and at most {len(rows)}.")
-    rng = check_random_state(random_state)
-    if shared:
-        order = rng.permutation(len(rows))
-        order = order[np.argsort(kinds[order], kind="stable")]
-        fold = np.empty(len(rows), dtype=np.int64)
-        fold[order] = np.arange(len(rows)) % n_splits
-        for k in range(n_splits):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        return
-    rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)  # of those that are named
-    fold_of = _folds_of_samples(rows, n_splits, rng)[rows]
-    for k in range(n_splits):
-        inside = fold_of == k
-        yield np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))
-
-
-def _folds_of_samples(rows: np.ndarray, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return a fold for every sample: linked samples share one, unless they are too many."""
-    n = int(rows.max()) + 1
-    i, j = np.repeat(rows[:, 0], rows.shape[1] - 1), rows[:, 1:].ravel()
-    links = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(n, n))
-    group = connected_components(links, directed=False)[1]
-    sizes = np.bincount(group[rows[:, 0]], minlength=group.max() + 1)  # in rows
-    large = np.flatnonzero(sizes[group] > -(-len(rows) // n_splits))
-    group[large] = group.max() + 1 + np.arange(len(large))  # each sample for itself
-    _, group = np.unique(group, return_inverse=True)
-    weight = np.bincount(group[rows[:, 0]], minlength=group.max() + 1)
-    weight[group[large]] = 1
-    fold_of, filled = np.empty(len(weight), dtype=np.int64), np.zeros(n_splits)
-    shuffled = rng.permutation(len(weight))
-    for g in shuffled[np.argsort(-weight[shuffled], kind="stable")]:
-        k = int(np.argmin(filled))
-        fold_of[g] = k
-        filled[k] += weight[g]
-    return fold_of[group]
