@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arrays import checked_array
 from dimetric._checks import (
-    checked_array,
     checked_constraints,
     checked_labelled,
     checked_pair_rows,
