@@ -115,7 +115,13 @@ WRONG = {
     ),
     "features must agree": lambda: Pairs.from_arrays([], []),
     "y has shape (2, 2); it must hold labels": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
-    "n=-1 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-1),
+    "n=-5 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-5),
+    "n=-6 must not be negative": lambda: Pairs.from_labels(y, -6),
+    "n=-7 must not be negative": lambda: Pairs.from_labels(y, -7, balanced=False),
+    "y holds NaN, which is no label": lambda: Pairs.from_labels([0.0, np.nan, 0.0]),
+    "links[1, 2] is NaN": lambda: Pairs.from_graph(np.array([[0, 1, 0], [0, 0, np.nan], [0] * 3])),
+    "inconsistent numbers of samples: [150, 120]": lambda: Pairs.from_neighbors(X, y[:120]),
+    "Input X contains NaN": lambda: Pairs.from_neighbors(np.where(X > 7, np.nan, X), y),
     "links has shape (2, 3); it must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
     "scores has shape (1,); it must hold a finite number for each of the 2": (
         lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0], 0.5)
@@ -171,6 +177,12 @@ def test_draws_are_fair():
         np.add.at(counts, tuple(pairs.rows.T), 1)
     often = counts[np.triu_indices(7, 1)]
     assert np.all(np.abs(often - 600 * 4 / 21) < 5 * (600 * 4 / 21) ** 0.5)
+
+
+def test_nan_may_stand_for_no_label():
+    labels = [0.0, np.nan, 0.0, 1.0]
+    assert Pairs.from_labels(labels, unlabelled=np.nan) == Pairs([[0, 2]], [[0, 3], [2, 3]], 4)
+    assert len(Triplets.from_labels(labels, unlabelled=np.nan)) == 2
 
 
 def test_labels_of_one_sample():
@@ -244,6 +256,21 @@ def test_graph(form):
     links[4, 0] = 1
     with pytest.raises(ValueError, match="are the same pair"):
         Pairs.from_graph(form(links))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+def test_graph_of_truth_values(form):
+    links = np.zeros((4, 4), dtype=bool)
+    links[0, 1] = links[1, 0] = links[3, 2] = True
+    pairs = Pairs.from_graph(form(links), n=1, random_state=0)
+    assert as_set(pairs.similar) == {(0, 1), (2, 3)}
+    assert len(pairs.dissimilar) == 1
+
+
+def test_neighbors_of_sparse_samples_are_refused():
+    for kind in (Pairs, Triplets):
+        with pytest.raises(TypeError, match="Sparse data was passed for X"):
+            kind.from_neighbors(sparse.csr_array(X), y)
 
 
 def test_scores():

@@ -59,6 +59,8 @@ WRONG = {
     "(m, n_features), not (5, 4), (4, 4), (5, 4)": lambda: Triplets.from_arrays(
         X[:5], X[:4], X[:5]
     ),
+    "margin=-1 must not be negative": lambda: Triplets.from_scores([[0, 1], [0, 2]], [1, 2], -1),
+    "margin=nan must not be": lambda: Triplets.from_scores([[0, 1], [0, 2]], [1, 2], np.nan),
     "too many to list": lambda: Triplets.from_labels(np.arange(2000) % 10),
 }
 
@@ -120,6 +122,15 @@ def test_scores():
         (1, 0, 2),
     }
     assert len(Triplets.from_scores(rows, scores, n=2, random_state=0)) == 2
+
+
+def test_scores_of_huge_row_numbers():
+    triplets = Triplets.from_scores([[0, 2**30], [2**30, 7], [2**30 + 1, 8]], [2.0, 1.0, 0.0])
+    assert triplets.rows.tolist() == [[2**30, 0, 7]]
+
+
+def test_no_scores():
+    assert len(Triplets.from_scores([], [])) == 0
 
 
 @pytest.mark.parametrize("shared", [True, False])
