@@ -62,6 +62,35 @@ def test_equal_by_value():
         assert copied == pairs
 
 
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pairs: pickle.loads(pickle.dumps(pairs))])
+def test_copies_are_frozen_too(copied):
+    vectors = X[:8].reshape(2, 2, 2, 4)
+    pairs, triplets = Pairs.from_arrays(*vectors), Triplets.from_arrays(X[:3], X[3:6], X[6:9])
+    for array in (
+        pairs.points,
+        copied(pairs).points,
+        copied(pairs).similar,
+        copied(triplets).points,
+        copied(triplets).anchor,
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    assert pairs[:1].points is pairs.points  # of which there is no need for two
+    mine = X[:4].copy()
+    Pairs([[0, 1]], points=mine)
+    mine[0] = 7  # is no business of theirs
+
+
+def test_huge_row_numbers():
+    pairs = Pairs([[0, 2**30], [2**30 + 5, 7]], [[1, 2**30 + 2], [3, 4]])
+    for _, test in pairs.split(2, random_state=0):
+        assert len(test) == 2
+    for number in (2**31, 2**63):
+        says = rf"similar\[0\] = \[0, {number}\] names a row of no sample"
+        with pytest.raises(ValueError, match=says):
+            Pairs(np.array([[0, number]], dtype=np.uint64))
+
+
 def test_slices():
     pairs = Pairs([[0, 1], [2, 3]], [[0, 2], [0, 3]], 4)
     assert pairs[1:3] == Pairs([[2, 3]], [[0, 2]], 4)

@@ -3,6 +3,8 @@
 import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,6 +46,13 @@ def test_vectors():
     triplets = Triplets.from_arrays(X[:5], X[5:10], X[10:15])
     assert_array_equal(triplets.points[triplets.farther], X[10:15])
     assert triplets.n_samples == 15
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_vectors_of_data_frames(frame):
+    columns = X[:5], X[5:10], X[10:15]
+    expected = Triplets.from_arrays(*columns)
+    assert Triplets.from_arrays(*map(frame, columns)) == expected
 
 
 WRONG = {

@@ -9,6 +9,8 @@ import numpy as np
 from dimetric._xp import Array, namespace, to_host
 from dimetric.supervision.folds import equal_points, folds
 
+MOST_SAMPLES = 2**31  # so that a number for each pair of them is an int64
+
 
 class Constraints(ABC):
     """Rows of samples that say something together: a frozen value with the interface of a set.
@@ -38,6 +40,10 @@ class Constraints(ABC):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, read_only(value))
 
     def __getitem__(self, which: Any) -> Self:
         """Return some, chosen in the order of ``rows`` by a slice, numbers or a mask."""
@@ -133,6 +139,14 @@ class Constraints(ABC):
         return moved[np.lexsort((*moved.rows.T[::-1], moved.kinds))]
 
 
+def read_only(value: Any) -> Any:
+    """Return NumPy's arrays as views that cannot be written to, and all else as it is."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
+
+
 def _all_equal(a: Array | None, b: Array | None) -> bool:
     return a is not None and b is not None and np.array_equal(to_host(a), to_host(b))
 
@@ -166,16 +180,15 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
             f"{name} has shape {given.shape} and dtype {given.dtype}; it must hold row numbers: "
             f"integers of shape (m, {width})."
         )
-    given = given.astype(np.int64)
-    bound = np.iinfo(np.int64).max if n_samples is None else n_samples
+    bound = MOST_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)
     where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
     _refuse(given, outside, name, f"names a row {where}")
+    given = given.astype(np.int64)
     ordered = np.sort(given, axis=1)
     twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
     _refuse(given, twice, name, "names a sample twice")
-    given.flags.writeable = False
-    return given
+    return read_only(given)
 
 
 def _refuse(rows: np.ndarray, wrong: np.ndarray, name: str, why: str) -> None:
