@@ -23,7 +23,7 @@ GIVEN = {"pairs": PAIRS, "triplets": TRIPLETS}
 
 def takes(learner):
     """Return what a learner takes in place of labels."""
-    return [source for source in type(learner)._takes if source != "y"]
+    return [source for source in learner._takes if source != "y"]
 
 
 def each_source(learners=LEARNERS):
@@ -240,16 +240,18 @@ def test_pipelines_hand_it_on(learner, source):
     assert_array_equal(pipeline[-1].components_, learned(learner, source, Z).components_)
 
 
+@pytest.mark.parametrize("n", [60, 100])
+@pytest.mark.parametrize("n_samples", [None, 60])
 @each_source(ONE_OF_EACH)
-def test_search_of_scikit_learn_is_refused(learner, source):
+def test_search_of_scikit_learn_is_refused(learner, source, n, n_samples):
     """It would take some samples away, and row numbers would name others."""
+    given = type(GIVEN[source]).from_labels(y[:20], n, random_state=0)  # there in each fold
+    given = given._of(given.rows, given.kinds, n_samples, None)
     with config_context(enable_metadata_routing=True):
         asking = clone(learner).set_fit_request(**{source: True})
-        search = GridSearchCV(
-            asking, {"max_iter": [5]}, cv=KFold(2), scoring=lambda *_: 0.0, error_score="raise"
-        )
-        with pytest.raises(ValueError, match="are of 60 samples, but X has 30"):
-            search.fit(X, **{source: GIVEN[source]})
+        search = GridSearchCV(asking, {"max_iter": [5]}, cv=KFold(2), scoring=lambda *_: 0.0)
+        with pytest.raises(ValueError, match=r"leave X whole: dimetric\.evaluate"):
+            search.fit(X, **{source: given})
 
 
 # Samples without a label

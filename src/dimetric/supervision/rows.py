@@ -41,6 +41,15 @@ class Constraints(ABC):
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Raise: this is what scikit-learn asks of arguments that it divides along with X."""
+        raise ValueError(
+            f"{type(self).__name__} are no array with a row for each sample. To cross-validate or "
+            "search, divide them and leave X whole: dimetric.evaluate.cross_validate_pairs, "
+            "search_pairs."
+        )
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, read_only(value))
