@@ -101,7 +101,7 @@ def test_wrong(learner, source):
             learner.fit(X, **{source: given})
         assert not [name for name in vars(learner) if name.endswith("_")]  # of no fit at all
     with pytest.raises(ValueError, match=f"X is None, but {source} are row numbers of it"):
-        learner.fit(None, **{source: GIVEN[source]})
+        learner.fit_transform(None, **{source: GIVEN[source]})
     with pytest.raises(ValueError, match="contains NaN"):
         learner.fit(np.where(X > 0, np.nan, X), **{source: GIVEN[source]})
 
@@ -193,6 +193,12 @@ def test_vectors(learner, source):
     assert_array_equal(
         by_vectors.components_, learned(learner, source, vectors.points, vectors).components_
     )
+    Z = changed(learner).fit_transform(None, **{source: vectors})
+    assert_array_equal(Z, by_vectors.transform(vectors.points))
+    framed = (
+        changed(learner).set_output(transform="pandas").fit_transform(None, **{source: vectors})
+    )
+    assert_array_equal(framed, Z)
     with pytest.raises(ValueError, match="but X has 60"):
         learned(learner, source, X, vectors)
 
