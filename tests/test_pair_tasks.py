@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import fbeta_score, roc_auc_score
 
 from dimetric import PCA, Covariance, Pairs, Triplets
-from dimetric._pair_tasks import best_threshold
+from dimetric._pair_tasks import calibrated_threshold
 
 X, y = samples()
 PAIRS = Pairs.from_labels(y, 400, random_state=0)
@@ -80,7 +80,7 @@ MEASURES = {
 def test_no_threshold_is_better(strategy, pairs):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     measure = MEASURES[strategy]
-    chosen = best_threshold(distances, similar, strategy=strategy, beta=2.0)
+    chosen = calibrated_threshold(distances, similar, strategy=strategy, beta=2.0)
     best = max(measure(similar, distances <= t) for t in np.arange(-1, 9) + 0.5)
     assert_allclose(measure(similar, distances <= chosen), best)
 
@@ -88,9 +88,19 @@ def test_no_threshold_is_better(strategy, pairs):
 @given(judged, st.floats(0.01, 1.0))
 def test_least_threshold_at_a_rate(pairs, rate):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
-    t = best_threshold(distances, similar, strategy="tpr", rate=rate)
+    t = calibrated_threshold(distances, similar, strategy="tpr", rate=rate)
     assert np.mean(distances[similar] <= t) >= rate - 1e-9
     assert np.mean(distances[similar] < distances[distances <= t].max()) < rate
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_thresholds_between_any_two_numbers(dtype):
+    steps = 1 + np.finfo(dtype).eps * np.arange(3)  # one of two neighbours is rounded to
+    largest = np.finfo(dtype).max * np.array([0.9, 1.0])
+    for distances in (steps[:2], steps[1:], largest):
+        distances = distances.astype(dtype)
+        threshold = calibrated_threshold(distances, np.array([True, False]))
+        assert (distances <= threshold).tolist() == [True, False]
 
 
 @given(judged)
@@ -115,7 +125,11 @@ WRONG = {
     "triplets must be Triplets, at least one": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
     "pairs must be Pairs, with": lambda: FITTED.score_pairs(PAIRS.rows, X),
     "similar and dissimilar ones": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
-    "are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "pairs are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "triplets are of 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
+    r"triplets\[0\] = \[0, 1, 60\] names a row outside X": lambda: FITTED.score_triplets(
+        Triplets([0], [1], [60]), X.tolist()
+    ),
     "strategy='best' must be one of": lambda: FITTED.calibrate_threshold(PAIRS, X, strategy="best"),
     "rate=0.0 must be in": lambda: FITTED.calibrate_threshold(PAIRS, X, rate=0.0),
     "beta=0 positive": lambda: FITTED.calibrate_threshold(PAIRS, X, beta=0),

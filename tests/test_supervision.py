@@ -23,7 +23,7 @@ GIVEN = {"pairs": PAIRS, "triplets": TRIPLETS}
 
 def takes(learner):
     """Return what a learner takes in place of labels."""
-    return [source for source in type(learner)._takes if source != "y"]
+    return [source for source in learner._takes if source != "y"]
 
 
 def each_source(learners=LEARNERS):
@@ -101,7 +101,7 @@ def test_wrong(learner, source):
             learner.fit(X, **{source: given})
         assert not [name for name in vars(learner) if name.endswith("_")]  # of no fit at all
     with pytest.raises(ValueError, match=f"X is None, but {source} are row numbers of it"):
-        learner.fit(None, **{source: GIVEN[source]})
+        learner.fit_transform(None, **{source: GIVEN[source]})
     with pytest.raises(ValueError, match="contains NaN"):
         learner.fit(np.where(X > 0, np.nan, X), **{source: GIVEN[source]})
 
@@ -193,6 +193,12 @@ def test_vectors(learner, source):
     assert_array_equal(
         by_vectors.components_, learned(learner, source, vectors.points, vectors).components_
     )
+    Z = changed(learner).fit_transform(None, **{source: vectors})
+    assert_array_equal(Z, by_vectors.transform(vectors.points))
+    framed = (
+        changed(learner).set_output(transform="pandas").fit_transform(None, **{source: vectors})
+    )
+    assert_array_equal(framed, Z)
     with pytest.raises(ValueError, match="but X has 60"):
         learned(learner, source, X, vectors)
 
@@ -240,16 +246,18 @@ def test_pipelines_hand_it_on(learner, source):
     assert_array_equal(pipeline[-1].components_, learned(learner, source, Z).components_)
 
 
+@pytest.mark.parametrize("n", [60, 100])
+@pytest.mark.parametrize("n_samples", [None, 60])
 @each_source(ONE_OF_EACH)
-def test_search_of_scikit_learn_is_refused(learner, source):
+def test_search_of_scikit_learn_is_refused(learner, source, n, n_samples):
     """It would take some samples away, and row numbers would name others."""
+    given = type(GIVEN[source]).from_labels(y[:20], n, random_state=0)  # there in each fold
+    given = given._of(given.rows, given.kinds, n_samples, None)
     with config_context(enable_metadata_routing=True):
         asking = clone(learner).set_fit_request(**{source: True})
-        search = GridSearchCV(
-            asking, {"max_iter": [5]}, cv=KFold(2), scoring=lambda *_: 0.0, error_score="raise"
-        )
-        with pytest.raises(ValueError, match="are of 60 samples, but X has 30"):
-            search.fit(X, **{source: GIVEN[source]})
+        search = GridSearchCV(asking, {"max_iter": [5]}, cv=KFold(2), scoring=lambda *_: 0.0)
+        with pytest.raises(ValueError, match=r"leave X whole: dimetric\.evaluate"):
+            search.fit(X, **{source: given})
 
 
 # Samples without a label

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arrays import checked_array
 from dimetric._checks import (
-    checked_array,
     checked_constraints,
     checked_labelled,
     checked_pair_rows,
@@ -115,6 +115,27 @@ class Learner(
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()
         return self
+
+    def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
+        """Learn the map and return the samples under it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples; None if pairs or triplets hold vectors of their own, which are then returned
+            under the map.
+        y, **given
+            Labels, pairs or triplets, as those of :meth:`fit`.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            In X's namespace, dtype and device; a data frame where X is one.
+        """
+        if X is None:
+            points = [getattr(constraints, "points", None) for constraints in given.values()]
+            X = points[0] if len(points) == 1 else None
+        return super().fit_transform(X, y, **given)
 
     def _forget(self) -> None:
         """Delete all fitted attributes."""

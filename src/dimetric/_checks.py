@@ -1,8 +1,4 @@
-"""What comes in: samples, labels and pairs of any container, checked once and left where they are.
-
-NumPy's, pandas' and polars' inputs go through scikit-learn's own checks; arrays of another
-namespace get the same checks here, on their device.
-"""
+"""What comes in: samples, labels and pairs of any container, checked once and left in place."""
 
 import os
 from itertools import combinations_with_replacement
@@ -16,6 +12,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from dimetric._arrays import checked_array, checked_foreign, dtype_for
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
 from dimetric.reduce.tree import row_blocks
 from dimetric.supervision.pairs import Pairs
@@ -94,7 +91,7 @@ def checked_samples(
 ) -> Array:
     """Return samples as a finite floating array; note (`reset`) or compare features and names."""
     if is_foreign(X):
-        X = _checked_foreign(X, min_samples)
+        X = checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
         return X
     X = validate_data(learner, X, reset=reset, **_options(learner, X, min_samples))
@@ -134,20 +131,6 @@ def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.nd
     codes = np.full(len(labels), -1)
     classes, codes[known] = np.unique(labels[known], return_inverse=True)
     return classes, codes
-
-
-def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
-    """Return a finite floating array of `ndim` dimensions that no learner is fitted to."""
-    if is_foreign(Z):
-        return _checked_foreign(Z, 1, ndim=ndim, name=name)
-    Z = check_array(
-        Z,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=_dtype_for(Z),
-        allow_nd=ndim > 2,
-        input_name=name,
-    )
-    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # not the old matrix class
 
 
 def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
@@ -192,12 +175,6 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
             f"has {X.shape[0]} samples."
         )
     return X, index
-
-
-def checked_pairs(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, Array]:
-    """Return the left and the right samples of pairs, see :func:`checked_pair_rows`."""
-    points, rows = checked_pair_rows(learner, pairs, X)
-    return taken(points, rows[:, 0]), taken(points, rows[:, 1])
 
 
 def taken(X: Array, rows: np.ndarray) -> Array:
@@ -283,40 +260,6 @@ def in_range(X: Array, name: str = "X") -> tuple[Array, float]:
 def _options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
     return {
         "accept_sparse": "csr" if learner._accepts_sparse else False,
-        "dtype": _dtype_for(X),
+        "dtype": dtype_for(X),
         "ensure_min_samples": min_samples,
     }
-
-
-def _dtype_for(X: Any) -> Any:
-    """Return the dtype to check samples with: float32 and float64 stay, others become float64.
-
-    scikit-learn sees the dtypes of pandas' columns, but not of other data frames'.
-    """
-    frame = hasattr(X, "columns") and len(X.columns) > 0
-    single = frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
-    return np.float32 if single else [np.float64, np.float32]
-
-
-def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
-    """Check an array of another namespace as scikit-learn checks NumPy's; it stays where it is."""
-    if compat.is_torch_array(X) and X.requires_grad:
-        X = X.detach()  # a fit is no part of anybody's graph
-    xp = namespace(X)
-    if X.ndim != ndim:
-        raise ValueError(
-            f"Expected {ndim}D array, got {X.ndim}D array of shape {tuple(X.shape)} instead."
-        )
-    n, d = X.shape[0], X.shape[-1]
-    if n < min_samples or d < 1:
-        raise ValueError(
-            f"Found array with {n} sample(s) and {d} feature(s) (shape={(n, d)}) while a minimum "
-            f"of {min_samples} sample(s) and 1 feature(s) is required."
-        )
-    if xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(f"Complex data not supported: {name} must be real.")
-    if X.dtype not in (xp.float32, xp.float64):
-        X = xp.astype(X, xp.float64)
-    if not bool(xp.all(xp.isfinite(X))):
-        raise ValueError(f"Input {name} contains NaN or infinity.")
-    return X

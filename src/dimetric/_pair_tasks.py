@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from dimetric._xp import Array, to_host
 from dimetric.supervision.pairs import Pairs
+from dimetric.supervision.rows import checked_n_samples
 from dimetric.supervision.triplets import Triplets
 
 STRATEGIES = ("accuracy", "f_beta", "tpr")
@@ -57,7 +58,7 @@ class PairTasks:
             The learner, with ``threshold_``.
         """
         distances, is_similar = self._judged(pairs, X)
-        self.threshold_ = best_threshold(
+        self.threshold_ = calibrated_threshold(
             distances, is_similar, strategy=strategy, beta=beta, rate=rate
         )
         return self
@@ -113,6 +114,8 @@ class PairTasks:
         if X is None:
             raise ValueError("triplets are row numbers: give the samples X that they are of.")
         rows = triplets.rows
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        checked_n_samples(rows, triplets.n_samples, n_rows, "triplets")
         near, far = (to_host(self.pair_distance(rows[:, [0, side]], X)) for side in (1, 2))
         return float(np.mean((near < far) + (near == far) / 2))
 
@@ -124,7 +127,7 @@ class PairTasks:
         return to_host(distances), pairs.is_similar
 
 
-def best_threshold(
+def calibrated_threshold(
     distances: np.ndarray,
     is_similar: np.ndarray,
     *,
@@ -134,7 +137,8 @@ def best_threshold(
 ) -> float:
     """Return the distance up to which pairs are best taken to be similar.
 
-    Of equally good thresholds it is the least; it lies halfway between two distances.
+    Of equally good thresholds it is the least; it lies halfway between two distances, where there
+    is anything between them.
 
     Parameters
     ----------
@@ -148,9 +152,9 @@ def best_threshold(
     Examples
     --------
     >>> d, similar = np.array([1.0, 2.0, 3.0, 6.0]), np.array([True, False, True, False])
-    >>> best_threshold(d, similar), best_threshold(d, similar, strategy="tpr", rate=1.0)
+    >>> calibrated_threshold(d, similar), calibrated_threshold(d, similar, strategy="tpr", rate=1.0)
     (1.5, 4.5)
-    >>> best_threshold(d, similar, strategy="f_beta", beta=2.0)
+    >>> calibrated_threshold(d, similar, strategy="f_beta", beta=2.0)
     4.5
     """
     if strategy not in STRATEGIES:
@@ -170,7 +174,8 @@ def best_threshold(
     if strategy == "accuracy" and quality[best] <= n_dissimilar:  # to find none is no worse
         return float(np.nextafter(values[0], -np.inf))
     beyond = values[best + 1] if best + 1 < len(values) else values[best]
-    return float((values[best] + beyond) / 2)
+    halfway = values[best] + (beyond - values[best]) / 2  # a sum of both may overflow
+    return float(halfway if halfway < beyond else values[best])
 
 
 def _counts(

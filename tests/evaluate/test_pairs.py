@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -97,3 +98,34 @@ def test_wrong():
         cross_validate_pairs(LDML(), X[:100], PAIRS)
     with pytest.raises(TypeError, match="LMNN learns from labels y or triplets, not pairs"):
         cross_validate_pairs(LMNN(), X, PAIRS)
+
+
+def test_wrong_folds():
+    for cv in (KFold(3), 2.5):
+        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or these"):
+            cross_validate_pairs(LDML(), X, PAIRS, cv=cv)
+    with pytest.raises(TypeError, match="pairs must be Pairs or Triplets, got list"):
+        search_pairs(LDML(), X, [[0, 1], [2, 3]], {"reg": [1.0]})
+    with pytest.raises(ValueError, match="params holds no candidate"):
+        search_pairs(LDML(), X, PAIRS, [], cv=2)
+
+
+def test_any_integer_is_a_number_of_folds():
+    expected = cross_validate_pairs(LDML(), X, PAIRS, cv=2, random_state=0)
+    found = cross_validate_pairs(LDML(), X, PAIRS, cv=np.int64(2), random_state=0)
+    assert_array_equal(found["test_score"], expected["test_score"])
+
+
+def test_folds_of_one_kind_are_named():
+    similar, rest = PAIRS[:10], PAIRS[10:]
+    folds = [(rest[::2], rest[1::2]), (rest, similar)]
+    says = r"Fold 2 has Pairs\(10 similar, 0 dissimilar\) to judge by.*shared=True"
+    with pytest.raises(ValueError, match=says):
+        cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
+    with pytest.raises(ValueError, match=r"Fold 1 has .* to learn from, but both kinds"):
+        cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, rest)])
+    found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
+    assert 0 <= found["test_score"][0] <= 1  # which one kind is enough for
+    few = Triplets.from_labels(y[::10], 30, random_state=0)
+    with pytest.raises(ValueError, match=r"Fold \d of 5 has nothing to .*shared=True"):
+        cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

@@ -18,7 +18,7 @@ from sklearn import manifold
 from sklearn.datasets import load_iris
 
 from dimetric import PCA
-from dimetric.evaluate import EmbeddingQuality, _pairs, embedding_quality, trustworthiness
+from dimetric.evaluate import EmbeddingQuality, _distances, embedding_quality, trustworthiness
 
 X, y = load_iris(return_X_y=True)
 X = X + np.random.default_rng(0).normal(scale=1e-4, size=X.shape)  # no ties
@@ -211,7 +211,7 @@ def test_neither_blocks_nor_order_matter(rng):
     order = rng.permutation(150)
     expected = embedding_quality(X, Z, y=y)
     assert_quality(embedding_quality(X[order], Z[order], y=y[order]), expected.scores(), 1e-7)
-    with patch.object(_pairs, "_ENTRIES", 1):
+    with patch.object(_distances, "_ENTRIES", 1):
         small = embedding_quality(X, Z, y=y)
     assert_quality(small, expected.scores() | {"q_nx": expected.q_nx}, 1e-12)
     assert embedding_quality(X, Z, y=y).scores() == expected.scores()

@@ -357,6 +357,8 @@ def test_triplets_choose_no_targets():
     triplets = Triplets.from_labels(y, 100, random_state=0)
     with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but triplets are given"):
         LMNN(n_passes=2).fit(X, triplets=triplets)
+    with pytest.raises(ValueError, match="targets are for labels, but triplets are given"):
+        LMNN(targets=np.full((150, 1), -1)).fit(X, triplets=triplets)
     assert not hasattr(LMNN().fit(X, triplets=triplets), "targets_")
 
 

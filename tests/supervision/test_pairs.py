@@ -62,6 +62,35 @@ def test_equal_by_value():
         assert copied == pairs
 
 
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pairs: pickle.loads(pickle.dumps(pairs))])
+def test_copies_are_frozen_too(copied):
+    vectors = X[:8].reshape(2, 2, 2, 4)
+    pairs, triplets = Pairs.from_arrays(*vectors), Triplets.from_arrays(X[:3], X[3:6], X[6:9])
+    for array in (
+        pairs.points,
+        copied(pairs).points,
+        copied(pairs).similar,
+        copied(triplets).points,
+        copied(triplets).anchor,
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 7
+    assert pairs[:1].points is pairs.points  # of which there is no need for two
+    mine = X[:4].copy()
+    Pairs([[0, 1]], points=mine)
+    mine[0] = 7  # is no business of theirs
+
+
+def test_huge_row_numbers():
+    pairs = Pairs([[0, 2**30], [2**30 + 5, 7]], [[1, 2**30 + 2], [3, 4]])
+    for _, test in pairs.split(2, random_state=0):
+        assert len(test) == 2
+    for number in (2**31, 2**63):
+        says = rf"similar\[0\] = \[0, {number}\] names a row of no sample"
+        with pytest.raises(ValueError, match=says):
+            Pairs(np.array([[0, number]], dtype=np.uint64))
+
+
 def test_slices():
     pairs = Pairs([[0, 1], [2, 3]], [[0, 2], [0, 3]], 4)
     assert pairs[1:3] == Pairs([[2, 3]], [[0, 2]], 4)
@@ -115,7 +144,13 @@ WRONG = {
     ),
     "features must agree": lambda: Pairs.from_arrays([], []),
     "y has shape (2, 2); it must hold labels": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
-    "n=-1 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-1),
+    "n=-5 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-5),
+    "n=-6 must not be negative": lambda: Pairs.from_labels(y, -6),
+    "n=-7 must not be negative": lambda: Pairs.from_labels(y, -7, balanced=False),
+    "y holds NaN, which is no label": lambda: Pairs.from_labels([0.0, np.nan, 0.0]),
+    "links[1, 2] is NaN": lambda: Pairs.from_graph(np.array([[0, 1, 0], [0, 0, np.nan], [0] * 3])),
+    "inconsistent numbers of samples: [150, 120]": lambda: Pairs.from_neighbors(X, y[:120]),
+    "Input X contains NaN": lambda: Pairs.from_neighbors(np.where(X > 7, np.nan, X), y),
     "links has shape (2, 3); it must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
     "scores has shape (1,); it must hold a finite number for each of the 2": (
         lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0], 0.5)
@@ -171,6 +206,12 @@ def test_draws_are_fair():
         np.add.at(counts, tuple(pairs.rows.T), 1)
     often = counts[np.triu_indices(7, 1)]
     assert np.all(np.abs(often - 600 * 4 / 21) < 5 * (600 * 4 / 21) ** 0.5)
+
+
+def test_nan_may_stand_for_no_label():
+    labels = [0.0, np.nan, 0.0, 1.0]
+    assert Pairs.from_labels(labels, unlabelled=np.nan) == Pairs([[0, 2]], [[0, 3], [2, 3]], 4)
+    assert len(Triplets.from_labels(labels, unlabelled=np.nan)) == 2
 
 
 def test_labels_of_one_sample():
@@ -246,6 +287,21 @@ def test_graph(form):
         Pairs.from_graph(form(links))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+def test_graph_of_truth_values(form):
+    links = np.zeros((4, 4), dtype=bool)
+    links[0, 1] = links[1, 0] = links[3, 2] = True
+    pairs = Pairs.from_graph(form(links), n=1, random_state=0)
+    assert as_set(pairs.similar) == {(0, 1), (2, 3)}
+    assert len(pairs.dissimilar) == 1
+
+
+def test_neighbors_of_sparse_samples_are_refused():
+    for kind in (Pairs, Triplets):
+        with pytest.raises(TypeError, match="Sparse data was passed for X"):
+            kind.from_neighbors(sparse.csr_array(X), y)
+
+
 def test_scores():
     rows = [[0, 1], [1, 0], [1, 2], [2, 3], [0, 3]]
     pairs = Pairs.from_scores(rows, [1.0, 0.0, 0.9, 0.1, 0.5], 0.5, n_samples=4)
@@ -296,6 +352,68 @@ def test_folds_that_share_samples():
         assert len(test) == 200
         assert len(test.similar) == 100
         assert as_set((train | test).rows) == as_set(pairs.rows)
+
+
+def test_equal_vectors_are_one_sample():
+    rng = np.random.default_rng(0)
+    query, others = np.broadcast_to(rng.normal(size=(1, 3)), (8, 3)), rng.normal(size=(8, 3))
+    vectors = np.stack([query, others], axis=1)
+    one_query = Pairs.from_arrays(vectors[:4], vectors[4:])
+    with pytest.raises(ValueError, match=r"Fold 1 of 2 has nothing to.*shared=True"):
+        next(one_query.split(2, random_state=0))
+    vectors = X[Pairs.from_labels(y, 400, random_state=0).rows]
+    pairs = Pairs.from_arrays(vectors[:200], vectors[200:])
+    for train, test in pairs.split(2, random_state=0):
+        met = [
+            {tuple(point) for point in part.points[part.rows].reshape(-1, 4)}
+            for part in (train, test)
+        ]
+        assert not met[0] & met[1]
+
+
+@pytest.mark.parametrize("of_vectors", [False, True])
+def test_a_repeated_pair_is_in_one_fold(of_vectors):
+    pairs = Pairs.from_labels(y, 20, random_state=0)
+    pairs = pairs[np.tile(np.arange(20), 3)]
+    if of_vectors:
+        vectors = np.random.default_rng(0).normal(size=(150, 2))[pairs.rows]
+        vectors[20:] = vectors[20:, ::-1]  # whichever comes first
+        pairs = Pairs.from_arrays(vectors[:30], vectors[30:])
+    for train, test in pairs.split(5, shared=True, random_state=0):
+        assert len(test) == 12
+        met = [
+            {tuple(sorted(map(tuple, pair))) for pair in _contents(part)} for part in (train, test)
+        ]
+        assert not met[0] & met[1]
+
+
+def _contents(pairs):
+    """Return what pairs are of: vectors, or row numbers in a column."""
+    return pairs.rows[:, :, None] if pairs.points is None else pairs.points[pairs.rows]
+
+
+def test_folds_have_both_kinds():
+    """Pairs of vectors, which nothing links, have a choice of folds."""
+    vectors = np.random.default_rng(0).normal(size=(24, 2, 3))
+    pairs = Pairs.from_arrays(vectors[:8], vectors[8:])
+    for seed in range(5):
+        for _, test in pairs.split(4, random_state=seed):
+            assert (len(test.similar), len(test.dissimilar)) == (2, 4)
+
+
+def test_empty_folds_are_refused():
+    pairs = Pairs.from_labels([0, 0, 1, 1])
+    with pytest.raises(ValueError, match=r"nothing to .*: .*linked too closely.*shared=True"):
+        next(pairs.split(4, random_state=0))
+    repeated = Pairs([[0, 1]] * 3, [[1, 2]])
+    with pytest.raises(ValueError, match=r"Fold 3 of 3 has nothing to judge by.*fewer folds\.$"):
+        next(repeated.split(3, shared=True))
+
+
+def test_folds_of_little_are_told_of():
+    triplets = Triplets.from_labels(y, 1000, random_state=0)
+    with pytest.warns(UserWarning, match=r"leave \d\d of 1000 to judge by.*shared=True"):
+        next(triplets.split(5, random_state=0))
 
 
 def test_folds_are_drawn():

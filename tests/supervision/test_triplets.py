@@ -3,6 +3,8 @@
 import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -46,6 +48,13 @@ def test_vectors():
     assert triplets.n_samples == 15
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_vectors_of_data_frames(frame):
+    columns = X[:5], X[5:10], X[10:15]
+    expected = Triplets.from_arrays(*columns)
+    assert Triplets.from_arrays(*map(frame, columns)) == expected
+
+
 WRONG = {
     "triplets[1] = [2, 1, 2] names a sample twice": lambda: Triplets([0, 2], [1, 1], [2, 2]),
     "triplets[0] = [0, 1, 3] names a row outside of the 3 samples": lambda: Triplets(
@@ -59,6 +68,8 @@ WRONG = {
     "(m, n_features), not (5, 4), (4, 4), (5, 4)": lambda: Triplets.from_arrays(
         X[:5], X[:4], X[:5]
     ),
+    "margin=-1 must not be negative": lambda: Triplets.from_scores([[0, 1], [0, 2]], [1, 2], -1),
+    "margin=nan must not be": lambda: Triplets.from_scores([[0, 1], [0, 2]], [1, 2], np.nan),
     "too many to list": lambda: Triplets.from_labels(np.arange(2000) % 10),
 }
 
@@ -122,6 +133,15 @@ def test_scores():
     assert len(Triplets.from_scores(rows, scores, n=2, random_state=0)) == 2
 
 
+def test_scores_of_huge_row_numbers():
+    triplets = Triplets.from_scores([[0, 2**30], [2**30, 7], [2**30 + 1, 8]], [2.0, 1.0, 0.0])
+    assert triplets.rows.tolist() == [[2**30, 0, 7]]
+
+
+def test_no_scores():
+    assert len(Triplets.from_scores([], [])) == 0
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_folds(shared):
     triplets = Triplets.from_labels(y, 2000, random_state=0)
@@ -130,3 +150,13 @@ def test_folds(shared):
         assert bool(overlap) == shared
         assert len(test)
         assert len(train)
+
+
+def test_judgements_of_three_samples_are_in_one_fold():
+    """Whatever was said of them, and by how many."""
+    rng = np.random.default_rng(0)
+    asked = np.arange(30).reshape(10, 3)
+    said = [asked[i, rng.permutation(3)] for i in np.tile(np.arange(10), 4)]
+    for train, test in Triplets.from_rows(said).split(5, shared=True, random_state=0):
+        assert len(test) == 8
+        assert not {frozenset(row) for row in train.rows} & {frozenset(row) for row in test.rows}

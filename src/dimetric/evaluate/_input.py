@@ -10,7 +10,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from dimetric._checks import checked_array, checked_dissimilarities, in_range
+from dimetric._arrays import checked_array
+from dimetric._checks import checked_dissimilarities, in_range
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
 
 

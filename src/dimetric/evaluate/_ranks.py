@@ -9,7 +9,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._xp import Array, namespace, to_host
-from dimetric.evaluate._pairs import with_own
+from dimetric.evaluate._distances import with_own
 
 
 def neighbour_order(D: Array, index: Array, k: int | None = None, *, spent: bool = False) -> Array:

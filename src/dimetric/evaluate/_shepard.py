@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.evaluate._pairs import Distances, over_blocks, with_own
+from dimetric.evaluate._distances import Distances, over_blocks, with_own
 from dimetric.evaluate._ranks import counts_of
 
 PILOTS = 64  # points whose distances tell of those of all

@@ -5,6 +5,7 @@ scikit-learn's own splits X, and row numbers would name other samples then.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from time import perf_counter
 from typing import Any
 
@@ -70,13 +71,15 @@ def cross_validate_pairs(
     >>> bool(scores.min() > 0.9)
     True
     """
+    score = _scorer(scoring, pairs)
+    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
     before, last = _steps(learner)
     Z = _seen(before, pairs.points if X is None else X)
-    if isinstance(cv, int):
-        cv = pairs.split(cv, shared=shared, random_state=random_state)
     found: dict[str, list[float]] = {"test_score": [], "train_score": [], "fit_time": []}
-    score = _scorer(scoring, pairs)
-    for train, test in cv:
+    for number, (train, test) in enumerate(folds, start=1):
+        _refuse_one_kind(train, f"Fold {number} has {train!r} to learn from")
+        if scoring in (None, "roc_auc"):
+            _refuse_one_kind(test, f"Fold {number} has {test!r} to judge by")
         started = perf_counter()
         fitted = _fitted(last, Z, train)
         found["fit_time"].append(perf_counter() - started)
@@ -139,15 +142,15 @@ def search_pairs(
     >>> found.params, len(found.table)
     ({'reg': 0.01}, 2)
     """
-    if isinstance(cv, int):
-        cv = pairs.split(cv, shared=shared, random_state=random_state)
-    cv = list(cv)
+    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
     table = []
     for candidate in ParameterGrid(params):
         tried = clone(learner).set_params(**candidate)
-        scores = cross_validate_pairs(tried, X, pairs, cv=cv, scoring=scoring)
+        scores = cross_validate_pairs(tried, X, pairs, cv=folds, scoring=scoring)
         means = {name: float(np.mean(values)) for name, values in scores.items()}
         table.append({"params": candidate, **means})
+    if not table:
+        raise ValueError("params holds no candidate: name at least one value of a parameter.")
     best = max(table, key=lambda row: row["test_score"])
     before, last = _steps(clone(learner).set_params(**best["params"]))
     Z = _seen(before, pairs.points if X is None else X)
@@ -155,6 +158,28 @@ def search_pairs(
     if before is not None:
         fitted = Pipeline([*before.steps, (learner.steps[-1][0], fitted)])
     return PairSearch(fitted, best["params"], best["test_score"], table)
+
+
+def _folds(pairs: Any, cv: Any, *, shared: bool, random_state: Any) -> list[tuple[Any, Any]]:
+    """Return what to learn from and what to judge by, of each fold."""
+    if not isinstance(pairs, Pairs | Triplets):
+        raise TypeError(f"pairs must be Pairs or Triplets, got {type(pairs).__name__}.")
+    if isinstance(cv, Integral):
+        cv = pairs.split(int(cv), shared=shared, random_state=random_state)
+    elif not isinstance(cv, Iterable):
+        raise TypeError(
+            f"cv={cv!r} must be a number of folds, or these themselves: pairs to learn from and "
+            "pairs to judge by of each. scikit-learn's splitters divide X, which stays whole here."
+        )
+    return list(cv)
+
+
+def _refuse_one_kind(given: Pairs | Triplets, told: str) -> None:
+    if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
+        raise ValueError(
+            f"{told}, but both kinds are needed. Take fewer folds, or let them share samples "
+            "(shared=True)."
+        )
 
 
 def _steps(learner: Any) -> tuple[Any, Any]:

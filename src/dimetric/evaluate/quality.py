@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dimetric._xp import Array, like, namespace, to_host
+from dimetric.evaluate._distances import Distances, over_blocks
 from dimetric.evaluate._input import checked_embedding, checked_labels, sampled_points
-from dimetric.evaluate._pairs import Distances, over_blocks
 from dimetric.evaluate._ranks import neighbour_order, ranks_along, ranks_of
 from dimetric.evaluate._scores import (
     RankScores,

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._checks import checked_array
+from dimetric._arrays import checked_array
 from dimetric._compat import Interval, Progress
 from dimetric._xp import Array, like, namespace
 from dimetric.kernel.maps import Kernel, KernelLike

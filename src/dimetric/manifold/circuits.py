@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dimetric._checks import checked_array, checked_dissimilarities, in_range
+from dimetric._arrays import checked_array
+from dimetric._checks import checked_dissimilarities, in_range
 from dimetric._xp import Array, to_host
 from dimetric.manifold.classical import landmarks
 from dimetric.neighbors.graph import geodesics, undirected

@@ -1,6 +1,6 @@
 """What embeddings share: coordinates of the training samples, and a way to place new ones."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,22 +26,22 @@ class Embedding(Learner):
         """Return the coordinates of checked new samples."""
         raise TypeError(f"{type(self).__name__} does not say where it puts new samples.")
 
-    def fit_transform(self, X: Array, y: Array | None = None) -> Array:
+    def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
         """Learn the embedding and return it: ``embedding_``, not the training samples placed anew.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
-        y : ignored
-            Not used.
+        y, **given : ignored, refused
+            Nothing but X is learned from.
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
             In X's namespace, dtype and device; a data frame where X is one.
         """
-        return framed(self.fit(X, y).embedding_, X, self)
+        return framed(self.fit(X, y, **given).embedding_, X, self)
 
     def transform(self, X: Array) -> Array:
         """Place new samples among the embedded ones.

@@ -57,8 +57,7 @@ class LMNN(ConvexMetric):
     mu : float, default=0.5
         Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
     targets : array of shape (n_samples, k) or None, default=None
-        Row numbers of the targets, in place of the nearest neighbours; -1 stands for none. Like
-        `n_neighbors`, it is for labels alone.
+        Row numbers of targets in place of the nearest; -1 stands for none. For labels alone.
     n_passes : int, default=1
         How often targets are chosen: each time after the first by the distance learned so far.
     init : str or array of shape (n_components, n_features), default="auto"
@@ -182,6 +181,8 @@ class LMNN(ConvexMetric):
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
         given = "triplets" if isinstance(codes, Triplets) else "targets"
+        if given == "triplets" and self.targets is not None:
+            raise ValueError("targets are for labels, but triplets are given: leave one out.")
         if self.n_passes > 1 and (given == "triplets" or self.targets is not None):
             raise ValueError(
                 f"n_passes={self.n_passes} chooses new targets, but {given} are given: leave "

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 
+from dimetric._arrays import checked_array
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.neighbors.search import nearest
@@ -17,10 +18,8 @@ def drawn(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
     """Return n numbers below `total`, ascending, each at most once; all if n is None or larger."""
     if n is None and total > MOST:
         raise ValueError(f"There are {total:,}, too many to list: say by n how many to draw.")
-    if n is None or n >= total:
+    if n is None or _checked_n(n) >= total:
         return np.arange(total)
-    if n < 0:
-        raise ValueError(f"n={n} must not be negative.")
     if 3 * n > total:
         return np.sort(rng.permutation(total)[:n])
     found = np.empty(0, dtype=np.int64)
@@ -29,6 +28,12 @@ def drawn(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
         found = np.sort(np.concatenate([found, more]))
         found = found[np.append(True, found[1:] != found[:-1])]
     return np.sort(rng.permutation(found)[:n])
+
+
+def _checked_n(n: int) -> int:
+    if n < 0:
+        raise ValueError(f"n={n} must not be negative.")
+    return n
 
 
 class ByClass:
@@ -51,7 +56,10 @@ class ByClass:
             raise ValueError(f"y has shape {labels.shape}; it must hold labels: (n_samples,).")
         known = np.arange(len(labels))
         if unlabelled is not None:
-            known = np.flatnonzero(labels != unlabelled)
+            is_nan = unlabelled != unlabelled  # which equals nothing
+            known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)
+        if np.any(labels[known] != labels[known]):
+            raise ValueError("y holds NaN, which is no label: unlabelled=np.nan leaves it out.")
         _, codes = np.unique(labels[known], return_inverse=True)
         order = np.argsort(codes, kind="stable")
         self.n, self.rows, self.codes = len(labels), known[order], codes[order]
@@ -110,7 +118,7 @@ def pairs_by_labels(
     if n is not None:
         most = classes.n_pairs()
         if balanced:
-            n_similar = min(n // 2, most[0])
+            n_similar = min(_checked_n(n) // 2, most[0])
         else:  # as many similar ones as n of all pairs would have
             n_similar = int(np.sum(drawn(sum(most), n, rng) < most[0]))
         n_dissimilar = min(n - n_similar, most[1])
@@ -125,7 +133,7 @@ def complement(
     taken = np.unique(rows[:, 0] + rows[:, 1] * (rows[:, 1] - 1) // 2)
     total = n_samples * (n_samples - 1) // 2
     if n is not None:
-        n = min(n, total - len(taken))
+        n = min(_checked_n(n), total - len(taken))
     # Of so many drawn, at least n are not taken.
     ranks = np.setdiff1d(drawn(total, None if n is None else n + len(taken), rng), taken)
     if n is not None and len(ranks) > n:
@@ -157,9 +165,10 @@ def near_and_far(
     With labels these are the nearest of its class and of others, without any its nearest, and
     others drawn at random from all but these.
     """
-    X = X if hasattr(X, "shape") and not hasattr(X, "columns") else np.asarray(X, dtype=np.float64)
+    X = checked_array(X, "X")
     n = X.shape[0]
     if y is not None:
+        check_consistent_length(X, y)
         classes = ByClass(y)
         sorted_ = namespace(X).take(X, like(classes.rows, X, dtype=namespace(X).int64), axis=0)
         found = []
@@ -191,7 +200,10 @@ def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.ndarray:
     """Return all triplets of an anchor and two partners whose scores differ by over a margin."""
-    n = int(rows.max()) + 1
+    if not margin >= 0:
+        raise ValueError(f"margin={margin} must not be negative.")
+    samples, rows = np.unique(rows, return_inverse=True)  # numbers may be huge
+    rows, n = rows.reshape(-1, 2), len(samples)
     both = np.concatenate([rows, rows[:, ::-1]])
     S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))
     # An explicit score of 0 stays an entry.
@@ -202,7 +214,7 @@ def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.n
         closer, farther = np.nonzero(values[:, None] - values[None, :] > margin)
         anchors = np.full(len(closer), anchor)
         found.append(np.stack([anchors, partners[closer], partners[farther]], axis=1))
-    return np.concatenate(found)
+    return samples[np.concatenate(found)]
 
 
 def entries_of(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
@@ -210,8 +222,12 @@ def entries_of(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
     graph = sparse.coo_array(links)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
         raise ValueError(f"links has shape {graph.shape}; it must be square.")
-    there = (graph.data != 0) & (graph.row != graph.col)
-    rows = np.stack([graph.row, graph.col], axis=1)[there].astype(np.int64)
-    keyed = np.column_stack([np.sort(rows, axis=1), np.sign(graph.data[there])])
+    weights = np.asarray(graph.data, dtype=np.float64)
+    there = (weights != 0) & (graph.row != graph.col)
+    rows, weights = np.stack([graph.row, graph.col], axis=1)[there], weights[there]
+    if np.isnan(weights).any():
+        i, j = rows[np.argmax(np.isnan(weights))]
+        raise ValueError(f"links[{i}, {j}] is NaN, which is no weight; 0 is no link.")
+    keyed = np.column_stack([np.sort(rows, axis=1), np.sign(weights)])
     keyed = np.unique(keyed.astype(np.int64), axis=0)
     return keyed[:, :2], keyed[:, 2], graph.shape[0]

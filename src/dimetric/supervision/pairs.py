@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, namespace
+from dimetric._xp import Array, is_foreign, namespace
 from dimetric.supervision.draw import (
     complement,
     entries_of,
@@ -15,7 +15,7 @@ from dimetric.supervision.draw import (
     near_and_far,
     pairs_by_labels,
 )
-from dimetric.supervision.rows import Constraints, checked_rows
+from dimetric.supervision.rows import Constraints, checked_rows, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,11 +52,11 @@ class Pairs(Constraints):
 
     def __post_init__(self) -> None:
         if self.points is not None:
+            object.__setattr__(self, "points", read_only(self.points))
             object.__setattr__(self, "n_samples", self.points.shape[0])
         for name in ("similar", "dissimilar"):
             rows = np.sort(checked_rows(getattr(self, name), name, 2, self.n_samples), axis=1)
-            rows.flags.writeable = False
-            object.__setattr__(self, name, rows)
+            object.__setattr__(self, name, read_only(rows))
         self._refuse_contradictions()
 
     @property
@@ -297,7 +297,7 @@ class Pairs(Constraints):
 
 
 def _vectors(vectors: Array, name: str) -> Array:
-    vectors = vectors if hasattr(vectors, "shape") else np.asarray(vectors, dtype=np.float64)
+    vectors = vectors if is_foreign(vectors) else np.asarray(vectors)
     if len(vectors.shape) == 3 and vectors.shape[1] == 2:
         return vectors
     if 0 in vectors.shape:

@@ -1,15 +1,15 @@
-"""What pairs and triplets share: checks of row numbers, sets of them, folds without leaks."""
+"""What pairs and triplets share: checks of row numbers, and sets of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
-from sklearn.utils import check_random_state
 
 from dimetric._xp import Array, namespace, to_host
+from dimetric.supervision.folds import equal_points, folds
+
+MOST_SAMPLES = 2**31  # so that a number for each pair of them is an int64
 
 
 class Constraints(ABC):
@@ -40,6 +40,19 @@ class Constraints(ABC):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Raise: this is what scikit-learn asks of arguments that it divides along with X."""
+        raise ValueError(
+            f"{type(self).__name__} are no array with a row for each sample. To cross-validate or "
+            "search, divide them and leave X whole: dimetric.evaluate.cross_validate_pairs, "
+            "search_pairs."
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, read_only(value))
 
     def __getitem__(self, which: Any) -> Self:
         """Return some, chosen in the order of ``rows`` by a slice, numbers or a mask."""
@@ -85,6 +98,9 @@ class Constraints(ABC):
     ) -> Iterator[tuple[Self, Self]]:
         """Yield what to learn from and what to judge by, of one fold after the other.
 
+        What is said several times of the same samples is in one fold. Equal vectors, where there
+        are any, are one sample.
+
         Parameters
         ----------
         n_splits : int, default=5
@@ -92,7 +108,9 @@ class Constraints(ABC):
         shared : bool, default=False
             Whether a sample may be met in both. Otherwise samples are dealt out: those that are
             linked stay together while they are few enough, and what goes across folds is left
-            out, so that all is judged by samples that were not learned from.
+            out, so that all is judged by samples that were not learned from. Of pairs that link
+            all samples with each other, about one in `n_splits` is left to judge by, and of
+            triplets one in ``n_splits ** 2``.
         random_state : int, RandomState or None
             Of the dealing out.
 
@@ -105,7 +123,8 @@ class Constraints(ABC):
         ([[4, 5], [4, 6]], [[0, 1], [2, 3], [1, 2]])
         ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
         """
-        parts = folds(self.rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        rows = self.rows if self.points is None else equal_points(self.points)[self.rows]
+        parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
         for train, test in parts:
             yield self[train], self[test]
 
@@ -127,6 +146,14 @@ class Constraints(ABC):
         place[order] = np.arange(len(order))
         moved = self._of(place[self.rows], self.kinds, len(order), None)
         return moved[np.lexsort((*moved.rows.T[::-1], moved.kinds))]
+
+
+def read_only(value: Any) -> Any:
+    """Return NumPy's arrays as views that cannot be written to, and all else as it is."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def _all_equal(a: Array | None, b: Array | None) -> bool:
@@ -162,16 +189,15 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
             f"{name} has shape {given.shape} and dtype {given.dtype}; it must hold row numbers: "
             f"integers of shape (m, {width})."
         )
-    given = given.astype(np.int64)
-    bound = np.iinfo(np.int64).max if n_samples is None else n_samples
+    bound = MOST_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)
     where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
     _refuse(given, outside, name, f"names a row {where}")
+    given = given.astype(np.int64)
     ordered = np.sort(given, axis=1)
     twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
     _refuse(given, twice, name, "names a sample twice")
-    given.flags.writeable = False
-    return given
+    return read_only(given)
 
 
 def _refuse(rows: np.ndarray, wrong: np.ndarray, name: str, why: str) -> None:
@@ -194,62 +220,3 @@ def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name
             f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} names a row outside X, which has "
             f"{n_rows} samples."
         )
-
-
-def folds(
-    rows: np.ndarray, kinds: np.ndarray, n_splits: int, *, shared: bool, random_state: Any
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield what to train on and what to test on, as numbers of rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, width)
-        Row numbers of samples.
-    kinds : ndarray of shape (m,)
-        Kinds of rows, as integers from 0, that are dealt out evenly.
-    n_splits : int
-        Number of folds.
-    shared : bool
-        Whether samples may be met both in training and in test. If not, samples are dealt out:
-        those that rows link stay together while they are few enough, and a row that goes across
-        two folds is left out.
-    random_state : int, RandomState or None
-        Of the dealing out.
-    """
-    if not 2 <= n_splits <= len(rows):
-        raise ValueError(f"n_splits={n_splits} must be at least 2 and at most {len(rows)}.")
-    rng = check_random_state(random_state)
-    if shared:
-        order = rng.permutation(len(rows))
-        order = order[np.argsort(kinds[order], kind="stable")]
-        fold = np.empty(len(rows), dtype=np.int64)
-        fold[order] = np.arange(len(rows)) % n_splits
-        for k in range(n_splits):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        return
-    rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)  # of those that are named
-    fold_of = _folds_of_samples(rows, n_splits, rng)[rows]
-    for k in range(n_splits):
-        inside = fold_of == k
-        yield np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))
-
-
-def _folds_of_samples(rows: np.ndarray, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return a fold for every sample: linked samples share one, unless they are too many."""
-    n = int(rows.max()) + 1
-    i, j = np.repeat(rows[:, 0], rows.shape[1] - 1), rows[:, 1:].ravel()
-    links = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(n, n))
-    group = connected_components(links, directed=False)[1]
-    sizes = np.bincount(group[rows[:, 0]], minlength=group.max() + 1)  # in rows
-    large = np.flatnonzero(sizes[group] > -(-len(rows) // n_splits))
-    group[large] = group.max() + 1 + np.arange(len(large))  # each sample for itself
-    _, group = np.unique(group, return_inverse=True)
-    weight = np.bincount(group[rows[:, 0]], minlength=group.max() + 1)
-    weight[group[large]] = 1
-    fold_of, filled = np.empty(len(weight), dtype=np.int64), np.zeros(n_splits)
-    shuffled = rng.permutation(len(weight))
-    for g in shuffled[np.argsort(-weight[shuffled], kind="stable")]:
-        k = int(np.argmin(filled))
-        fold_of[g] = k
-        filled[k] += weight[g]
-    return fold_of[group]

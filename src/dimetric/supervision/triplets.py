@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, namespace, to_host
+from dimetric._xp import Array, is_foreign, namespace, to_host
 from dimetric.supervision.draw import ByClass, drawn, mean_scores, near_and_far, ranked_triplets
-from dimetric.supervision.rows import Constraints, checked_rows
+from dimetric.supervision.rows import Constraints, checked_rows, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +46,7 @@ class Triplets(Constraints):
 
     def __post_init__(self) -> None:
         if self.points is not None:
+            object.__setattr__(self, "points", read_only(self.points))
             object.__setattr__(self, "n_samples", self.points.shape[0])
         names = ("anchor", "closer", "farther")
         columns = [np.asarray(to_host(getattr(self, name))) for name in names]
@@ -94,7 +95,7 @@ class Triplets(Constraints):
         >>> Triplets.from_arrays([[0.0, 1.0]], [[0.0, 2.0]], [[9.0, 9.0]]).rows
         array([[0, 1, 2]])
         """
-        given = [a if hasattr(a, "shape") else np.asarray(a) for a in (anchor, closer, farther)]
+        given = [a if is_foreign(a) else np.asarray(a) for a in (anchor, closer, farther)]
         if len({tuple(a.shape) for a in given}) > 1 or len(given[0].shape) != 2:
             shapes = ", ".join(str(tuple(a.shape)) for a in given)
             raise ValueError(
