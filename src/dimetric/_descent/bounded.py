@@ -15,8 +15,8 @@ from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.informed import InformedMetric
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import root
+from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import whitening
 from dimetric.pairwise.objective import Objective, ValueAndGrad, scatter
 from dimetric.reduce.tree import row_blocks, tall_block
@@ -132,11 +132,12 @@ class BoundedMetric(InformedMetric):
         X, supervision = self._in_order(X, supervision, by_class=True)
         X, factor = in_range(X)  # no parameter has a unit
         xp, d = namespace(X), X.shape[1]
-        at = Coordinates.of(X, np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal)
         # The least of many distances between float32 samples would be a rounding error.
-        samples = xp.astype(at.samples, xp.float64)
-        T = self._whitening(samples, supervision, d)
-        objective = self._objective(samples @ like(T, samples).T, supervision, X)
+        at = Coordinates.of(
+            xp.astype(X, xp.float64), np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal
+        )
+        T = self._whitening(at, supervision, at.unit * to_host(rounding_of(X)))
+        objective = self._objective(at.samples @ like(T, at.samples).T, supervision, X)
         gain = Gain(objective, float(self.reg), self.diagonal)
 
         def fitted(L: np.ndarray) -> dict[str, Array]:
@@ -157,31 +158,49 @@ class BoundedMetric(InformedMetric):
             reg=self.reg,
         )
 
-    def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
-        """Return T that makes the matrix of the constraint the identity; d features there were."""
-        name = type(self).__name__
+    def _whitening(self, at: Coordinates, supervision: Any, rounding: np.ndarray) -> np.ndarray:
+        """Return T that makes the matrix of the constraint the identity.
+
+        `rounding` is how far features may be off by rounding alone.
+        """
+        name, d = type(self).__name__, len(rounding)
         if isinstance(supervision, np.ndarray) and supervision[0] == supervision[-1]:
             raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
-        S = similar_scatter(samples, supervision)
-        if not np.trace(S) > 0:
+        S, n_pairs = similar_scatter(at.samples, supervision), n_similar(supervision)
+        if at.basis is not None:  # its columns mix features
+            rounding = np.full(len(S), np.max(rounding))
+        if not np.any(np.diag(S) > n_pairs * rounding**2):
             raise ValueError(
                 f"{name} measures by similar pairs of samples that differ, and there are none: "
                 "every class is a single point, or every given pair one of identical samples."
             )
         ridge = self.delta * float(np.trace(S)) / d
-        if self.diagonal:
-            weights = np.diag(S) + ridge
-            T = (np.eye(len(S)) / np.sqrt(np.where(weights > 0, weights, 1.0)))[weights > 0]
-            n_directions = int(np.sum(np.ptp(to_host(samples), axis=0) > 0))
-        else:
-            T, _ = whitening(S, is_root=False, ridge=ridge)
-            n_directions = directions(samples)[0].shape[1]
+        if ridge > 0:
+            return self._whitened(S + ridge * np.eye(len(S)), at, 0 * rounding)
+        T = self._whitened(S, at, n_pairs**0.5 * rounding)
+        total = to_host(Moments.of_all(at.samples, root=False).spread)
+        n_directions = len(self._whitened(total, at, len(at.samples) ** 0.5 * rounding))
         if len(T) < n_directions:
             raise ValueError(
                 f"{name} has no optimum: samples differ in {n_directions} directions, similar "
                 f"ones in {len(T)} alone, so that distances could grow forever. Set delta > 0."
             )
         return T
+
+    def _whitened(self, S: np.ndarray, at: Coordinates, rounding: np.ndarray) -> np.ndarray:
+        """Return a whitening of a scatter, without directions of nothing but rounding errors."""
+        if self.diagonal:
+            weights = np.diag(S)
+            return np.diag(1 / np.sqrt(np.where(weights > 0, weights, 1)))[weights > rounding**2]
+        return whitening(S, is_root=False, by_feature=at.basis is None, rounding=rounding)[0]
+
+
+def n_similar(supervision: Any) -> int:
+    """Return the number of similar pairs, of sorted codes or among pairs."""
+    if isinstance(supervision, np.ndarray):
+        counts = np.bincount(supervision)
+        return int(counts @ (counts - 1)) // 2
+    return len(supervision.similar)
 
 
 def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
@@ -193,7 +212,8 @@ def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
         starts = np.concatenate([[0], np.cumsum(np.bincount(supervision))]).tolist()
         for first, last in pairwise(starts):
             if last - first > 1:
-                deviation = X[first:last, :] - xp.mean(X[first:last, :], axis=0)
+                deviation = X[first:last, :] - X[first, :]  # 0 where all agree, as no mean is
+                deviation = deviation - xp.mean(deviation, axis=0)
                 total += (last - first) * to_host(deviation.T @ deviation)
         return total
     left, right = (like(side, X, dtype=xp.int64) for side in supervision.similar.T)
