@@ -170,3 +170,13 @@ def test_collapsed_pairs_are_left_out():
 def test_one_class():
     with pytest.raises(ValueError, match="DMLEig needs dissimilar samples, but y holds one class"):
         DMLEig().fit(X, np.zeros(150))
+
+
+@pytest.mark.parametrize("near", [1e-7, 1e-9])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_near_samples_are_as_near_as_they_are(near, namespace):
+    """By products of samples, their distance would be a rounding error."""
+    A = np.concatenate([X, X[:1] + near * np.array([[1, 2, -1, 0.5]])])
+    model = DMLEig(reg=0.0).fit(namespace.asarray(A), np.append(y, 1))
+    v = (A[150] - A[0]) @ np.asarray(model.metric()) @ (A[150] - A[0])
+    assert model.metadata()["final_objective"] == pytest.approx(v, rel=1e-5, abs=0)
