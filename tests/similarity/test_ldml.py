@@ -240,3 +240,8 @@ def test_pairs_that_a_threshold_takes_apart():
 def test_samples_that_are_repeated(rng):
     A, labels = np.repeat(rng.normal(size=(5, 12)), 2, axis=0), np.arange(10) % 2
     assert np.abs(LDML().fit(A, labels).metric()).max() < 10
+
+
+def test_one_sample_with_a_label():
+    with pytest.raises(ValueError, match="LDML learns from pairs of samples, but y holds one lab"):
+        LDML(unlabelled=-1).fit(X[:3], [0, -1, -1])

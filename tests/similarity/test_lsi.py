@@ -262,3 +262,9 @@ def test_pairs_of_vectors(kind):
     expected = kind(**params).fit(X[FEW], pairs=pairs).metric()
     M = kind(**params).fit(None, pairs=vectors).metric()
     np.testing.assert_allclose(M, expected, rtol=1e-2, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_dissimilar_pairs_of_one_point(kind):
+    with pytest.raises(ValueError, match=rf"{kind.__name__} needs dissimilar samples that differ"):
+        kind().fit(X[[0, 1, 1]], pairs=Pairs([[0, 1]], [[1, 2]]))

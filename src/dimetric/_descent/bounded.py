@@ -164,8 +164,6 @@ class BoundedMetric(InformedMetric):
         `rounding` is how far features may be off by rounding alone.
         """
         name, d = type(self).__name__, len(rounding)
-        if isinstance(supervision, np.ndarray) and supervision[0] == supervision[-1]:
-            raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
         S, n_pairs = similar_scatter(at.samples, supervision), n_similar(supervision)
         if at.basis is not None:  # its columns mix features
             rounding = np.full(len(S), np.max(rounding))

@@ -92,8 +92,7 @@ class ListedObjective:
         cls, rule: ListRule, X: Array, pairs: Pairs, theta: Any = (), *, infimum: float = -np.inf
     ) -> Self:
         """Return the objective of pairs of the samples X."""
-        kinds = np.where(pairs.is_similar, 0, 1)
-        return cls(rule, X, pairs.rows, kinds, theta, infimum=infimum)
+        return cls(rule, X, pairs.rows, pairs.kinds, theta, infimum=infimum)
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray

@@ -127,16 +127,9 @@ class DMLEig(BoundedMetric):
         self.verbose = verbose
 
     def _objective(self, points: Array, supervision: Any, originals: Array) -> Any:
-        objective: SoftminObjective | ListedSoftmin
         if isinstance(supervision, Pairs):
-            objective = ListedSoftmin(points, supervision.dissimilar, originals)
-        else:
-            objective = SoftminObjective(points, supervision, originals)
-        if objective.n_pairs == 0:
-            raise ValueError(
-                "DMLEig needs dissimilar samples that differ, but all of them are the same point."
-            )
-        return objective
+            return ListedSoftmin(points, supervision.dissimilar, originals)
+        return SoftminObjective(points, supervision, originals)
 
     def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
         if self.solver == "frank_wolfe":
