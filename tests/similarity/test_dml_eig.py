@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
-from dimetric import DMLEig
+from dimetric import LSI, DMLEig
 from dimetric._descent.bounded import Gain, on_sphere
 from dimetric.pairwise.softmin import ListedSoftmin, SoftminObjective
 from dimetric.supervision.pairs import Pairs
@@ -180,3 +180,23 @@ def test_near_samples_are_as_near_as_they_are(near, namespace):
     model = DMLEig(reg=0.0).fit(namespace.asarray(A), np.append(y, 1))
     v = (A[150] - A[0]) @ np.asarray(model.metric()) @ (A[150] - A[0])
     assert model.metadata()["final_objective"] == pytest.approx(v, rel=1e-5, abs=0)
+
+
+def test_both_objectives_are_the_least_distance():
+    A, labels = DATA["iris"]
+    model = DMLEig(reg=0.0, tol=1e-7, max_iter=1000).fit(A, labels)
+    facts = model.metadata()
+    S = oracles.similar_scatter(A, labels)
+    M0 = np.linalg.inv(S + model.delta * np.trace(S) / 4 * np.eye(4)) / 4
+    assert facts["initial_objective"] == pytest.approx(least(A, labels, M0))
+    assert facts["final_objective"] > 1.1 * facts["initial_objective"]
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig])
+def test_a_solver_stops_where_it_would_with_each_pair_many_times(kind):
+    pairs = Pairs.from_labels(y, 100, random_state=0)
+    many = Pairs(np.tile(pairs.similar, (1024, 1)), np.tile(pairs.dissimilar, (1024, 1)))
+    one, other = (kind(reg=0.0).fit(X, pairs=some) for some in (pairs, many))
+    assert one.n_iter_ == other.n_iter_
+    M = one.metric()
+    np.testing.assert_allclose(1024 * other.metric(), M, rtol=0, atol=1e-6 * np.abs(M).max())

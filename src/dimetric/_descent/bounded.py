@@ -1,7 +1,7 @@
 """Learners that keep similar samples within a budget, and send dissimilar ones apart."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar
@@ -31,31 +31,34 @@ class Gain:
 
     .. math:: g(M)\, \rho(M)^{reg}, \qquad \rho(M) = r \det(M)^{1 / r}
 
-    A solver minimises minus its logarithm, which is convex. The objective returns g for the sum.
+    A solver minimises minus its logarithm, which is convex, relative to a `unit`: tolerances are
+    not to depend on how many pairs there are. The objective returns g for the sum.
     """
 
     objective: Any
     reg: float
     diagonal: bool = False
+    unit: float = 1.0
 
     def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a map of norm 1, and its gradient."""
         there = like(L, self.objective.points)
         total, LS, _ = scatter(self.objective, there, there, theta)
         evenness, inverse = self._log_evenness(L)
-        value = -float(np.log(total)) - self.reg * evenness
+        value = -float(np.log(total / self.unit)) - self.reg * evenness
         return value, -2 * (to_host(LS) / total + self.reg / len(L) * inverse.T)
 
     def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a metric of trace 1, and its gradient."""
         total, S = self.sum_and_scatter(root(M), theta)
+        value = -float(np.log(total / self.unit))
         if self.reg == 0:
-            return -float(np.log(total)), -S / total
+            return value, -S / total
         sign, log_det = np.linalg.slogdet(M)
         if sign <= 0:
             return np.inf, -S / total
         r = len(M)
-        value = -float(np.log(total)) - self.reg * float(log_det / r + np.log(r))
+        value -= self.reg * float(log_det / r + np.log(r))
         return value, -S / total - self.reg / r * np.linalg.inv(M)
 
     def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -124,6 +127,10 @@ class BoundedMetric(InformedMetric):
         """Return the best map, of any norm; the solver has minimised minus the logarithm."""
         raise TypeError(f"{type(self).__name__} does not say how it maximises.")
 
+    def _value(self, gain: Gain, L: np.ndarray) -> float:
+        """Return g at a map, exactly."""
+        raise TypeError(f"{type(self).__name__} does not say what it maximises.")
+
     def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
         """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
         raise TypeError(f"{type(self).__name__} does not say how good a map is.")
@@ -138,21 +145,23 @@ class BoundedMetric(InformedMetric):
         )
         T = self._whitening(at, supervision, at.unit * to_host(rounding_of(X)))
         objective = self._objective(at.samples @ like(T, at.samples).T, supervision, X)
-        gain = Gain(objective, float(self.reg), self.diagonal)
+        gain, L0 = Gain(objective, float(self.reg), self.diagonal), np.eye(len(T)) / len(T) ** 0.5
+        initial = self._value(gain, L0)
+        gain = replace(gain, unit=initial or 1.0)  # 0 may be left of near samples for rounding
 
         def fitted(L: np.ndarray) -> dict[str, Array]:
             components = like(at.back(L / np.linalg.norm(L) @ T) * factor, X)
             return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
 
-        watch = self._watch(fitted, progress, lambda value: float(np.exp(-value)))
-        solution = self._maximise(gain, np.eye(len(T)) / len(T) ** 0.5, watch)
+        watch = self._watch(fitted, progress, lambda value: gain.unit * float(np.exp(-value)))
+        solution = self._maximise(gain, L0, watch)
         L, result = solution.map / np.linalg.norm(solution.map), solution.result
         value, gap = self._certified(gain, L, solution.theta)
         return self._ended(
             result,
             fitted(L),
             "Raise max_iter or tol, or scale the features.",
-            initial_objective=float(np.exp(-result.history[0])),
+            initial_objective=initial,
             final_objective=value,
             gap=gap,
             reg=self.reg,
@@ -236,6 +245,16 @@ def on_sphere(loss: Loss, *, diagonal: bool = False) -> ValueAndGrad:
         return value, (G - (G @ U) * U) / size
 
     return value_and_grad
+
+
+def sphere_start(L: np.ndarray, *, diagonal: bool = False) -> np.ndarray:
+    """Return a flattened map to start from, or its diagonal, of the identity's size.
+
+    The first step of a solver has length 1. From the identity that leads to no singular map, but
+    from one of norm 1 it may, where the logarithm has no value.
+    """
+    flat = np.diag(L) if diagonal else L.ravel()
+    return flat * (len(L) ** 0.5 / np.linalg.norm(flat))
 
 
 def as_square(flat: np.ndarray, *, diagonal: bool = False) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._compat import Interval, StrOptions
-from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere
+from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere, sphere_start
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace
 from dimetric.linalg.psd import metric_of, root
@@ -141,7 +141,7 @@ class DMLEig(BoundedMetric):
             mu = np.asarray([level * _typical_least(gain, L)])
             result = lbfgs(
                 on_sphere(partial(gain.of_map, theta=mu)),
-                L.ravel(),
+                sphere_start(L),
                 max_iter=self.max_iter - done,
                 tol=self.tol if is_last else max(self.tol, 1e-3),
                 callback=partial(_told, watch, done),
@@ -174,8 +174,11 @@ class DMLEig(BoundedMetric):
         )
         return Solution(root(as_square(result.x)), mu, result)
 
+    def _value(self, gain: Gain, L: np.ndarray) -> float:
+        return _smallest(gain, L)
+
     def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
-        value = _smallest(gain, L)
+        value = self._value(gain, L)
         # The least distance is at most any mean of them, such as a smooth minimum weighs them by.
         found = []
         for mu in theta * [[1.0], [0.3], [0.1]]:
