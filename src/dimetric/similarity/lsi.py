@@ -88,7 +88,8 @@ class LSI(BoundedMetric):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L; of fewer rows if there are fewer samples than features.
+        The map L; of fewer rows if there are fewer samples than features, one for each direction
+        that they differ in.
     offset_ : array of shape (n_features,)
         0.
     classes_ : ndarray of shape (n_classes,)
