@@ -1,5 +1,6 @@
 """Distance metric learning by eigenvalue optimisation."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -200,10 +201,9 @@ class DMLEig(BoundedMetric):
 
         The smooth minimum is between the least squared distance and that plus mu log |D|.
         """
-        objective, gap = self._certified(gain, L, mu)
-        least = self._value(gain, L)
-        smoothed = float(mu[0]) * np.log(gain.objective.n_pairs)
-        return bool(gap * least <= (smoothed + 100 * self.tol * least) * objective)
+        least = _smallest(gain, L)
+        left = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * least
+        return any(gap * least <= left * value for value, gap in _certificates(gain, L, mu, least))
 
     def _by_frank_wolfe(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
         mu = np.asarray([self._last_level() * _typical_least(gain, L0)])
@@ -226,13 +226,20 @@ class DMLEig(BoundedMetric):
         return _smallest(gain, L)
 
     def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
-        value = self._value(gain, L)
-        # The least distance is at most any mean of them, such as a smooth minimum weighs them by.
-        found = []
-        for mu in theta * [[1.0], [0.3], [0.1]]:
-            _, S = gain.sum_and_scatter(L, mu)
-            found.append(gain.certified(value, L, float(np.vdot(L @ S, L)), S))
+        found = _certificates(gain, L, theta, _smallest(gain, L))
         return min(found, key=lambda certificate: certificate[1])
+
+
+def _certificates(
+    gain: Gain, L: np.ndarray, theta: np.ndarray, least: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the objective and proven gaps, of which any may be the best.
+
+    The least distance is at most any mean of them, such as a smooth minimum weighs them by.
+    """
+    for mu in theta * [[1.0], [0.3], [0.1]]:
+        _, S = gain.sum_and_scatter(L, mu)
+        yield gain.certified(least, L, float(np.vdot(L @ S, L)), S)
 
 
 def _levels(last: float) -> list[float]:
