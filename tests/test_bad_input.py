@@ -260,7 +260,7 @@ ROWS = {
     "one class": (
         lambda: (X, np.zeros(60)),
         {
-            "LSI|DMLEig": ONE_CLASS,
+            "LSI|DMLEig|ITML": ONE_CLASS,
             "LDA|ANMM|DMLMJ": Raises("at least 2 classes; y holds 1"),
             "NCA|NCM|MCML|LDML|LMNN": Fits(warns=r"y holds one class: \w+ has nothing to learn"),
             "": Fits(),

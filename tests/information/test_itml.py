@@ -181,6 +181,30 @@ def test_pairs_are_drawn_by_class_and_by_seed():
     np.testing.assert_array_equal(few.components_, again.components_)  # all pairs there are
 
 
+def test_fewer_pairs_of_a_kind_do_not_make_more_of_the_other():
+    labels = np.array([0, 0, *range(1, 149)])
+    itml = ITML(n_constraints=10)
+    itml.classes_ = np.unique(labels)
+    pairs = itml._drawn(labels, np.random.RandomState(0))
+    assert (len(pairs.similar), len(pairs.dissimilar)) == (1, 10)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
+def test_labels_that_leave_no_pairs(solver):
+    with pytest.raises(ValueError, match="ITML has no pairs to learn from"):
+        ITML(solver=solver).fit(np.ones((2, 3)), [0, 1])
+    with pytest.raises(ValueError, match="ITML needs dissimilar samples, but y holds one class"):
+        ITML(solver=solver, unlabelled=-1).fit(X[:3], [0, -1, -1])
+
+
+def test_a_prior_of_samples_that_do_not_vary_is_a_pseudo_inverse():
+    A = np.column_stack([X, np.ones(150)])
+    M = ITML(prior="covariance", random_state=0).fit(A, y).metric()
+    np.testing.assert_array_equal(M[4], 0)
+    expected = ITML(prior="covariance", random_state=0).fit(X, y).metric()
+    np.testing.assert_allclose(M[:4, :4], expected, rtol=1e-5)
+
+
 def test_collapsed_pairs_are_left_out():
     A = np.concatenate([X, X[:2]])
     pairs = Pairs(PAIRS.similar, np.concatenate([PAIRS.dissimilar, [[0, 150], [1, 151]]]))

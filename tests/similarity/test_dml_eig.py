@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
-from dimetric import DMLEig
+from dimetric import LSI, DMLEig
 from dimetric._descent.bounded import Gain, on_sphere
 from dimetric.pairwise.softmin import ListedSoftmin, SoftminObjective
 from dimetric.supervision.pairs import Pairs
@@ -113,6 +113,64 @@ def test_optimum_and_gap_by_a_convex_solver(name, delta):
     assert used == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["iris", "wine"])
+def test_a_small_tol_is_all_that_the_optimum_takes(name):
+    A, labels = DATA[name]
+    best = oracles.dml_eig_optimum(A, labels, delta=0.1)
+    facts = DMLEig(reg=0.0, tol=1e-8, max_iter=3000).fit(A, labels).metadata()
+    assert facts["converged"]
+    assert best - facts["final_objective"] <= 1e-3 * best
+    assert facts["gap"] <= 2e-3 * best
+    pairs = Pairs.from_labels(y, 10, random_state=3)
+    rough, fine = (DMLEig(reg=0.0, tol=tol).fit(X, pairs=pairs).metadata() for tol in (1e-5, 1e-7))
+    assert fine["gap"] <= 1e-3 * fine["final_objective"]
+    assert rough["gap"] >= 1e-2 * rough["final_objective"]  # as if it were nothing to reach
+
+
+@pytest.mark.parametrize("reg", [0.0, 1.0])
+@pytest.mark.parametrize("max_iter", [100, 3000])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_smoothing_to_speak_of_does_no_harm(max_iter, reg):
+    """Where the smooth minimum has all but a kink, small steps prove nothing."""
+    A, labels = load_wine(return_X_y=True)
+    best = DMLEig(**OPTIMAL | {"reg": reg}).fit(A, labels).metadata()["final_objective"]
+    facts = DMLEig(smoothing=1e-12, reg=reg, max_iter=max_iter).fit(A, labels).metadata()
+    assert facts["final_objective"] >= 0.99 * best
+    assert facts["gap"] <= 0.1 * best
+    assert not facts["converged"] or facts["gap"] <= 1e-3 * best
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_iterations_add_up_over_levels_of_smoothing():
+    A, labels = DATA["iris"]
+    enough = DMLEig().fit(A, labels).n_iter_
+    for max_iter in range(1, enough + 2):
+        facts = DMLEig(max_iter=max_iter).fit(A, labels).metadata()
+        assert facts["n_iter"] == min(max_iter, enough)
+        assert facts["converged"] == (max_iter > enough)
+        assert facts["converged"] or facts["reason"] == f"max_iter={max_iter} reached"
+
+
+def test_both_objectives_are_the_least_distance():
+    A, labels = DATA["iris"]
+    model = DMLEig(reg=0.0, tol=1e-7, max_iter=1000).fit(A, labels)
+    facts = model.metadata()
+    S = oracles.similar_scatter(A, labels)
+    M0 = np.linalg.inv(S + model.delta * np.trace(S) / 4 * np.eye(4)) / 4
+    assert facts["initial_objective"] == pytest.approx(least(A, labels, M0))
+    assert facts["final_objective"] > 1.1 * facts["initial_objective"]
+
+
+@pytest.mark.parametrize("near", [1e-7, 1e-9])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_near_samples_are_as_near_as_they_are(near, namespace):
+    """By products of samples, their distance would be a rounding error."""
+    A = np.concatenate([X, X[:1] + near * np.array([[1, 2, -1, 0.5]])])
+    model = DMLEig(reg=0.0).fit(namespace.asarray(A), np.append(y, 1))
+    v = (A[150] - A[0]) @ np.asarray(model.metric()) @ (A[150] - A[0])
+    assert model.metadata()["final_objective"] == pytest.approx(v, rel=1e-5, abs=0)
+
+
 @pytest.mark.parametrize("schedule", ["smoothed", "averaging"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_frank_wolfe_comes_near(schedule):
@@ -154,6 +212,16 @@ def test_order_and_number_of_pairs(rng):
         for some in (pairs, twice)
     )
     np.testing.assert_allclose(2 * again, M, rtol=0, atol=1e-5 * np.abs(M).max())
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig])
+def test_a_solver_stops_where_it_would_with_each_pair_many_times(kind):
+    pairs = Pairs.from_labels(y, 100, random_state=0)
+    many = Pairs(np.tile(pairs.similar, (1024, 1)), np.tile(pairs.dissimilar, (1024, 1)))
+    one, other = (kind(reg=0.0).fit(X, pairs=some) for some in (pairs, many))
+    assert one.n_iter_ == other.n_iter_
+    M = one.metric()
+    np.testing.assert_allclose(1024 * other.metric(), M, rtol=0, atol=1e-6 * np.abs(M).max())
 
 
 def test_collapsed_pairs_are_left_out():

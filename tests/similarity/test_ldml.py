@@ -235,3 +235,13 @@ def test_pairs_that_a_threshold_takes_apart():
     facts = LDML().fit(blobs, pairs=Pairs.from_labels(labels, 400, random_state=0)).metadata()
     assert facts["reason"] == "separable: infimum not attained"
     assert facts["final_objective"] > -1e-4
+
+
+def test_samples_that_are_repeated(rng):
+    A, labels = np.repeat(rng.normal(size=(5, 12)), 2, axis=0), np.arange(10) % 2
+    assert np.abs(LDML().fit(A, labels).metric()).max() < 10
+
+
+def test_one_sample_with_a_label():
+    with pytest.raises(ValueError, match="LDML learns from pairs of samples, but y holds one lab"):
+        LDML(unlabelled=-1).fit(X[:3], [0, -1, -1])

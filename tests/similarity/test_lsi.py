@@ -146,7 +146,7 @@ def test_squares_are_best_served_by_one_direction(rng):
 def test_reg_leads_to_the_whitening_of_classes():
     A, labels = DATA["iris"]
     S = oracles.similar_scatter(A, labels)
-    M = LSI(reg=1e5, delta=0.0, tol=1e-10).fit(A, labels).metric()
+    M = LSI(reg=1e5, delta=0.0, tol=1e-8).fit(A, labels).metric()
     np.testing.assert_allclose(M, np.linalg.inv(S) / 4, rtol=1e-3)
 
 
@@ -187,11 +187,58 @@ def test_directions_without_similar_pairs_need_delta(diagonal, rng):
     assert budget(lsi, wide, np.arange(20) % 2, lsi.delta) == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.parametrize("kind", [LSI, DMLEig])
+def test_samples_that_are_repeated_span_fewer_directions(kind, rng):
+    A, labels = np.repeat(rng.normal(size=(5, 12)), 2, axis=0), np.arange(10) % 2
+    model = kind(delta=0.0).fit(A, labels)
+    assert model.components_.shape == (4, 12)
+    assert budget(model, A, labels, 0.0) == pytest.approx(1, abs=1e-6)
+    assert np.linalg.norm(model.transform(rng.normal(size=(1, 12)))) < 1
+
+
+@pytest.mark.parametrize("d", [4, 5])
+def test_two_points_differ_in_one_direction(d, rng):
+    a, b = rng.normal(size=(2, d))
+    lsi = LSI(delta=0.0, reg=0.0).fit(np.array([a, b, a, b]), pairs=Pairs([[0, 1]], [[2, 3]]))
+    v = a - b
+    np.testing.assert_allclose(lsi.metric(), np.outer(v, v) / (v @ v) ** 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("origin", [0.0, 1e4])
+@pytest.mark.parametrize("n", [9, 10])
+def test_rounding_is_no_direction(n, origin, dtype, rng):
+    A = (rng.normal(size=(n, 2)) @ rng.normal(size=(2, 9)) + origin).astype(dtype)
+    assert LSI(delta=0.0).fit(A, np.arange(n) % 2).components_.shape == (2, 9)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_feature_that_classes_agree_in_but_for_rounding(diagonal):
+    A = np.column_stack([X, 0.1 + 0.2 * y])  # the mean of a class is not quite its only value
+    with pytest.raises(ValueError, match="differ in 5 directions, similar ones in 4"):
+        LSI(delta=0.0, diagonal=diagonal).fit(A, y)
+
+
 def test_samples_that_say_nothing():
     with pytest.raises(ValueError, match="LSI needs dissimilar samples, but y holds one class"):
         LSI().fit(X, np.zeros(150))
     with pytest.raises(ValueError, match="similar pairs of samples that differ, and there are non"):
         LSI().fit(X[[0, 0, 100, 100]], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_dissimilar_pairs_of_one_point(kind):
+    with pytest.raises(ValueError, match=rf"{kind.__name__} needs dissimilar samples that differ"):
+        kind().fit(X[[0, 1, 1]], pairs=Pairs([[0, 1]], [[1, 2]]))
+
+
+def test_no_first_step_leads_to_a_singular_map():
+    """Where the objective is 0, and a line search finds no way back."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(9, 2)) @ rng.normal(size=(2, 9))
+        facts = LSI(delta=0.0).fit(A, np.arange(9) % 2).metadata()
+        assert facts["gap"] <= 1e-3 * facts["final_objective"]
 
 
 def test_projections(rng):

@@ -1,7 +1,7 @@
 """Learners that keep similar samples within a budget, and send dissimilar ones apart."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar
@@ -15,8 +15,8 @@ from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.informed import InformedMetric
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import root
+from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import whitening
 from dimetric.pairwise.objective import Objective, ValueAndGrad, scatter
 from dimetric.reduce.tree import row_blocks, tall_block
@@ -31,31 +31,34 @@ class Gain:
 
     .. math:: g(M)\, \rho(M)^{reg}, \qquad \rho(M) = r \det(M)^{1 / r}
 
-    A solver minimises minus its logarithm, which is convex. The objective returns g for the sum.
+    A solver minimises minus its logarithm, which is convex, relative to a `unit`: tolerances are
+    not to depend on how many pairs there are. The objective returns g for the sum.
     """
 
     objective: Any
     reg: float
     diagonal: bool = False
+    unit: float = 1.0
 
     def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a map of norm 1, and its gradient."""
         there = like(L, self.objective.points)
         total, LS, _ = scatter(self.objective, there, there, theta)
         evenness, inverse = self._log_evenness(L)
-        value = -float(np.log(total)) - self.reg * evenness
+        value = -float(np.log(total / self.unit)) - self.reg * evenness
         return value, -2 * (to_host(LS) / total + self.reg / len(L) * inverse.T)
 
     def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a metric of trace 1, and its gradient."""
         total, S = self.sum_and_scatter(root(M), theta)
+        value = -float(np.log(total / self.unit))
         if self.reg == 0:
-            return -float(np.log(total)), -S / total
+            return value, -S / total
         sign, log_det = np.linalg.slogdet(M)
         if sign <= 0:
             return np.inf, -S / total
         r = len(M)
-        value = -float(np.log(total)) - self.reg * float(log_det / r + np.log(r))
+        value -= self.reg * float(log_det / r + np.log(r))
         return value, -S / total - self.reg / r * np.linalg.inv(M)
 
     def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -124,6 +127,10 @@ class BoundedMetric(InformedMetric):
         """Return the best map, of any norm; the solver has minimised minus the logarithm."""
         raise TypeError(f"{type(self).__name__} does not say how it maximises.")
 
+    def _value(self, gain: Gain, L: np.ndarray) -> float:
+        """Return g at a map, exactly."""
+        raise TypeError(f"{type(self).__name__} does not say what it maximises.")
+
     def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
         """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
         raise TypeError(f"{type(self).__name__} does not say how good a map is.")
@@ -132,56 +139,75 @@ class BoundedMetric(InformedMetric):
         X, supervision = self._in_order(X, supervision, by_class=True)
         X, factor = in_range(X)  # no parameter has a unit
         xp, d = namespace(X), X.shape[1]
-        at = Coordinates.of(X, np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal)
         # The least of many distances between float32 samples would be a rounding error.
-        samples = xp.astype(at.samples, xp.float64)
-        T = self._whitening(samples, supervision, d)
-        objective = self._objective(samples @ like(T, samples).T, supervision, X)
-        gain = Gain(objective, float(self.reg), self.diagonal)
+        at = Coordinates.of(
+            xp.astype(X, xp.float64), np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal
+        )
+        T = self._whitening(at, supervision, at.unit * to_host(rounding_of(X)))
+        objective = self._objective(at.samples @ like(T, at.samples).T, supervision, X)
+        gain, L0 = Gain(objective, float(self.reg), self.diagonal), np.eye(len(T)) / len(T) ** 0.5
+        initial = self._value(gain, L0)
+        gain = replace(gain, unit=initial or 1.0)  # 0 may be left of near samples for rounding
 
         def fitted(L: np.ndarray) -> dict[str, Array]:
             components = like(at.back(L / np.linalg.norm(L) @ T) * factor, X)
             return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
 
-        watch = self._watch(fitted, progress, lambda value: float(np.exp(-value)))
-        solution = self._maximise(gain, np.eye(len(T)) / len(T) ** 0.5, watch)
+        watch = self._watch(fitted, progress, lambda value: gain.unit * float(np.exp(-value)))
+        solution = self._maximise(gain, L0, watch)
         L, result = solution.map / np.linalg.norm(solution.map), solution.result
         value, gap = self._certified(gain, L, solution.theta)
         return self._ended(
             result,
             fitted(L),
             "Raise max_iter or tol, or scale the features.",
-            initial_objective=float(np.exp(-result.history[0])),
+            initial_objective=initial,
             final_objective=value,
             gap=gap,
             reg=self.reg,
         )
 
-    def _whitening(self, samples: Array, supervision: Any, d: int) -> np.ndarray:
-        """Return T that makes the matrix of the constraint the identity; d features there were."""
-        name = type(self).__name__
-        if isinstance(supervision, np.ndarray) and supervision[0] == supervision[-1]:
-            raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
-        S = similar_scatter(samples, supervision)
-        if not np.trace(S) > 0:
+    def _whitening(self, at: Coordinates, supervision: Any, rounding: np.ndarray) -> np.ndarray:
+        """Return T that makes the matrix of the constraint the identity.
+
+        `rounding` is how far features may be off by rounding alone.
+        """
+        name, d = type(self).__name__, len(rounding)
+        S, n_pairs = similar_scatter(at.samples, supervision), n_similar(supervision)
+        if at.basis is not None:  # its columns mix features
+            rounding = np.full(len(S), np.max(rounding))
+        if not np.any(np.diag(S) > n_pairs * rounding**2):
             raise ValueError(
                 f"{name} measures by similar pairs of samples that differ, and there are none: "
                 "every class is a single point, or every given pair one of identical samples."
             )
         ridge = self.delta * float(np.trace(S)) / d
-        if self.diagonal:
-            weights = np.diag(S) + ridge
-            T = (np.eye(len(S)) / np.sqrt(np.where(weights > 0, weights, 1.0)))[weights > 0]
-            n_directions = int(np.sum(np.ptp(to_host(samples), axis=0) > 0))
-        else:
-            T, _ = whitening(S, is_root=False, ridge=ridge)
-            n_directions = directions(samples)[0].shape[1]
+        if ridge > 0:
+            return self._whitened(S + ridge * np.eye(len(S)), at, 0 * rounding)
+        T = self._whitened(S, at, n_pairs**0.5 * rounding)
+        total = to_host(Moments.of_all(at.samples, root=False).spread)
+        n_directions = len(self._whitened(total, at, len(at.samples) ** 0.5 * rounding))
         if len(T) < n_directions:
             raise ValueError(
                 f"{name} has no optimum: samples differ in {n_directions} directions, similar "
                 f"ones in {len(T)} alone, so that distances could grow forever. Set delta > 0."
             )
         return T
+
+    def _whitened(self, S: np.ndarray, at: Coordinates, rounding: np.ndarray) -> np.ndarray:
+        """Return a whitening of a scatter, without directions of nothing but rounding errors."""
+        if self.diagonal:
+            weights = np.diag(S)
+            return np.diag(1 / np.sqrt(np.where(weights > 0, weights, 1)))[weights > rounding**2]
+        return whitening(S, is_root=False, by_feature=at.basis is None, rounding=rounding)[0]
+
+
+def n_similar(supervision: Any) -> int:
+    """Return the number of similar pairs, of sorted codes or among pairs."""
+    if isinstance(supervision, np.ndarray):
+        counts = np.bincount(supervision)
+        return int(counts @ (counts - 1)) // 2
+    return len(supervision.similar)
 
 
 def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
@@ -193,7 +219,8 @@ def similar_scatter(X: Array, supervision: Any) -> np.ndarray:
         starts = np.concatenate([[0], np.cumsum(np.bincount(supervision))]).tolist()
         for first, last in pairwise(starts):
             if last - first > 1:
-                deviation = X[first:last, :] - xp.mean(X[first:last, :], axis=0)
+                deviation = X[first:last, :] - X[first, :]  # 0 where all agree, as no mean is
+                deviation = deviation - xp.mean(deviation, axis=0)
                 total += (last - first) * to_host(deviation.T @ deviation)
         return total
     left, right = (like(side, X, dtype=xp.int64) for side in supervision.similar.T)
@@ -218,6 +245,16 @@ def on_sphere(loss: Loss, *, diagonal: bool = False) -> ValueAndGrad:
         return value, (G - (G @ U) * U) / size
 
     return value_and_grad
+
+
+def sphere_start(L: np.ndarray, *, diagonal: bool = False) -> np.ndarray:
+    """Return a flattened map to start from, or its diagonal, of the identity's size.
+
+    The first step of a solver has length 1. From the identity that leads to no singular map, but
+    from one of norm 1 it may, where the logarithm has no value.
+    """
+    flat = np.diag(L) if diagonal else L.ravel()
+    return flat * (len(L) ** 0.5 / np.linalg.norm(flat))
 
 
 def as_square(flat: np.ndarray, *, diagonal: bool = False) -> np.ndarray:

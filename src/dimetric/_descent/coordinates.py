@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 
 
 @dataclass(frozen=True)
@@ -17,14 +17,14 @@ class Coordinates:
     Pairs do not see the centre c, but rounding does: it lies among the samples, wherever an
     outlier is. The unit u, a power of two, brings the samples near 1, so that a solver's tolerance
     means the same in whatever unit features come. With fewer samples than features, steps along a
-    gradient never leave the span Q of the samples, so n columns are learned instead of d; what the
-    start does to all other directions is kept, unless a ridge takes it to 0.
+    gradient never leave the span Q of the samples' differences, so r < n columns are learned
+    instead of d; what the start does to all other directions is kept, unless a ridge takes it to 0.
     """
 
     samples: Array
     start: np.ndarray
     unit: float
-    basis: np.ndarray | None  # Q, (d, n); None is the identity
+    basis: np.ndarray | None  # Q, (d, r); None is the identity
     rest: np.ndarray  # of the start, outside of the span
     keeps_rest: bool
 
@@ -38,13 +38,15 @@ class Coordinates:
         centre = np.median(some, axis=0)
         size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
         unit = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
+        rounding = unit * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
         X, L0 = (X - like(centre, X)) * unit, L0 / unit
         if X.shape[0] > X.shape[1] or not rotate:
             return cls(X, L0, unit, None, np.zeros(0), keep_rest)
-        Q = namespace(X).linalg.qr(X.T, mode="reduced").Q
-        basis = to_host(Q).astype(np.float64)
+        Q = _span(X, rounding)
+        basis = to_host(Q)
         A0 = L0 @ basis
-        return cls(X @ Q, A0, unit, basis, L0 - A0 @ basis.T, keep_rest)
+        samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
+        return cls(samples, A0, unit, basis, L0 - A0 @ basis.T, keep_rest)
 
     def ridge(self, reg: float) -> float:
         """Return the weight of the squared norm of a map here, of `reg / d` in X's coordinates."""
@@ -63,3 +65,19 @@ class Coordinates:
             if self.keeps_rest:
                 A = A + self.rest
         return A * self.unit
+
+
+def _span(X: Array, rounding: float) -> Array:
+    """Return an orthonormal basis (d, r) of what samples differ in, of one direction at least.
+
+    Directions that hold nothing but rounding errors are left out: a solver that makes directions
+    alike would blow them up. Errors of the samples' entries are a random matrix, whose norm grows
+    as the roots of its sides only.
+    """
+    xp, (n, d) = namespace(X), X.shape
+    X = xp.astype(X, xp.float64)
+    Q, R = xp.linalg.qr((X - xp.mean(X, axis=0)).T, mode="reduced")
+    U, lengths, _ = xp.linalg.svd(R, full_matrices=False)
+    noise = max(d * eps(X) * float(lengths[0]), (n**0.5 + d**0.5) * rounding)
+    rank = int(xp.sum(xp.astype(lengths > noise, xp.int64)))
+    return Q @ U[:, : max(1, rank)]

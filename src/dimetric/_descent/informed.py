@@ -13,6 +13,7 @@ from dimetric._compat import Interval, Progress
 from dimetric._descent.solve import Watch
 from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
+from dimetric.pairwise.listed import differing
 from dimetric.reduce.order import canonical_order
 from dimetric.solvers.result import Result
 
@@ -47,14 +48,27 @@ class InformedMetric(LinearMetric):
             return self._learn(X, supervision, progress)
 
     def _in_order(self, X: Array, supervision: Any, *, by_class: bool) -> tuple[Array, Any]:
-        """Return samples in canonical order, those with a label, and their codes or pairs."""
+        """Return samples in canonical order, those with a label, and their codes or pairs.
+
+        ValueError if none of them are dissimilar.
+        """
         xp = namespace(X)
         is_labelled = isinstance(supervision, np.ndarray)
         codes = supervision if is_labelled else np.zeros(X.shape[0], dtype=np.int64)
         order = canonical_order(to_host(X), codes if by_class else np.zeros_like(codes))
         order = order[codes[order] >= 0]
-        X = xp.take(X, like(order, X, dtype=xp.int64), axis=0)
-        return X, codes[order] if is_labelled else supervision.reordered(order)
+        X, name = xp.take(X, like(order, X, dtype=xp.int64), axis=0), type(self).__name__
+        if is_labelled:
+            if len(self.classes_) == 1:
+                raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
+            return X, codes[order]
+        pairs = supervision.reordered(order)
+        if not differing(X, pairs.dissimilar).any():
+            raise ValueError(
+                f"{name} needs dissimilar samples that differ, but in every given pair they are "
+                "the same point."
+            )
+        return X, pairs
 
     def _watch(
         self, fitted: Fitted, progress: Progress, shown: Callable[[float], float] = float

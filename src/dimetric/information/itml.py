@@ -20,6 +20,7 @@ from dimetric.pairwise.listed import ListedObjective, differing
 from dimetric.pairwise.objective import scatter
 from dimetric.solvers.bregman import bregman_projections
 from dimetric.solvers.lbfgs import lbfgs
+from dimetric.supervision.draw import ByClass
 from dimetric.supervision.pairs import Pairs
 
 MOST_CONSTRAINTS = 5000  # of a kind, unless more are asked for
@@ -61,9 +62,9 @@ class ITML(InformedMetric):
     at most u, those of dissimilar pairs D at least l. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1})
     - \log\det(M M_0^{-1}) - d` is the LogDet divergence from the prior :math:`M_0`, which is the
     one between Gaussians with these precisions, and :math:`\phi(x) = x - \log x - 1` that of the
-    slacks :math:`\xi` [1]_. The problem is convex, M positive definite, and ``metadata()`` holds
-    a proven bound of how far the optimum is away, ``gap``, by the dual problem. Where the prior
-    meets all bounds it is the answer.
+    slacks :math:`\xi` [1]_. The problem is convex, M positive definite as the prior is, and
+    ``metadata()`` holds a proven bound of how far the optimum is away, ``gap``, by the dual
+    problem. Where the prior meets all bounds it is the answer.
 
     Parameters
     ----------
@@ -74,7 +75,9 @@ class ITML(InformedMetric):
         distances under the prior, over samples that differ.
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), \
             default="identity"
-        :math:`M_0`, positive definite; "covariance" is the inverse of the samples' covariance.
+        :math:`M_0`, positive definite; "covariance" is the inverse of the samples' covariance, or
+        its pseudo-inverse where they do not vary in all directions (constant or repeated features,
+        fewer samples than features): these do not count in M either, which is singular then.
     n_constraints : int or None, default=None
         How many pairs of each kind are drawn from labels at random, all if there are fewer; None
         is 20 times the square of the number of classes, 5,000 at most.
@@ -236,11 +239,17 @@ class ITML(InformedMetric):
             n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
         _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
         by_appearance = np.argsort(np.argsort(first))
-        return Pairs.from_labels(by_appearance[codes], 2 * n, random_state=rng)
+        classes = ByClass(by_appearance[codes])
+        return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
 
     def _objective(self, points: Array, pairs: Pairs, originals: Array) -> ListedObjective:
         dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
+        if not len(rows):
+            raise ValueError(
+                "ITML has no pairs to learn from: no two samples are of one class, and those of "
+                "different classes are the same point."
+            )
         kinds = np.repeat([0, 1], [len(pairs.similar), len(dissimilar)])
         rule = ITMLRule(float(self.gamma), *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)

@@ -6,7 +6,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.pairwise import fast
 from dimetric.pairwise.engine import squared_distances
 from dimetric.pairwise.listed import ListedObjective, differing
@@ -50,8 +50,21 @@ class SoftminObjective:
         self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._collapsed)
 
     def smallest(self, Z: Array) -> float:
-        """Return the least squared distance between mapped samples of different classes."""
-        return min(float(namespace(D).min(D)) for _, D in self._blocks(Z))
+        """Return the least squared distance between mapped samples of different classes.
+
+        By products distances are known but for rounding, which tells those that may be the least;
+        these are found again by differences.
+        """
+        xp, least = namespace(Z), np.inf
+        rounding = (4 + Z.shape[1]) * eps(Z) * xp.sum(Z * Z, axis=1)
+        for b, D in self._blocks(Z):
+            margin = rounding[b][:, None] + rounding[None, :]
+            least = min(least, float(xp.min(D + margin)))
+            left, right = xp.nonzero(D - margin <= least)
+            if left.shape[0]:
+                difference = xp.take(Z[b, :], left, axis=0) - xp.take(Z, right, axis=0)
+                least = min(least, float(xp.min(xp.sum(difference**2, axis=1))))
+        return least
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
         r"""Return the smooth minimum at mapped points, and the Laplacian of its weights times V.

@@ -1,5 +1,6 @@
 """Distance metric learning by eigenvalue optimisation."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -8,15 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._compat import Interval, StrOptions
-from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere
+from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere, sphere_start
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, like, namespace
 from dimetric.linalg.psd import metric_of, root
 from dimetric.pairwise.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers.frank_wolfe import averaging_steps, frank_wolfe, smoothed_steps
 from dimetric.solvers.lbfgs import lbfgs
-from dimetric.solvers.result import STOPPED_BY_CALLBACK
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, Result
 from dimetric.supervision.pairs import Pairs
+
+ROUGH = 1e-3  # tolerance of all levels of smoothing but the last
+FINEST = 1e-13  # tolerance that is not lowered
 
 
 class DMLEig(BoundedMetric):
@@ -35,8 +39,10 @@ class DMLEig(BoundedMetric):
 
     Parameters
     ----------
-    smoothing : float, default=0.1
-        :math:`\mu` at the end, relative to the least squared distance; it falls towards that.
+    smoothing : float or None, default=None
+        :math:`\mu` at the end, relative to the least squared distance; it falls towards that. None
+        is 10,000 times `tol`, but in [0.0001, 0.1]: with a small `tol` the optimum is that of the
+        minimum itself, while some smoothing is both fast and good for neighbours.
     reg : float, default=1.0
         Weight of what keeps M from collapsing: the objective is multiplied by
         :math:`\rho(M)^{reg}`, where :math:`\rho` is the geometric mean of the eigenvalues of M,
@@ -57,8 +63,9 @@ class DMLEig(BoundedMetric):
         Most iterations.
     tol : float, default=1e-5
         Stop when the gradient of the objective's logarithm is below, or that gains less than a
-        tenth of it in an iteration; of "frank_wolfe", when the smoothed objective is this near to
-        its optimum, relative to where it started.
+        tenth of it in an iteration, and the gap is as small as smoothing allows for; of
+        "frank_wolfe", when the logarithm of the smoothed objective is proven to be this near to
+        its optimum, relative to its change if that is above 1.
     unlabelled : float, str or None, default=None
         Label of samples that have none, often -1: they are left out.
     verbose : int, default=0
@@ -67,7 +74,8 @@ class DMLEig(BoundedMetric):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L; of fewer rows if there are fewer samples than features.
+        The map L; of fewer rows if there are fewer samples than features, one for each direction
+        that they differ in.
     offset_ : array of shape (n_features,)
         0.
     classes_ : ndarray of shape (n_classes,)
@@ -91,14 +99,14 @@ class DMLEig(BoundedMetric):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> facts = DMLEig(smoothing=0.01, reg=0.0, tol=1e-8).fit(X, y).metadata()
+    >>> facts = DMLEig(reg=0.0, tol=1e-7, max_iter=1000).fit(X, y).metadata()
     >>> facts["gap"] < 0.01 * facts["final_objective"]
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoundedMetric._parameter_constraints,
-        "smoothing": [Interval(Real, 0, None, closed="neither")],
+        "smoothing": [Interval(Real, 0, None, closed="neither"), None],
         "solver": [StrOptions({"lbfgs", "frank_wolfe"})],
         "schedule": [StrOptions({"smoothed", "averaging"})],
     }
@@ -106,7 +114,7 @@ class DMLEig(BoundedMetric):
     def __init__(
         self,
         *,
-        smoothing: float = 0.1,
+        smoothing: float | None = None,
         reg: float = 1.0,
         delta: float = 0.1,
         solver: str = "lbfgs",
@@ -127,45 +135,78 @@ class DMLEig(BoundedMetric):
         self.verbose = verbose
 
     def _objective(self, points: Array, supervision: Any, originals: Array) -> Any:
-        objective: SoftminObjective | ListedSoftmin
         if isinstance(supervision, Pairs):
-            objective = ListedSoftmin(points, supervision.dissimilar, originals)
-        else:
-            objective = SoftminObjective(points, supervision, originals)
-        if objective.n_pairs == 0:
-            raise ValueError(
-                "DMLEig needs dissimilar samples that differ, but all of them are the same point."
-            )
-        return objective
+            return ListedSoftmin(points, supervision.dissimilar, originals)
+        return SoftminObjective(points, supervision, originals)
 
     def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
         if self.solver == "frank_wolfe":
             return self._by_frank_wolfe(gain, L0, watch)
         L, done, history = L0, 0, tuple[float, ...]()
-        levels = _levels(self.smoothing)
+        levels = _levels(self._last_level())
         for level in levels:
-            is_last = level == levels[-1]
             mu = np.asarray([level * _typical_least(gain, L)])
-            result = lbfgs(
-                on_sphere(partial(gain.of_map, theta=mu)),
-                L.ravel(),
-                max_iter=self.max_iter - done,
-                tol=self.tol if is_last else max(self.tol, 1e-3),
-                callback=partial(_told, watch, done),
-            )
-            L = as_square(result.x) / np.linalg.norm(result.x)
+            tol = self.tol if level == levels[-1] else max(self.tol, ROUGH)
+            result = self._maximise_smoothed(gain, L, mu, tol, watch, done)
+            L = as_square(result.x)
             done, history = done + result.n_iter, history + result.history[bool(history) :]
-            stopped = result.reason == STOPPED_BY_CALLBACK
-            if stopped or done >= self.max_iter:
+            if not result.converged or done >= self.max_iter:
                 break
-        result = replace(result, n_iter=done, history=history)
-        if not stopped and not (result.converged and is_last):
-            reason = f"max_iter={self.max_iter} reached"
-            result = replace(result, converged=False, reason=reason)
-        return Solution(L, mu, result)
+        if result.converged and level != levels[-1]:
+            result = replace(result, converged=False, reason=f"max_iter={self.max_iter} reached")
+        return Solution(L, mu, replace(result, n_iter=done, history=history))
+
+    def _maximise_smoothed(
+        self, gain: Gain, L: np.ndarray, mu: np.ndarray, tol: float, watch: Watch, done: int
+    ) -> Result:
+        """Run the solver after `done` iterations, more exactly until the gap proves the optimum.
+
+        The smaller mu, the less do a small gradient or gain say: the solver goes zigzag.
+        """
+        n_iter, history = 0, tuple[float, ...]()
+        loss = on_sphere(partial(gain.of_map, theta=mu))
+        while True:
+            left = self.max_iter - done - n_iter
+            result = lbfgs(
+                loss,
+                sphere_start(L),
+                max_iter=left,
+                tol=tol,
+                callback=partial(_told, watch, done + n_iter),
+            )
+            L, n_iter = as_square(result.x) / np.linalg.norm(result.x), n_iter + result.n_iter
+            history += result.history[bool(history) :]
+            is_best, reason = self._is_best(gain, L, mu), result.reason
+            if reason == STOPPED_BY_CALLBACK:
+                is_best = False
+            elif result.n_iter >= left and not (is_best and result.converged):
+                is_best, reason = False, f"max_iter={self.max_iter} reached"
+            elif is_best and not result.converged:
+                reason = NO_DECREASE  # that a line search could find
+            elif not is_best and tol < FINEST:
+                reason = "rounding hides what there is left to gain"
+            elif not is_best:
+                tol /= 10
+                continue
+            return Result(L.ravel(), result.value, n_iter, is_best, reason, history)
+
+    def _last_level(self) -> float:
+        """Return the last smoothing: neither it nor the solver is to be much finer than needed."""
+        if self.smoothing is not None:
+            return float(self.smoothing)
+        return min(0.1, max(1e4 * self.tol, 1e-4))
+
+    def _is_best(self, gain: Gain, L: np.ndarray, mu: np.ndarray) -> bool:
+        """Tell whether a map is as good as a smooth minimum can find it.
+
+        The smooth minimum is between the least squared distance and that plus mu log |D|.
+        """
+        least = _smallest(gain, L)
+        left = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * least
+        return any(gap * least <= left * value for value, gap in _certificates(gain, L, mu, least))
 
     def _by_frank_wolfe(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
-        mu = np.asarray([self.smoothing * _typical_least(gain, L0)])
+        mu = np.asarray([self._last_level() * _typical_least(gain, L0)])
 
         def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
             value, G = gain.of_metric(as_square(x), mu)
@@ -181,22 +222,32 @@ class DMLEig(BoundedMetric):
         )
         return Solution(root(as_square(result.x)), mu, result)
 
+    def _value(self, gain: Gain, L: np.ndarray) -> float:
+        return _smallest(gain, L)
+
     def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
-        value = _smallest(gain, L)
-        # The least distance is at most any mean of them, such as a smooth minimum weighs them by.
-        found = []
-        for mu in theta * [[1.0], [0.3], [0.1]]:
-            _, S = gain.sum_and_scatter(L, mu)
-            found.append(gain.certified(value, L, float(np.vdot(L @ S, L)), S))
+        found = _certificates(gain, L, theta, _smallest(gain, L))
         return min(found, key=lambda certificate: certificate[1])
 
 
-def _levels(smoothing: float) -> list[float]:
+def _certificates(
+    gain: Gain, L: np.ndarray, theta: np.ndarray, least: float
+) -> Iterator[tuple[float, float]]:
+    """Yield the objective and proven gaps, of which any may be the best.
+
+    The least distance is at most any mean of them, such as a smooth minimum weighs them by.
+    """
+    for mu in theta * [[1.0], [0.3], [0.1]]:
+        _, S = gain.sum_and_scatter(L, mu)
+        yield gain.certified(least, L, float(np.vdot(L @ S, L)), S)
+
+
+def _levels(last: float) -> list[float]:
     """Return the levels that smoothing goes through, from 1 down by roots of ten."""
-    if smoothing >= 1:
-        return [smoothing]
-    n_levels = 1 + int(np.ceil(2 * np.log10(1 / smoothing)))
-    return np.geomspace(1.0, smoothing, n_levels).tolist()
+    if last >= 1:
+        return [last]
+    n_levels = 1 + int(np.ceil(2 * np.log10(1 / last)))
+    return np.geomspace(1.0, last, n_levels).tolist()
 
 
 def _told(watch: Watch, done: int, x: np.ndarray, value: float, n_iter: int) -> bool:

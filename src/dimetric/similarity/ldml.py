@@ -224,6 +224,8 @@ class LDML(ConvexMetric):
         return PairwiseObjective(rule, X, codes, theta)
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        if not isinstance(codes, Pairs) and np.sum(codes >= 0) < 2:
+            raise ValueError("LDML learns from pairs of samples, but y holds one label.")
         if not isinstance(codes, Pairs) and len(self.classes_) in (1, np.sum(codes >= 0)):
             held = "one class" if len(self.classes_) == 1 else "no two samples of a class"
             warnings.warn(f"y holds {held}: LDML has nothing to learn.", stacklevel=2)
@@ -236,7 +238,7 @@ class LDML(ConvexMetric):
         if self.b is not None or self.solver == "sgd":
             return solution
         L = solution.map
-        best = best_threshold(objective, L, solution.theta)
+        best = likeliest_threshold(objective, L, solution.theta)
         value = best.value + ridge * float(np.vdot(L, L))
         return Solution(L, best.x, replace(solution.result, value=value))
 
@@ -247,7 +249,7 @@ class LDML(ConvexMetric):
     def _tangent(self, objective: Any, L: np.ndarray, theta: np.ndarray, ridge: float) -> Below:
         if self.b is not None:
             return super()._tangent(objective, L, theta, ridge)
-        b = best_threshold(objective, L, theta).x
+        b = likeliest_threshold(objective, L, theta).x
         value, G, (slope,) = metric_gradient(objective, L, b, ridge=ridge)
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
@@ -260,7 +262,7 @@ class LDML(ConvexMetric):
         return c, G + min(slope, 0.0) * np.diag(largest) * len(G)
 
 
-def best_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
+def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
     """Return the solver's result for the b that is best for a map, with the mean loss there."""
     X, n = objective.points, objective.n_terms
     Z = X @ like(L, X).T

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._compat import StrOptions
-from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere
+from dimetric._descent.bounded import BoundedMetric, Gain, as_square, on_sphere, sphere_start
 from dimetric._descent.solve import Solution, Watch
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.linalg.psd import metric_of, root
@@ -88,7 +88,8 @@ class LSI(BoundedMetric):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L; of fewer rows if there are fewer samples than features.
+        The map L; of fewer rows if there are fewer samples than features, one for each direction
+        that they differ in.
     offset_ : array of shape (n_features,)
         0.
     classes_ : ndarray of shape (n_classes,)
@@ -170,21 +171,22 @@ class LSI(BoundedMetric):
             "tol": self.tol,
             "callback": lambda x, value, n_iter: watch(lambda: found(x), value, n_iter),
         }
-        start = L0 if over_maps else metric_of(L0)
-        x0 = np.diag(start) if self.diagonal else start.ravel()
         if over_maps:
             loss = on_sphere(lambda L: gain.of_map(L, theta), diagonal=self.diagonal)
-            result = lbfgs(loss, x0, **settings)
+            result = lbfgs(loss, sphere_start(L0, diagonal=self.diagonal), **settings)
         else:
-            project = onto_simplex if self.diagonal else onto_metrics
+            M0, project = metric_of(L0), onto_simplex if self.diagonal else onto_metrics
+            x0 = np.diag(M0) if self.diagonal else M0.ravel()
             result = projected_gradient(loss_of_metric, project, x0, **settings)
         return Solution(*found(result.x), result)
 
-    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+    def _value(self, gain: Gain, L: np.ndarray) -> float:
         Z = gain.objective.points @ like(L, gain.objective.points).T
-        value, _, _ = gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))
+        return float(gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))[0])
+
+    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
         # The smoothed sum is above that of distances.
-        return gain.certified(value, L, *gain.sum_and_scatter(L, theta))
+        return gain.certified(self._value(gain, L), L, *gain.sum_and_scatter(L, theta))
 
 
 def onto_simplex(weights: np.ndarray) -> np.ndarray:
