@@ -35,9 +35,10 @@ from dimetric import (
     Isomap,
     Kernelized,
 )
-from dimetric._base import Embedding, LinearMetric
+from dimetric._base import LinearMetric
 from dimetric._descent.metric import GradientMetric
 from dimetric.kernel.metric import KernelMetric
+from dimetric.manifold.embedding import Embedding
 
 VARIANTS = {
     PCA: [

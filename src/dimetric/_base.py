@@ -1,4 +1,4 @@
-"""What the learners share: the fit template, the learned map x -> L (x - o), embeddings."""
+"""What the learners share: the fit template, and the learned map x -> L (x - o)."""
 
 import logging
 import sys
@@ -280,62 +280,6 @@ class LinearMetric(PairTasks, Learner):
         values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
         tolerance = self.n_features_in_ * eps(values) * xp.max(values)
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
-
-
-class Embedding(Learner):
-    """A learner of coordinates for its training samples, and of a way to place new ones.
-
-    There is no map that is the same everywhere, hence no ``metric()``. A learner's ``_fit`` sets
-    ``embedding_``, and its ``_place`` returns the coordinates of checked new samples, in any
-    namespace. The embedding follows X as all else does.
-    """
-
-    embedding_: Array
-    _learned: ClassVar[str] = "embedding_"
-    _needs_labels: ClassVar[bool] = False
-
-    def _place(self, X: Array) -> Array:
-        """Return the coordinates of checked new samples."""
-        raise TypeError(f"{type(self).__name__} does not say where it puts new samples.")
-
-    def fit_transform(self, X: Array, y: Array | None = None) -> Array:
-        """Learn the embedding and return it: ``embedding_``, not the training samples placed anew.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : ignored
-            Not used.
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
-        """
-        return framed(self.fit(X, y).embedding_, X, self)
-
-    def transform(self, X: Array) -> Array:
-        """Place new samples among the embedded ones.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
-        """
-        check_is_fitted(self)
-        check_same_namespace(X, self, attribute="embedding_", method="transform")
-        samples = checked_samples(self, X, reset=False)
-        return framed(like(self._place(samples), samples), X, self)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.embedding_.shape[1]
 
 
 def _lengths(vectors: Array) -> Array:

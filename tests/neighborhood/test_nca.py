@@ -188,7 +188,7 @@ def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
 
 def test_the_start_is_judged_whole_where_a_ridge_drops_a_part_of_it(rng):
     A, labels = rng.normal(size=(12, 30)), np.arange(12) % 2
-    facts = NCA(init="identity", reg=0.3).fit(A, labels).metadata()
+    facts = NCA(init=np.eye(30), reg=0.3).fit(A, labels).metadata()
     expected = naive(np.eye(30), A, labels) - 0.3 / 30 * 30
     np.testing.assert_allclose(facts["initial_objective"], expected)
 
@@ -235,3 +235,11 @@ def test_fits_in_several_threads_leave_blas_as_it_was():
         maps = list(pool.map(lambda _: NCA(max_iter=5).fit(A, labels).components_, range(6)))
     assert [lib["num_threads"] for lib in threadpool_info()] == before
     assert all(np.array_equal(maps[0], L) for L in maps)
+
+
+def test_a_ridge_does_not_end_at_a_map_of_0(rng):
+    """Nearly as many features as samples: LDA, where it starts, has a huge map."""
+    labels = np.arange(90) % 3
+    A = rng.normal(size=(90, 86)) + 2 * (labels[:, None] == np.arange(86))
+    nca = NCA(2, reg=0.1).fit(A, labels)
+    assert nca.metadata()["final_objective"] > 0.8

@@ -10,20 +10,19 @@ import numpy as np
 from dimetric._compat import Progress, StrOptions
 from dimetric._descent.metric import GradientMetric
 from dimetric._descent.solve import Solution, Watch
+from dimetric._descent.start import fitting_start
 from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, eps, to_host, triangle
 from dimetric.linalg.directions import directions
 from dimetric.linalg.psd import inverse_root, metric_of
 from dimetric.linalg.scatter import Moments
-from dimetric.pairwise.objective import Objective, metric_gradient, on_maps
+from dimetric.pairwise.objective import Objective, metric_gradient
 from dimetric.solvers.certificates import (
     Certificate,
     certify_from_below,
     gap_from_below,
     radius_from_linear,
 )
-from dimetric.solvers.lbfgs import lbfgs
-from dimetric.solvers.result import SEPARABLE
 
 # c and G of a linear function c + <G, N> that is above the objective at no metric N.
 Below = tuple[float, np.ndarray]
@@ -50,8 +49,9 @@ class ConvexMetric(GradientMetric):
     def _minimise(
         self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
     ) -> Solution:
-        given = not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
-        L0, objective.theta = fitting_start(objective, L0, ridge, of_any_size=not given)
+        L0, objective.theta = fitting_start(
+            objective, L0, ridge, of_any_size=not self._start_is_given()
+        )
         scale = _scale(objective, ridge)
         return self._solver()(objective, L0, ridge=ridge, codes=codes, watch=watch, scale=scale)
 
@@ -98,35 +98,6 @@ def _scale(objective: Objective, ridge: float) -> np.ndarray:
     unit[unit == 0] = 1
     # A flat direction has no gradient but rounding, which is not to be blown up.
     return inverse_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
-
-
-def fitting_start(
-    objective: Any, L0: np.ndarray, ridge: float, *, of_any_size: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return a start with the theta that fits, and with the size that fits unless it is given.
-
-    To change the size of a map by powers of ten takes a solver long, and objectives are flat
-    where it is much too small or too large; along a ray alone it is easy. A few samples tell.
-    """
-    n = len(objective.codes)
-    some = objective.batch(np.arange(0, n, 1 + n // 500)) or objective
-    spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
-    if of_any_size and spread > 0:
-        L0 = L0 * (2 / spread) ** 0.5  # squared distances of 4 on average
-    value_and_grad = on_maps(some, ridge=ridge)
-
-    def along(x: np.ndarray) -> tuple[float, np.ndarray]:
-        L = np.exp(np.clip(x[0], -20, 20)) * L0.ravel()
-        value, grad = value_and_grad(np.concatenate([L, x[1:]]))
-        growth = grad[: L.size] @ L if of_any_size else 0.0
-        return value, np.concatenate([[growth], grad[L.size :]])
-
-    found = lbfgs(along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum)
-    if found.reason == SEPARABLE:  # nothing would be left to be learned but size
-        return L0, objective.theta
-    x = found.x
-    # Near a map of 0 all gradients vanish: no place to start from.
-    return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
 
 
 def certified(

@@ -12,7 +12,7 @@ from dimetric._checks import in_range
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._descent.coordinates import Coordinates
 from dimetric._descent.solve import Solution, Solver, Watch
-from dimetric._descent.start import NAMES, given_start, named_start
+from dimetric._descent.start import NAMES, fitting_start, given_start, named_start
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.pairwise.engine import Rule
 from dimetric.pairwise.objective import Objective, PairwiseObjective
@@ -113,6 +113,9 @@ class GradientMetric(LinearMetric):
         self, objective: Objective, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
     ) -> Solution:
         """Return the best map; a learner may take several runs of the solver."""
+        if ridge > 0 and not self._start_is_given():
+            # From a start much too large, the ridge alone would lead to a map of 0.
+            L0 = fitting_start(objective, L0, ridge, of_any_size=True)[0]
         return self._solver()(objective, L0, ridge=ridge, codes=codes, watch=watch)
 
     def _facts(self, objective: Objective, solution: Solution, ridge: float) -> dict[str, Any]:
@@ -203,7 +206,7 @@ class GradientMetric(LinearMetric):
         elif result.reason == NO_BATCH:
             remedy = "Raise batch_size, or learn from more than one class."
         result.warn_unless_converged(name, remedy)
-        given = not isinstance(self.init, str) or self.warm_start  # perhaps an optimum
+        given = self._start_is_given()  # perhaps an optimum
         one_class = len(getattr(self, "classes_", ())) == 1
         if result.n_iter == 0 and result.reason == FLAT and not given and not one_class:
             warnings.warn(
@@ -213,6 +216,10 @@ class GradientMetric(LinearMetric):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _start_is_given(self) -> bool:
+        """Tell whether a map of that very size is to be the start."""
+        return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
 
     def _start(self, X: Array, codes: np.ndarray, factor: float) -> np.ndarray:
         """Return the first map, on the host, for samples that were multiplied by `factor`."""

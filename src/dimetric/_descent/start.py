@@ -10,6 +10,9 @@ from sklearn.utils.validation import check_array
 from dimetric._xp import Array, namespace, to_host
 from dimetric.linear.lda import LDA
 from dimetric.linear.pca import PCA
+from dimetric.pairwise.objective import on_maps
+from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.result import SEPARABLE
 
 NAMES = {"auto", "identity", "pca", "lda", "random"}
 
@@ -68,6 +71,35 @@ def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
             f"{name} has shape {L.shape}; it must have {rows} rows and n_features={d} columns."
         )
     return L
+
+
+def fitting_start(
+    objective: Any, L0: np.ndarray, ridge: float, *, of_any_size: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a start with the theta that fits, and with the size that fits unless it is given.
+
+    To change the size of a map by powers of ten takes a solver long, and objectives are flat
+    where it is much too small or too large; along a ray alone it is easy. A few samples tell.
+    """
+    n = len(objective.codes)
+    some = objective.batch(np.arange(0, n, 1 + n // 500)) or objective
+    spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
+    if of_any_size and spread > 0:
+        L0 = L0 * (2 / spread) ** 0.5  # squared distances of 4 on average
+    value_and_grad = on_maps(some, ridge=ridge)
+
+    def along(x: np.ndarray) -> tuple[float, np.ndarray]:
+        L = np.exp(np.clip(x[0], -20, 20)) * L0.ravel()
+        value, grad = value_and_grad(np.concatenate([L, x[1:]]))
+        growth = grad[: L.size] @ L if of_any_size else 0.0
+        return value, np.concatenate([[growth], grad[L.size :]])
+
+    found = lbfgs(along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum)
+    if found.reason == SEPARABLE:  # nothing would be left to be learned but size
+        return L0, objective.theta
+    x = found.x
+    # Near a map of 0 all gradients vanish: no place to start from.
+    return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
 
 
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:

@@ -13,13 +13,13 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._base import Embedding
 from dimetric._checks import checked_dissimilarities, in_range, require_memory
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.coordinates import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold.classical import landmarks
+from dimetric.manifold.embedding import Embedding
 from dimetric.neighbors.graph import Neighborhood, geodesics
 from dimetric.reduce.tree import row_blocks
 

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import Tags
 
-from dimetric._base import Embedding, report
+from dimetric._base import report
 from dimetric._checks import checked_dissimilarities, in_range, require_memory
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg import coordinates
 from dimetric.manifold.classical import Axes, References, principal_axes, references
+from dimetric.manifold.embedding import Embedding
 from dimetric.manifold.smacof import Configuration, smacof, starts
 from dimetric.manifold.stress import NonmetricStress, Stress, checked_weights
 from dimetric.neighbors.knn import is_euclidean

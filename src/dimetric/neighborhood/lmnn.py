@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._compat import Interval, Progress
-from dimetric._descent.convex import ConvexMetric, fitting_start
+from dimetric._descent.convex import ConvexMetric
 from dimetric._descent.solve import Solution, Watch
+from dimetric._descent.start import fitting_start
 from dimetric._xp import Array, eps, like, namespace
 from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
 from dimetric.pairwise.margin_bounds import MarginBounds
@@ -212,9 +213,8 @@ class LMNN(ConvexMetric):
             value = on_maps(objective, ridge=ridge)(L0.ravel())[0]
             result = Result(L0.ravel(), value, 0, True, "y holds one class", (value,))
             return _Found(L0, objective.theta, result, objective, None)
-        given = not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
         L = L0
-        if not given and self.solver in ("lbfgs", "sdp"):
+        if not self._start_is_given() and self.solver in ("lbfgs", "sdp"):
             L = fitting_start(objective, L0, ridge, of_any_size=True)[0]
         aimed, done, history = objective, 0, list[float]()
         for left in range(self.n_passes, 0, -1):
