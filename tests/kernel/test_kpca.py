@@ -5,7 +5,7 @@ import pytest
 from estimators import host
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import scale
@@ -212,6 +212,19 @@ def test_indefinite_kernel_says_so_and_uses_the_positive_part(n, k, rng):
     assert kpca.components_.shape == (kept, n)
     assert_same_distances(kpca.transform(K), expected, 1e-6)
     assert 0 < kpca.metadata()["accumulated_eigenvalues"] <= 1
+
+
+@pytest.mark.parametrize("dense", [512, 50])
+@pytest.mark.parametrize("k", [5, None])
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
+def test_rounding_of_a_nearly_constant_kernel_is_no_component(dense, k, monkeypatch):
+    """Values near 1 leave centred ones of .01, whose rounding errors are those of 1."""
+    monkeypatch.setattr(space, "DENSE", dense)
+    X = load_iris().data
+    kpca = KPCA(k, kernel="sigmoid").fit(X)
+    Z = kpca.transform(X)
+    assert_allclose(Z.T @ Z, np.diag(kpca.eigenvalues_), rtol=0, atol=1e-7 * kpca.eigenvalues_[0])
+    assert np.abs(kpca.components_.sum(axis=1)).max() < 1e-6 * np.abs(kpca.components_).max()
 
 
 def test_conditionally_definite_kernel_is_definite():

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from dimetric._xp import Array, eps
+from dimetric._xp import Array, eps, namespace
 
 ONE_POINT = (
     "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
@@ -32,16 +32,16 @@ def factor(K: np.ndarray, *, definite: bool, most: int | None = None) -> Factor:
 
     With `most`, so many may do: the first ones of a definite kernel.
     """
-    tol = len(K) * rounding_of_kernel(K) * float(np.max(np.diagonal(K)))
+    tol = noise_of(K)
     if definite and most is not None and 4 * most < len(K):
         F, pivots = greedy_factor(K.__getitem__, np.diagonal(K), most, tol)
     else:
         F, pivots = _cholesky(K, tol)
     found = Factor(F, partial(_lifted, F, pivots))
-    if not definite and not _is_product(K, F):
-        found = _positive_part(K)
+    if not definite and not _is_product(K, F, tol):
+        found = _positive_part(K, tol)
     F = found.F
-    if np.sum((F - F.mean(axis=0)) ** 2) <= len(K) * rounding_of_kernel(K) * np.sum(F * F):
+    if np.sum((F - F.mean(axis=0)) ** 2) <= tol:
         raise ValueError(ONE_POINT)
     return found
 
@@ -52,7 +52,7 @@ def _cholesky(K: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
     factor, pivots, rank, _ = dpstrf(
         np.array(K, dtype=np.float64, order="F"), lower=1, tol=tol, overwrite_a=1
     )
-    rank = rank if tol > 0 else 0
+    rank = rank if tol > 0 else 0  # of a kernel that is 0
     F = np.empty((n, rank))
     F[pivots - 1] = np.tril(factor[:, :rank])
     return F, pivots[:rank] - 1
@@ -103,30 +103,34 @@ def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
     return A
 
 
-def _is_product(K: np.ndarray, F: np.ndarray) -> bool:
+def _is_product(K: np.ndarray, F: np.ndarray, noise: float) -> bool:
     """Tell by some random vectors whether K = F F^T, which an indefinite K never is."""
     V = np.random.default_rng(0).standard_normal((len(K), 4))
-    KV = K @ V
-    rounding = 100 * len(K) * rounding_of_kernel(K) * np.abs(KV).max()
-    return bool(np.abs(KV - F @ (F.T @ V)).max() <= rounding)
+    return bool(np.abs(K @ V - F @ (F.T @ V)).max() <= 10 * len(K) ** 0.5 * noise)
 
 
-def _positive_part(K: np.ndarray) -> Factor:
+def _positive_part(K: np.ndarray, noise: float) -> Factor:
     """Return the eigenvectors of the centred kernel, and warn if others have negative values."""
     mean = K.mean(axis=0, dtype=np.float64)
     centred = K - mean - mean[:, None] + mean.mean()
     values, V = np.linalg.eigh((centred + centred.T) / 2)
     values, V = values[::-1], V[:, ::-1]
-    noise = len(K) * rounding_of_kernel(K) * np.abs(values).max()
     warn_if_indefinite(float(values[-1]), float(values[0]), 10 * noise)
     rank = int(np.sum(values > noise))
     length, V = np.sqrt(values[:rank]), V[:, :rank]
+    V = V - V.mean(axis=0)  # but for rounding, which small eigenvalues would magnify, it is
     return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
 
 
-def rounding_of_kernel(K: Array) -> float:
-    """Return the rounding of a kernel's values, relative to its size and number of samples."""
-    return max(2.0**-52, 10 * eps(K) / K.shape[0])
+def noise_of(K: Array) -> float:
+    """Return the size of eigenvalues that are nothing but rounding errors of a kernel's values.
+
+    Centred or not: what centring takes away, it takes from values that are rounded already.
+    """
+    xp, n = namespace(K), K.shape[0]
+    largest = max(float(xp.max(K)), -float(xp.min(K)))
+    # Rounding errors are a random matrix, whose norm grows as the root of n only.
+    return max(n * 2.0**-52, 10 * n**0.5 * eps(K)) * largest
 
 
 def warn_if_indefinite(smallest: float, largest: float, rounding: float) -> None:

@@ -23,7 +23,7 @@ from dimetric.kernel.factor import (
     ONE_POINT,
     Lift,
     factor,
-    rounding_of_kernel,
+    noise_of,
     warn_if_indefinite,
 )
 from dimetric.kernel.maps import BLOCK, Kernel
@@ -85,7 +85,7 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     rank, total, V = F.shape[1], float(np.sum(columns)), None
     if isinstance(n_components, Integral) and n_components < rank:
         F = F[:, :most]
-        _, V = _principal(Moments.of_all(F, root=False), int(n_components), rounding_of_kernel(K))
+        _, V = _principal(Moments.of_all(F, root=False), int(n_components), noise_of(K))
         F, rank = F @ V.T, int(n_components)
     elif n_components is not None and not isinstance(n_components, Integral):
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
@@ -109,7 +109,7 @@ def principal_space(K: Array, n_components: float | None, *, definite: bool) -> 
         return _by_iteration(K, int(n_components), definite)
     found = factor(to_host(K), definite=definite)
     F = found.F - found.F.mean(axis=0)
-    values, V = _principal(Moments.of_all(F, root=False), n_components, rounding_of_kernel(K))
+    values, V = _principal(Moments.of_all(F, root=False), n_components, noise_of(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
@@ -144,7 +144,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 
     mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
-    values, V = _principal(moments, n_components, rounding_of_kernel(W))
+    values, V = _principal(moments, n_components, n / m * noise_of(W))
     onto = like(V.T, X, dtype=xp.float64)
     return Space(
         len(V),
@@ -160,9 +160,8 @@ def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     n = K.shape[0]
     with _one_blas_thread():  # what is left beside the products is small
         found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-9, eps(K) / 100))
-    mean, largest = _means(K), float(found.values[0])
-    noise = n * rounding_of_kernel(K) * max(largest, -found.smallest)
-    if largest <= n * rounding_of_kernel(K) * n * np.abs(mean).max():
+    mean, largest, noise = _means(K), float(found.values[0]), noise_of(K)
+    if largest <= noise:
         raise ValueError(ONE_POINT)
     if not definite:
         warn_if_indefinite(found.smallest, largest, max(noise, 0.05 * largest))
@@ -186,7 +185,7 @@ def _principal(
     p = moments.spread.shape[0]
     axes = from_moments(moments, p)
     values = axes.s**2
-    there = int(np.sum(values > noise * p * values[0]))
+    there = int(np.sum(values > max(noise, p * 2.0**-52 * values[0])))
     k = there
     if isinstance(n_components, Integral):
         k = int(n_components)
