@@ -21,39 +21,43 @@ Lift = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Factor:
-    """F with K = F F^T, and coefficients of maps of its coordinates, or of the first of them."""
+    """F with J K J = F F^T, and coefficients of maps of its coordinates, or of the first."""
 
     F: np.ndarray
     lift: Lift
 
 
 def factor(K: np.ndarray, *, definite: bool, most: int | None = None) -> Factor:
-    """Return coordinates whose inner products are K, or the positive part of centred K.
+    """Return coordinates whose inner products are the centred K, or its positive part.
 
     With `most`, so many may do: the first ones of a definite kernel.
     """
-    tol = noise_of(K)
+    noise = noise_of(K)
+    tol = 4 * len(K) ** 0.5 * noise  # a pivot has gathered rounding errors of all before it
+    mean = K.mean(axis=0, dtype=np.float64)
+    shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
     if definite and most is not None and 4 * most < len(K):
-        F, pivots = greedy_factor(K.__getitem__, np.diagonal(K), most, tol)
+        F, pivots = greedy_factor(
+            lambda i: K[i] - shift - shift[i], np.diagonal(K) - 2 * shift, most, tol
+        )
     else:
-        F, pivots = _cholesky(K, tol)
+        F, pivots = _cholesky(K, shift, tol)
     found = Factor(F, partial(_lifted, F, pivots))
     if not definite and not _is_product(K, F, tol):
-        found = _positive_part(K, tol)
-    F = found.F
-    if np.sum((F - F.mean(axis=0)) ** 2) <= tol:
+        found = _positive_part(K, shift, noise)
+    if found.F.shape[1] == 0:
         raise ValueError(ONE_POINT)
     return found
 
 
-def _cholesky(K: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a Cholesky factor of K with pivots, without columns of rounding errors."""
-    n = len(K)
-    factor, pivots, rank, _ = dpstrf(
-        np.array(K, dtype=np.float64, order="F"), lower=1, tol=tol, overwrite_a=1
-    )
-    rank = rank if tol > 0 else 0  # of a kernel that is 0
-    F = np.empty((n, rank))
+def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return a Cholesky factor of centred K with pivots, without columns of rounding errors."""
+    centred = np.array(K, dtype=np.float64, order="F")
+    centred -= shift
+    centred -= shift[:, None]
+    factor, pivots, rank, _ = dpstrf(centred, lower=1, tol=tol, overwrite_a=1)
+    rank = min(rank, len(K) - 1) if tol > 0 else 0  # centred rows add up to 0
+    F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(factor[:, :rank])
     return F, pivots[:rank] - 1
 
@@ -95,24 +99,29 @@ def greedy_factor(
 
 
 def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """Return coefficients of a map of the first coordinates: those of the pivots are not 0."""
+    """Return coefficients of a map of the first coordinates, from those of the pivots.
+
+    Their sum is 0: then the kernel itself will do, it need not be centred.
+    """
     first = pivots[: L.shape[1]]
     A = np.zeros((L.shape[0], len(F)))
     corner = np.tril(F[first][:, : len(first)])
     A[:, first] = solve_triangular(corner, L.T, lower=True, trans="T").T
-    return A
+    return A - A.mean(axis=1, keepdims=True)
 
 
-def _is_product(K: np.ndarray, F: np.ndarray, noise: float) -> bool:
-    """Tell by some random vectors whether K = F F^T, which an indefinite K never is."""
+def _is_product(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
+    """Tell by some random vectors whether J K J = F F^T, which an indefinite one never is."""
     V = np.random.default_rng(0).standard_normal((len(K), 4))
-    return bool(np.abs(K @ V - F @ (F.T @ V)).max() <= 10 * len(K) ** 0.5 * noise)
+    V -= V.mean(axis=0)
+    KV = K @ V
+    rest = KV - KV.mean(axis=0) - F @ (F.T @ V)
+    return bool(np.abs(rest).max() <= 10 * len(K) ** 0.5 * tol)
 
 
-def _positive_part(K: np.ndarray, noise: float) -> Factor:
+def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
     """Return the eigenvectors of the centred kernel, and warn if others have negative values."""
-    mean = K.mean(axis=0, dtype=np.float64)
-    centred = K - mean - mean[:, None] + mean.mean()
+    centred = K - shift - shift[:, None]
     values, V = np.linalg.eigh((centred + centred.T) / 2)
     values, V = values[::-1], V[:, ::-1]
     warn_if_indefinite(float(values[-1]), float(values[0]), 10 * noise)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.kernel.factor import greedy_factor
 from dimetric.kernel.maps import Kernel
 from dimetric.manifold.classical import landmarks as drawn
@@ -38,9 +38,11 @@ def chosen_landmarks(
 
 
 def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
-    """Return the rows of landmarks, each farthest in feature space from the span of those before.
+    r"""Return the rows of landmarks, each farthest in feature space from the span of those before.
 
-    These are the pivots of a Cholesky decomposition [1]_. Takes O(n m) memory and O(n m^2) time.
+    The first has the largest :math:`k(x, x)`. The others are the pivots of a Cholesky decomposition
+    [1]_ of the kernel that has its origin there: :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`.
+    Takes O(n m) memory and O(n m^2) time.
 
     References
     ----------
@@ -59,8 +61,12 @@ def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
         return to_host(kernel(X[i : i + 1, :], X))[0].astype(np.float64)
 
     diagonal = _diagonal(kernel, X)
-    tol = len(diagonal) * float(namespace(X).finfo(X.dtype).eps) * diagonal.max()
-    return greedy_factor(row, diagonal, m, tol)[1]
+    first = int(np.argmax(diagonal))
+    shift = row(first)
+    tol = len(diagonal) * eps(X) * max(np.abs(diagonal).max(), np.abs(shift).max())
+    shift = shift - shift[first] / 2
+    _, others = greedy_factor(lambda i: row(i) - shift - shift[i], diagonal - 2 * shift, m - 1, tol)
+    return np.append(first, others)
 
 
 def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:

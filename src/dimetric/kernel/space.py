@@ -1,9 +1,11 @@
 r"""Coordinates of samples in the feature space of a kernel, and the way back to coefficients.
 
 All that a linear learner can find lies in the span of the samples (the representer theorem [1]_).
-Coordinates of that span turn it into an ordinary problem: with :math:`K = F F^T`, the rows of F
-have the inner products that the samples have in feature space, and a map L of these coordinates is
-a map :math:`x \mapsto A\, k(S, x)` of samples, where S are those the kernel is evaluated at.
+Coordinates of that span turn it into an ordinary problem: with :math:`J K J = F F^T`,
+:math:`J = I - \frac1n 1 1^T`, the rows of F have the inner products that samples have in feature
+space, seen from their mean. These do not depend on where its origin is, nor does what is chosen by
+them. A map L of these coordinates is a map :math:`x \mapsto A\, k(S, x)` of samples, where S are
+those the kernel is evaluated at.
 
 References
 ----------
@@ -65,7 +67,7 @@ class Space:
 
 
 def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Space:
-    """Return coordinates of all samples, some that have the inner products K.
+    """Return coordinates of all samples, some that have the inner products of centred K.
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     """
     most = 2 * int(n_components) if isinstance(n_components, Integral) else None
     found = factor(to_host(K), definite=definite, most=most)
-    F = found.F - found.F.mean(axis=0)
+    F = found.F
     columns = np.sum(F * F, axis=0)
     rank, total, V = F.shape[1], float(np.sum(columns)), None
     if isinstance(n_components, Integral) and n_components < rank:
@@ -108,7 +110,7 @@ def principal_space(K: Array, n_components: float | None, *, definite: bool) -> 
     if isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n:
         return _by_iteration(K, int(n_components), definite)
     found = factor(to_host(K), definite=definite)
-    F = found.F - found.F.mean(axis=0)
+    F = found.F
     values, V = _principal(Moments.of_all(F, root=False), n_components, noise_of(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
