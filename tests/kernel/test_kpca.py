@@ -1,5 +1,7 @@
 """KPCA: against PCA and scikit-learn's, one way against the other, landmarks, hard kernels."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from estimators import host
@@ -11,7 +13,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import scale
 
 from dimetric import KPCA, PCA
-from dimetric.kernel import space
+from dimetric.kernel import maps, space
 from dimetric.kernel.factor import factor
 from dimetric.kernel.space import exact_space
 
@@ -282,4 +284,10 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
     monkeypatch.setattr(space, "factor", None)
+    for module in (maps, space):
+        monkeypatch.setattr(module, "BLOCK", 20 * len(X))
+    tracemalloc.start()
     KPCA(3, kernel="precomputed").fit(K)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.7 * K.nbytes

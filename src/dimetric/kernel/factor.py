@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from dimetric._xp import Array, eps, namespace
+from dimetric._xp import Array, eps
+from dimetric.kernel.maps import largest_of
 
 ONE_POINT = (
     "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
@@ -34,7 +35,7 @@ def factor(K: np.ndarray, *, definite: bool, most: int | None = None) -> Factor:
     """
     noise = noise_of(K)
     tol = 4 * len(K) ** 0.5 * noise  # a pivot has gathered rounding errors of all before it
-    mean = K.mean(axis=0, dtype=np.float64)
+    mean = K.mean(axis=1, dtype=np.float64)
     shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
     if definite and most is not None and 4 * most < len(K):
         F, pivots = greedy_factor(
@@ -136,10 +137,9 @@ def noise_of(K: Array) -> float:
 
     Centred or not: what centring takes away, it takes from values that are rounded already.
     """
-    xp, n = namespace(K), K.shape[0]
-    largest = max(float(xp.max(K)), -float(xp.min(K)))
+    n = K.shape[0]
     # Rounding errors are a random matrix, whose norm grows as the root of n only.
-    return max(n * 2.0**-52, 10 * n**0.5 * eps(K)) * largest
+    return max(n * 2.0**-52, 10 * n**0.5 * eps(K)) * largest_of(K)
 
 
 def warn_if_indefinite(smallest: float, largest: float, rounding: float) -> None:

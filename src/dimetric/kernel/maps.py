@@ -175,6 +175,12 @@ def checked_values(K: Array) -> Array:
     return K
 
 
+def largest_of(K: Array) -> float:
+    """Return the largest absolute value, without a matrix of them."""
+    xp = namespace(K)
+    return max(float(xp.max(K)), -float(xp.min(K)))
+
+
 def checked_precomputed(K: Array) -> None:
     """Raise unless a matrix can hold the kernel of samples: square, symmetric but for rounding."""
     xp, n = namespace(K), K.shape[0]
@@ -183,7 +189,7 @@ def checked_precomputed(K: Array) -> None:
             f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
             "samples and features, choose another kernel than 'precomputed'."
         )
-    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * float(xp.max(xp.abs(K)))
+    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * largest_of(K)
     for rows in row_blocks(n, max(1, BLOCK // n)):
         difference = xp.abs(K[rows, :] - K[:, rows].T)
         if bool(xp.any(difference > rounding)):
