@@ -171,6 +171,46 @@ def test_landmarks_of_a_precomputed_kernel(landmarks):
         KPCA(3, kernel="precomputed", n_landmarks=9, landmarks="kmeans").fit(K)
 
 
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
+@pytest.mark.parametrize(
+    ("X", "coef0"), [(wine(), 1.0), (load_iris().data, 1.0), (load_iris().data, -9.0)]
+)
+def test_greedy_landmarks_of_an_indefinite_kernel(X, coef0):
+    exact = KPCA(3, kernel="sigmoid", coef0=coef0).fit(X)
+    params = {"n_landmarks": len(X) - 1, "landmarks": "greedy"}
+    with pytest.warns(UserWarning, match="The kernel is indefinite"):
+        found = KPCA(3, kernel="sigmoid", coef0=coef0, **params).fit(X)
+    assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0.05)
+
+
+def test_greedy_landmarks_of_a_kernel_without_an_origin():
+    """Of minus squared distances the diagonal is 0: only differences of samples have lengths."""
+    X = wine()[:, :5]
+    K = -0.5 * ((X[:, None] - X[None]) ** 2).sum(2)
+    found = KPCA(5, kernel="precomputed", n_landmarks=20, landmarks="greedy").fit(K)
+    assert len(found.landmarks_) == 6  # as many as a simplex of 5 dimensions has corners
+    assert_same_distances(found.transform(K), X, 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_uniform_landmarks_differ(seed):
+    X = wine()[:20]
+    many = np.vstack([np.repeat(X[:1], 300, axis=0), X])
+    found = KPCA(3, n_landmarks=15, random_state=seed).fit(many)
+    assert len(np.unique(found.X_fit_, axis=0)) == 15
+    few = KPCA(3, n_landmarks=50, random_state=seed).fit(many)
+    assert len(few.landmarks_) == 20
+    assert_same_distances(few.transform(X), KPCA(3).fit(many).transform(X))
+
+
+def test_equal_landmarks_are_told_from_equal_samples():
+    X = np.vstack([np.zeros((50, 2)), np.eye(2)])
+    with pytest.raises(ValueError, match="all landmarks are the same point.*landmarks='greedy'"):
+        KPCA(1, kernel="precomputed", n_landmarks=2, random_state=0).fit(X @ X.T)
+    found = KPCA(1, kernel="precomputed", n_landmarks=3, landmarks="greedy").fit(X @ X.T)
+    assert len(found.landmarks_) == 3
+
+
 # The way back
 
 

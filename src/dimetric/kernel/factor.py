@@ -28,10 +28,13 @@ class Factor:
     lift: Lift
 
 
-def factor(K: np.ndarray, *, definite: bool, most: int | None = None) -> Factor:
+def factor(
+    K: np.ndarray, *, definite: bool, most: int | None = None, one_point: str = ONE_POINT
+) -> Factor:
     """Return coordinates whose inner products are the centred K, or its positive part.
 
-    With `most`, so many may do: the first ones of a definite kernel.
+    With `most`, so many may do: the first ones of a definite kernel. `one_point` is what is told of
+    a kernel to which there are no differences.
     """
     noise = noise_of(K)
     tol = 4 * len(K) ** 0.5 * noise  # a pivot has gathered rounding errors of all before it
@@ -47,7 +50,7 @@ def factor(K: np.ndarray, *, definite: bool, most: int | None = None) -> Factor:
     if not definite and not _is_product(K, F, tol):
         found = _positive_part(K, shift, noise)
     if found.F.shape[1] == 0:
-        raise ValueError(ONE_POINT)
+        raise ValueError(one_point)
     return found
 
 
@@ -82,18 +85,21 @@ def greedy_factor(
     Returns
     -------
     F : ndarray of shape (n, p)
-        With `F @ F.T` near K, and equal to it in the rows `pivots`.
+        With `F @ F.T` near K, and equal to it in the rows `pivots`, if K is definite. If it is not,
+        columns of pivots below 0 are subtracted instead.
     pivots : ndarray of shape (p,)
         Each row is the farthest in feature space from the span of those before.
     """
     rest = diagonal.astype(np.float64)
     F, pivots = np.zeros((len(rest), most), order="F"), list[int]()
+    signs = np.ones(most)
     for j in range(most):
-        i = int(np.argmax(rest))
-        if rest[i] <= tol:
+        i = int(np.argmax(np.abs(rest)))
+        if np.abs(rest[i]) <= tol:
             break
-        F[:, j] = (row(i) - F[:, :j] @ F[i, :j]) / np.sqrt(rest[i])
-        rest -= F[:, j] ** 2
+        signs[j] = np.sign(rest[i])
+        F[:, j] = (row(i) - F[:, :j] @ (signs[:j] * F[i, :j])) / np.sqrt(np.abs(rest[i]))
+        rest -= signs[j] * F[:, j] ** 2
         pivots.append(i)
         rest[pivots] = 0.0  # but for rounding
     return F[:, : len(pivots)], np.array(pivots, dtype=np.int64)

@@ -21,20 +21,30 @@ def chosen_landmarks(
     Parameters
     ----------
     strategy : {"uniform", "greedy"}
-        At random, or by :func:`greedy_landmarks`.
+        At random among samples that differ, or by :func:`greedy_landmarks`.
     kernel : Kernel
         What "greedy" looks at.
     X : array of shape (n, d)
-        Samples; a precomputed kernel holds its own values.
+        Samples, equal ones next to each other; a precomputed kernel holds its own values.
     m : int
-        Number of landmarks, below n. "greedy" returns fewer where fewer span all samples.
+        Number of landmarks, below n. Fewer are returned where fewer differ, or span all samples.
     random_state : int, RandomState or None
         Of "uniform".
     """
     if strategy == "greedy":
         return np.sort(greedy_landmarks(kernel, X, m))
-    points = None if kernel.name == "precomputed" else to_host(X)
-    return np.sort(drawn(X.shape[0], m, random_state, points))
+    if kernel.name == "precomputed":
+        return np.sort(drawn(X.shape[0], m, random_state))
+    points = to_host(X)
+    distinct = np.unique(first_of_equals(points))
+    m = min(m, len(distinct))
+    return np.sort(distinct[drawn(len(distinct), m, random_state, points[distinct])])
+
+
+def first_of_equals(X: np.ndarray) -> np.ndarray:
+    """Return, for samples of which equal ones are neighbours, the first row that is equal."""
+    new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    return np.maximum.accumulate(np.where(new, np.arange(len(X)), 0))
 
 
 def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:

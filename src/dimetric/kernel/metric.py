@@ -15,7 +15,12 @@ from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
 from dimetric._pair_tasks import PairTasks
 from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.kernel.landmarks import STRATEGIES, chosen_landmarks, kmeans_landmarks
+from dimetric.kernel.landmarks import (
+    STRATEGIES,
+    chosen_landmarks,
+    first_of_equals,
+    kmeans_landmarks,
+)
 from dimetric.kernel.maps import BLOCK, NAMES, Kernel, KernelLike, checked_precomputed
 from dimetric.kernel.space import Space, exact_space, landmark_space, principal_space
 from dimetric.reduce.order import canonical_order
@@ -160,7 +165,7 @@ class KernelMetric(PairTasks, Learner):
         self.__dict__.pop("landmarks_", None)  # of an earlier fit
         space = self._of_ordered(ordered, order, n_components, principal)
 
-        first = np.arange(n) if precomputed else _first_of_equals(to_host(ordered))
+        first = np.arange(n) if precomputed else first_of_equals(to_host(ordered))
 
         def scores() -> Array:
             # Equal samples have equal coordinates, to the last bit: they are at distance 0.
@@ -220,9 +225,3 @@ class KernelMetric(PairTasks, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def _first_of_equals(X: np.ndarray) -> np.ndarray:
-    """Return, for samples of which equal ones are neighbours, the first row that is equal."""
-    new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return np.maximum.accumulate(np.where(new, np.arange(len(X)), 0))

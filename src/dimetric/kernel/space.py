@@ -36,6 +36,10 @@ from dimetric.linalg.spectral import fixed_signs
 from dimetric.reduce.tree import row_blocks, tree_reduce
 
 DENSE = 512  # samples up to which all eigenvalues are computed
+ONE_LANDMARK = (
+    "To this kernel all landmarks are the same point: raise n_landmarks or set landmarks='greedy'. "
+    "If all samples are, choose another kernel or gamma, or scale X."
+)
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
     """
     xp, n, m = namespace(X), X.shape[0], S.shape[0]
     W = kernel.gram(S)
-    found = factor(to_host(W), definite=kernel.is_definite)
+    found = factor(to_host(W), definite=kernel.is_definite, one_point=ONE_LANDMARK)
     B = like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
