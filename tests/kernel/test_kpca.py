@@ -1,5 +1,6 @@
 """KPCA: against PCA and scikit-learn's, one way against the other, landmarks, hard kernels."""
 
+import re
 import tracemalloc
 
 import numpy as np
@@ -267,6 +268,38 @@ def test_rounding_of_a_nearly_constant_kernel_is_no_component(dense, k, monkeypa
     Z = kpca.transform(X)
     assert_allclose(Z.T @ Z, np.diag(kpca.eigenvalues_), rtol=0, atol=1e-7 * kpca.eigenvalues_[0])
     assert np.abs(kpca.components_.sum(axis=1)).max() < 1e-6 * np.abs(kpca.components_).max()
+
+
+@pytest.mark.parametrize("share", [0.04, 0.01])
+@pytest.mark.parametrize("n", [100, 700])
+def test_few_negative_eigenvalues_are_told(n, share, rng):
+    Q = np.linalg.qr(rng.normal(size=(n, n))).Q
+    values = np.r_[0.8 ** np.arange(n - 3), np.full(3, -share)]
+    K = (Q * values) @ Q.T
+    with pytest.warns(UserWarning, match="The kernel is indefinite"):
+        KPCA(2, kernel="precomputed").fit((K + K.T) / 2)
+
+
+@pytest.mark.parametrize("n", [20, 700])
+def test_kernel_without_a_positive_part(n):
+    with pytest.raises(ValueError, match=r"indefinite: .* from -1 to 0, and no positive part"):
+        KPCA(2, kernel="precomputed").fit(-np.eye(n))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 30])
+def test_a_function_that_is_not_symmetric(n_landmarks):
+    X = wine()
+    M = np.triu(np.ones((13, 13)))
+
+    def kernel(A, B):
+        return A @ M @ B.T
+
+    with pytest.raises(ValueError, match="A kernel must be symmetric, but of samples") as raised:
+        KPCA(2, kernel=kernel, n_landmarks=n_landmarks, random_state=0).fit(X)
+    i, j, value, j2, i2, other = re.findall(r"-?\d+(?:\.\d+)?", str(raised.value))[:6]
+    assert (i, j) == (i2, j2)
+    K = kernel(X[[int(i)]], X[[int(j)]]), kernel(X[[int(j)]], X[[int(i)]])
+    assert_allclose([float(value), float(other)], np.ravel(K), rtol=1e-4)
 
 
 def test_conditionally_definite_kernel_is_definite():

@@ -16,6 +16,10 @@ ONE_POINT = (
     "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
     "another kernel or gamma, or scale X."
 )
+NO_PRODUCT = (
+    "The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to 0, and no positive "
+    "part that could be used. Of distances D, -D**2 / 2 is a kernel."
+)
 
 Lift = Callable[[np.ndarray], np.ndarray]
 
@@ -131,7 +135,7 @@ def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
     centred = K - shift - shift[:, None]
     values, V = np.linalg.eigh((centred + centred.T) / 2)
     values, V = values[::-1], V[:, ::-1]
-    warn_if_indefinite(float(values[-1]), float(values[0]), 10 * noise)
+    warn_if_indefinite(float(values[-1]), float(values[0]), noise)
     rank = int(np.sum(values > noise))
     length, V = np.sqrt(values[:rank]), V[:, :rank]
     V = V - V.mean(axis=0)  # but for rounding, which small eigenvalues would magnify, it is
@@ -148,11 +152,17 @@ def noise_of(K: Array) -> float:
     return max(n * 2.0**-52, 10 * n**0.5 * eps(K)) * largest_of(K)
 
 
-def warn_if_indefinite(smallest: float, largest: float, rounding: float) -> None:
-    """Warn of an eigenvalue of the centred kernel that is below 0 by more than rounding."""
-    if smallest < -rounding:
-        warnings.warn(
-            f"The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to "
-            f"{largest:.3g}. Its positive part is used: distances are those of that part.",
-            stacklevel=4,
-        )
+def warn_if_indefinite(smallest: float, largest: float, noise: float) -> None:
+    """Warn of an eigenvalue of the centred kernel that is below 0 by more than rounding.
+
+    Raise if there are no others.
+    """
+    if smallest >= -10 * noise:
+        return
+    if largest <= noise:
+        raise ValueError(NO_PRODUCT.format(smallest=smallest))
+    warnings.warn(
+        f"The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to "
+        f"{largest:.3g}. Its positive part is used: distances are those of that part.",
+        stacklevel=4,
+    )

@@ -183,20 +183,33 @@ def largest_of(K: Array) -> float:
 
 def checked_precomputed(K: Array) -> None:
     """Raise unless a matrix can hold the kernel of samples: square, symmetric but for rounding."""
-    xp, n = namespace(K), K.shape[0]
+    n = K.shape[0]
     if K.shape[1] != n:
         raise ValueError(
             f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
             "samples and features, choose another kernel than 'precomputed'."
         )
+    checked_symmetric(K, np.arange(n))
+
+
+def checked_symmetric(K: Array, samples: np.ndarray) -> Array:
+    """Return a kernel, or raise if it depends on which of two samples is the first.
+
+    `samples` are their numbers, for the message.
+    """
+    xp, n = namespace(K), K.shape[0]
     rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * largest_of(K)
     for rows in row_blocks(n, max(1, BLOCK // n)):
         difference = xp.abs(K[rows, :] - K[:, rows].T)
         if bool(xp.any(difference > rounding)):
+            i, j = divmod(int(xp.argmax(difference)), n)
+            i += rows.start
             raise ValueError(
-                "A precomputed kernel must be symmetric, but X differs from its transpose by up "
-                f"to {float(xp.max(difference)):.3g}. (K + K.T) / 2 is symmetric."
+                f"A kernel must be symmetric, but of samples {samples[i]} and {samples[j]} it is "
+                f"{float(K[i, j]):.6g}, and of {samples[j]} and {samples[i]} "
+                f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
             )
+    return K
 
 
 def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:

@@ -21,7 +21,14 @@ from dimetric.kernel.landmarks import (
     first_of_equals,
     kmeans_landmarks,
 )
-from dimetric.kernel.maps import BLOCK, NAMES, Kernel, KernelLike, checked_precomputed
+from dimetric.kernel.maps import (
+    BLOCK,
+    NAMES,
+    Kernel,
+    KernelLike,
+    checked_precomputed,
+    checked_symmetric,
+)
 from dimetric.kernel.space import Space, exact_space, landmark_space, principal_space
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks
@@ -191,8 +198,11 @@ class KernelMetric(PairTasks, Learner):
         """Return coordinates from the kernel between all samples, or with landmarks."""
         xp, kernel = namespace(X), self._kernel
         if not self._has_landmarks(X.shape[0]):
+            K = kernel.gram(X)
+            if callable(kernel.name):
+                checked_symmetric(K, order)
             found = principal_space if principal else exact_space
-            return found(kernel.gram(X), n_components, definite=kernel.is_definite)
+            return found(K, n_components, definite=kernel.is_definite)
         if self.landmarks == "kmeans":
             if kernel.name == "precomputed":
                 raise ValueError(
@@ -210,6 +220,8 @@ class KernelMetric(PairTasks, Learner):
             X = xp.take(X, rows, axis=1)
             return landmark_space(kernel, X, xp.take(X, rows, axis=0), n_components)
         self.X_fit_ = S = xp.take(X, rows, axis=0)
+        if callable(kernel.name):
+            checked_symmetric(kernel.gram(S), order[chosen])
         return landmark_space(kernel, X, S, n_components)
 
     def _map(self, space: Space, L: Array, X: Array) -> dict[str, Array]:

@@ -167,10 +167,10 @@ def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     with _one_blas_thread():  # what is left beside the products is small
         found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-9, eps(K) / 100))
     mean, largest, noise = _means(K), float(found.values[0]), noise_of(K)
+    if not definite:  # nothing found is below the smallest eigenvalue, so this is no false alarm
+        warn_if_indefinite(found.smallest, largest, noise)
     if largest <= noise:
         raise ValueError(ONE_POINT)
-    if not definite:
-        warn_if_indefinite(found.smallest, largest, max(noise, 0.05 * largest))
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     diagonal = to_host(namespace(K).linalg.diagonal(K))
