@@ -180,6 +180,15 @@ def test_classes_that_no_line_separates():
     assert line.score(C[test], labels[test]) < 0.7
 
 
+@pytest.mark.parametrize(
+    "kernel", [KDA(), KANMM(), KANMM(orthonormal="coefficients"), KDMLMJ()], ids=str
+)
+def test_one_class_is_told_in_the_name_of_the_learner(kernel):
+    name = type(kernel).__name__
+    with pytest.raises(ValueError, match=f"^{name} needs at least 2 classes; y holds 1"):
+        kernel.fit(X, np.zeros(len(X), dtype=int))
+
+
 # Landmarks and ranks
 
 

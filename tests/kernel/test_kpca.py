@@ -206,7 +206,7 @@ def test_uniform_landmarks_differ(seed):
 
 def test_equal_landmarks_are_told_from_equal_samples():
     X = np.vstack([np.zeros((50, 2)), np.eye(2)])
-    with pytest.raises(ValueError, match="all landmarks are the same point.*landmarks='greedy'"):
+    with pytest.raises(ValueError, match=r"all landmarks are the same point.*landmarks='greedy'"):
         KPCA(1, kernel="precomputed", n_landmarks=2, random_state=0).fit(X @ X.T)
     found = KPCA(1, kernel="precomputed", n_landmarks=3, landmarks="greedy").fit(X @ X.T)
     assert len(found.landmarks_) == 3
@@ -235,6 +235,28 @@ def test_way_back_must_be_asked_for():
         KPCA(2, kernel="precomputed", fit_inverse_transform=True).fit(X @ X.T)
     with pytest.raises(ValueError, match="Z has 3 columns, but KPCA maps to 2"):
         KPCA(2, fit_inverse_transform=True).fit(X).inverse_transform(X[:, :3])
+
+
+def test_way_back_without_a_ridge(namespace):
+    """It is the limit of small ridges where equal samples make the kernel singular."""
+    X = np.vstack([wine(), wine()[:20]])
+    there, params = namespace.asarray(X), {"kernel": "linear", "fit_inverse_transform": True}
+    none, small = (KPCA(13, **params, alpha=alpha).fit(there) for alpha in (0.0, 1e-7))
+    Z = none.transform(there)
+    centred = X - X.mean(axis=0)
+    assert_allclose(host(none.inverse_transform(Z)), centred, atol=1e-8)
+    assert_allclose(host(small.inverse_transform(Z)), centred, atol=1e-6)
+
+
+def test_way_back_asked_for_too_late():
+    X = wine()
+    late = KPCA(2).fit(X).set_params(fit_inverse_transform=True)
+    again = KPCA(2, fit_inverse_transform=True).fit(X).set_params(fit_inverse_transform=False)
+    again.fit(X[:100]).set_params(fit_inverse_transform=True)
+    for kpca in (late, again):
+        with pytest.raises(AttributeError, match="no attribute 'inverse_transform'") as raised:
+            kpca.inverse_transform(X[:, :2])
+        assert "before fit" in str(raised.value.__cause__)
 
 
 # Hard kernels

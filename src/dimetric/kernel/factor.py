@@ -17,8 +17,8 @@ ONE_POINT = (
     "another kernel or gamma, or scale X."
 )
 NO_PRODUCT = (
-    "The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to 0, and no positive "
-    "part that could be used. Of distances D, -D**2 / 2 is a kernel."
+    "The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to 0, and no "
+    "positive part that could be used. Of distances D, -D**2 / 2 is a kernel."
 )
 
 Lift = Callable[[np.ndarray], np.ndarray]

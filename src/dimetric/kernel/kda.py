@@ -62,6 +62,7 @@ class KDA(KernelizedMetric):
     True
     """
 
+    _fewest_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelizedMetric._parameter_constraints
         | {name: LDA._parameter_constraints[name] for name in ("n_components", "reg")}

@@ -61,6 +61,7 @@ class KDMLMJ(KernelizedMetric):
     """
 
     _most_components: ClassVar[int | None] = 30
+    _fewest_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelizedMetric._parameter_constraints | DMLMJ._parameter_constraints
     )

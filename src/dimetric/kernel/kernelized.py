@@ -18,6 +18,7 @@ class KernelizedMetric(KernelMetric):
     """A linear learner in the feature space of a kernel; a subclass says which, ``_linear()``."""
 
     _most_components: ClassVar[int | None] = None  # that n_components=None stands for
+    _fewest_classes: ClassVar[int] = 0
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._kernel_constraints | {
         "n_components_kernel": [
             Interval(Integral, 1, None, closed="left"),
@@ -57,6 +58,11 @@ class KernelizedMetric(KernelMetric):
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        if self._fewest_classes > 0 and len(self.classes_) < self._fewest_classes:
+            raise ValueError(
+                f"{type(self).__name__} needs at least {self._fewest_classes} classes; y holds "
+                f"{len(self.classes_)}."
+            )
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 

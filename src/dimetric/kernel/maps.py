@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from dimetric._checks import require_memory
 from dimetric._threads import on_threads
-from dimetric._xp import Array, like, namespace
+from dimetric._xp import Array, is_foreign, like, namespace
 from dimetric.reduce.tree import row_blocks
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
@@ -71,6 +71,11 @@ class Kernel:
         "scale" is ``1 / (n_features * X.var())``, of "laplacian" ``1 / (n_features * X.std())``, so
         that the unit of the features does not matter; "auto" is ``1 / n_features``.
         """
+        if params and not callable(name):
+            raise ValueError(
+                f"kernel_params={params} are keyword arguments of a kernel that is a function; "
+                f"kernel={name!r} takes gamma, degree and coef0, or those of them it has."
+            )
         xp = namespace(X)
         centre = None
         if name in ("linear", "rbf", "laplacian"):
@@ -213,15 +218,17 @@ def checked_symmetric(K: Array, samples: np.ndarray) -> Array:
 
 
 def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:
+    """Return the values of a function, which may be of another namespace than the samples."""
     K = kernel(X, Y, **params)
-    shape = (X.shape[0], Y.shape[0])
-    if tuple(getattr(K, "shape", ())) != shape:
+    values = K if is_foreign(K) else np.asarray(K)
+    shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
+    if tuple(values.shape) != shape or not namespace(values).isdtype(values.dtype, kinds):
         raise ValueError(
-            f"A kernel that is a function must return a matrix of shape {shape} for samples of "
-            f"shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
-            f"{tuple(getattr(K, 'shape', ()))}."
+            f"A kernel that is a function must return a matrix of real numbers, of shape {shape} "
+            f"for samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
+            f"{type(K).__name__} of shape {tuple(values.shape)} and dtype {values.dtype}."
         )
-    return namespace(X).astype(like(K, X, dtype=K.dtype), namespace(X).float64, copy=False)
+    return like(values, X, dtype=namespace(X).float64)
 
 
 def _rbf(X: Array, Y: Array, gamma: float) -> Array:
