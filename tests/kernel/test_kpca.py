@@ -17,6 +17,7 @@ from dimetric import KPCA, PCA
 from dimetric.kernel import maps, space
 from dimetric.kernel.factor import factor
 from dimetric.kernel.space import exact_space
+from dimetric.linalg import coordinates
 
 
 def wine():
@@ -64,6 +65,7 @@ def test_iteration_is_decomposition(kernel, k, monkeypatch, namespace):
     expected = KPCA(k, kernel=kernel).fit(X)
     monkeypatch.setattr(space, "DENSE", 50)
     monkeypatch.setattr(space, "BLOCK", 1000)
+    monkeypatch.setattr(coordinates, "TILE", 1000)
     found = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
     assert_allclose(host(found.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
     new = X[:9] * 0.9
@@ -379,8 +381,8 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
     monkeypatch.setattr(space, "factor", None)
-    for module in (maps, space):
-        monkeypatch.setattr(module, "BLOCK", 20 * len(X))
+    for module, name in ((maps, "BLOCK"), (space, "BLOCK"), (coordinates, "TILE")):
+        monkeypatch.setattr(module, name, 20 * len(X))
     tracemalloc.start()
     KPCA(3, kernel="precomputed").fit(K)
     peak = tracemalloc.get_traced_memory()[1]

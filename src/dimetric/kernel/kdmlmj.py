@@ -12,7 +12,8 @@ from dimetric.kernel.maps import KernelLike
 class KDMLMJ(KernelizedMetric):
     r"""DMLMJ in the feature space of a kernel.
 
-    See :class:`~dimetric.DMLMJ`, which it is with the linear kernel [1]_.
+    See :class:`~dimetric.DMLMJ`, which it is with the linear kernel if the samples span all
+    features [1]_.
 
     Parameters
     ----------

@@ -117,11 +117,18 @@ class Kernelized(KernelizedMetric):
 
     .. math:: z = L\, \phi(x) = A\, (k(S, x) - o), \qquad k(x, x') = \phi(x) \cdot \phi(x')
 
-    The samples get coordinates that have their inner products in feature space, K = F F^T, the
-    learner learns from these as it does from features, and its map is turned into coefficients A.
-    Whatever a learner finds lies in the span of the samples, so that this is exact [1]_ for all
-    whose answer does not depend on which orthonormal axes features are measured along: all of
-    dimetric's but ``LDA(shrinkage="auto")``. Neighbours are those of the feature space.
+    The samples get coordinates that have their inner products in feature space, seen from their
+    mean. The learner learns from these as it does from features, neighbours among them, and its map
+    is turned into coefficients A. Whatever it finds lies in the span of the samples [1]_, so that
+    in all coordinates (``n_components_kernel=None``) this is the learner in feature space, if its
+    answer depends on those inner products alone:
+
+    - neither on the axes that features are measured along, as those of ITML and
+      ``LDA(shrinkage="auto")`` do;
+    - nor on directions in which no samples differ, which are no coordinates: a ridge or shrinkage
+      that is a share of the mean variance is one of the mean over coordinates, and LDA and DMLMJ
+      without any are other maps where there are fewer samples than features;
+    - nor on which local optimum a descent, such as NCA's, LMNN's and NCMC's, ends in.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class KernelMetric(PairTasks, Learner):
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
 
     S are the samples of the fit, or landmarks. A learner's ``_fit`` asks for the coordinates of
-    its samples, ``_space``, and sets ``components_`` (A) and the rest by ``_set``. There is no
+    its samples, ``_space``, and sets ``components_`` (A) and the rest as ``_map`` says. There is no
     ``metric()``: the distance is no function of differences between samples.
     """
 

@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 
-import array_api_compat as compat
 import numpy as np
 
-from dimetric._threads import _one_blas_thread, on_threads
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.kernel.factor import (
     ONE_POINT,
@@ -29,13 +28,13 @@ from dimetric.kernel.factor import (
     warn_if_indefinite,
 )
 from dimetric.kernel.maps import BLOCK, Kernel
+from dimetric.linalg.coordinates import DENSE, centred_times
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal import from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.reduce.tree import row_blocks, tree_reduce
 
-DENSE = 512  # samples up to which all eigenvalues are computed
 ONE_LANDMARK = (
     "To this kernel all landmarks are the same point: raise n_landmarks or set landmarks='greedy'. "
     "If all samples are, choose another kernel or gamma, or scale X."
@@ -165,7 +164,8 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     n = K.shape[0]
     with _one_blas_thread():  # what is left beside the products is small
-        found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-9, eps(K) / 100))
+        tol = max(1e-9, eps(K) / 100)
+        found = largest_eigenvectors(lambda V: centred_times(K, V), n, k, tol=tol)
     mean, largest, noise = _means(K), float(found.values[0]), noise_of(K)
     if not definite:  # nothing found is below the smallest eigenvalue, so this is no false alarm
         warn_if_indefinite(found.smallest, largest, noise)
@@ -200,28 +200,6 @@ def _principal(
         k = int(np.argmax(reached)) + 1 if reached.any() else there
     kept = min(k, there)
     return np.pad(values[:kept], (0, k - kept)), np.pad(axes.V[:kept], [(0, k - kept), (0, 0)])
-
-
-def _centred_product(K: Array) -> Callable[[np.ndarray], np.ndarray]:
-    r"""Return :math:`V \mapsto J K J V` with :math:`J = I - \frac1n 1 1^T`, on the host."""
-    xp, n = namespace(K), K.shape[0]
-    blocks = list(row_blocks(n, max(1, BLOCK // n // 4)))
-
-    def product(V: np.ndarray) -> np.ndarray:
-        V = V - V.mean(axis=0)
-        there, KV = like(V, K, dtype=xp.float64), np.empty_like(V)
-
-        def work(tasks: Iterator[int]) -> None:
-            for b in map(blocks.__getitem__, tasks):
-                KV[b] = to_host(xp.astype(K[b, :], xp.float64, copy=False) @ there)
-
-        if compat.is_numpy_array(K):
-            on_threads(work, len(blocks), shared=True)
-        else:
-            work(iter(range(len(blocks))))
-        return KV - KV.mean(axis=0)
-
-    return product
 
 
 def _means(K: Array) -> np.ndarray:
