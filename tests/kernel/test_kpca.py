@@ -364,6 +364,14 @@ def test_factor_of_any_kernel(rng):
         assert_allclose(found.lift(L) @ centred, L @ found.F[:, :r].T, atol=1e-8)
 
 
+def test_factor_of_a_kernel_in_float32():
+    """What it leaves out is not above what rounding leaves of some values."""
+    K = rbf_kernel(wine(), gamma=0.01)
+    centred = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
+    F = factor(K.astype("float32"), definite=True).F
+    assert_allclose(F @ F.T, centred, atol=1e-4)
+
+
 def test_fewer_coordinates_hold_the_share_asked_for():
     K = rbf_kernel(digits(200), gamma=0.05)
     whole = exact_space(K, None, definite=True)

@@ -40,11 +40,12 @@ def factor(
     With `most`, so many may do: the first ones of a definite kernel. `one_point` is what is told of
     a kernel to which there are no differences.
     """
-    noise = noise_of(K)
-    tol = 4 * len(K) ** 0.5 * noise  # a pivot has gathered rounding errors of all before it
+    n, noise = len(K), noise_of(K)
+    # A pivot has gathered rounding errors of all before it: of centring, in float64, and of K.
+    tol = max(4 * n**1.5 * 2.0**-52, n * eps(K)) * largest_of(K)
     mean = K.mean(axis=1, dtype=np.float64)
     shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
-    if definite and most is not None and 4 * most < len(K):
+    if definite and most is not None and 4 * most < n:
         F, pivots = greedy_factor(
             lambda i: K[i] - shift - shift[i], np.diagonal(K) - 2 * shift, most, tol
         )
