@@ -212,6 +212,9 @@ def test_equal_landmarks_are_told_from_equal_samples():
         KPCA(1, kernel="precomputed", n_landmarks=2, random_state=0).fit(X @ X.T)
     found = KPCA(1, kernel="precomputed", n_landmarks=3, landmarks="greedy").fit(X @ X.T)
     assert len(found.landmarks_) == 3
+    for landmarks in ("uniform", "greedy"):
+        with pytest.raises(ValueError, match="all samples are the same point"):
+            KPCA(1, n_landmarks=9, landmarks=landmarks, random_state=0).fit(X[:50])
 
 
 # The way back

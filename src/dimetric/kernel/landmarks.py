@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._xp import Array, eps, like, namespace, to_host
-from dimetric.kernel.factor import greedy_factor
+from dimetric.kernel.factor import ONE_POINT, greedy_factor
 from dimetric.kernel.maps import Kernel
 from dimetric.manifold.classical import landmarks as drawn
 
@@ -32,13 +32,17 @@ def chosen_landmarks(
         Of "uniform".
     """
     if strategy == "greedy":
-        return np.sort(greedy_landmarks(kernel, X, m))
-    if kernel.name == "precomputed":
-        return np.sort(drawn(X.shape[0], m, random_state))
-    points = to_host(X)
-    distinct = np.unique(first_of_equals(points))
-    m = min(m, len(distinct))
-    return np.sort(distinct[drawn(len(distinct), m, random_state, points[distinct])])
+        chosen = greedy_landmarks(kernel, X, m)
+    elif kernel.name == "precomputed":
+        chosen = drawn(X.shape[0], m, random_state)
+    else:
+        points = to_host(X)
+        distinct = np.unique(first_of_equals(points))
+        m = min(m, len(distinct))
+        chosen = distinct[drawn(len(distinct), m, random_state, points[distinct])]
+    if len(chosen) == 1:  # there is no other
+        raise ValueError(ONE_POINT)
+    return np.sort(chosen)
 
 
 def first_of_equals(X: np.ndarray) -> np.ndarray:
