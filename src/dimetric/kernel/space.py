@@ -173,12 +173,13 @@ def _by_iteration(K: Array, k: int, definite: bool) -> Space:
         raise ValueError(ONE_POINT)
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
+    V = found.V - found.V.mean(axis=1, keepdims=True)  # as it is, but for rounding
     diagonal = to_host(namespace(K).linalg.diagonal(K))
     return Space(
         k,
-        lambda L: (L * inverse) @ found.V,
+        lambda L: (L * inverse) @ V,
         mean,
-        lambda: like(found.V.T * np.sqrt(values), K, dtype=_double(K)),
+        lambda: like(V.T * np.sqrt(values), K, dtype=_double(K)),
         max(float(np.sum(diagonal, dtype=np.float64) - np.sum(mean)), float(np.sum(values))),
         values,
     )
