@@ -412,11 +412,12 @@ KERNEL_ROWS = {
     },
     "two samples": {
         "KDA|LDA": Raises("there are 2 samples of 2 classes"),
-        "LMNN.*n_components=2": Raises("n_components=2 must be at most 1, the number of coord"),
+        "KPCA.*n_components=2": Fits(warns=NO_VARIANCE),
+        "coefficients": Fits(warns=FEW_FRIENDS),
+        "n_components=2": Raises("n_components=2 must be at most 1, the number of coord"),
         "LMNN": Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),
         "ANMM": Fits(warns=FEW_FRIENDS),
         "DMLMJ": NO_FRIENDS,
-        "KPCA.*n_components=2": Fits(warns=NO_VARIANCE),
         "": Fits(),
     },
     "one feature": {

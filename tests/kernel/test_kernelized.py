@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_circles
-from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -95,12 +95,11 @@ def test_polynomial_kernel_is_the_learner_on_products(linear, kernel):
     i, j = np.triu_indices(4)
     weight = np.where(i == j, 1.0, np.sqrt(2)) * gamma
     explicit = np.hstack([A[:, i] * A[:, j] * weight, np.sqrt(2 * gamma * coef0) * A])
-    constant = np.full((len(A), 1), coef0)  # a coordinate in which no samples differ
-    explicit = np.hstack([explicit, constant])
-    assert_allclose(explicit @ explicit.T, polynomial_kernel(A, None, 2, gamma, coef0), atol=1e-12)
+    products = explicit @ explicit.T + coef0**2  # of a constant feature, which is no coordinate
+    assert_allclose(products, polynomial_kernel(A, None, 2, gamma, coef0), atol=1e-12)
     kernel = clone(kernel).set_params(kernel="poly", degree=2, gamma=gamma, coef0=coef0)
     found = kernel.fit(A, y)
-    assert found.metadata()["kernel_rank"] == 15
+    assert found.metadata()["kernel_rank"] == 14
     tol = 1e-6 if kernel._max_steps() == 0 else 1e-3
     assert_same_distances(found.transform(A), linear.fit(explicit, y).transform(explicit), tol)
 
@@ -121,6 +120,24 @@ def test_named_function_and_precomputed_are_one(kernel):
     Z = named.transform(new)
     assert_same_distances(called.transform(new), Z)
     assert_same_distances(given.transform(rbf_kernel(new, train, 0.05)), Z)
+
+
+@pytest.mark.parametrize("kernel", [KDA(n_components_kernel=20), KDA(n_components_kernel=0.9)])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly"])
+def test_what_is_chosen_of_the_space_does_not_depend_on_how_the_kernel_is_given(kernel, name):
+    """Nor on the order of samples, which a precomputed kernel does not tell the learner."""
+    A, params = X[:, :6], {"gamma": 0.05} if name != "linear" else {}
+    called = {"poly": polynomial_kernel, "rbf": rbf_kernel}.get(
+        name, laplacian_kernel if name == "laplacian" else linear_kernel
+    )
+    K = called(A, **params)
+    Z = clone(kernel).set_params(kernel=name, **params).fit(A, y).transform(A)
+    own = clone(kernel).set_params(kernel=called, kernel_params=params)
+    assert_same_distances(own.fit(A, y).transform(A), Z)
+    given = clone(kernel).set_params(kernel="precomputed")
+    assert_same_distances(given.fit(K, y).transform(K), Z)
+    back = K[::-1, ::-1]
+    assert_same_distances(given.fit(back, y[::-1]).transform(back)[::-1], Z)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +180,15 @@ def test_classes_that_no_line_separates():
     assert line.score(C[test], labels[test]) < 0.7
 
 
+@pytest.mark.parametrize(
+    "kernel", [KDA(), KANMM(), KANMM(orthonormal="coefficients"), KDMLMJ()], ids=str
+)
+def test_one_class_is_told_in_the_name_of_the_learner(kernel):
+    name = type(kernel).__name__
+    with pytest.raises(ValueError, match=f"^{name} needs at least 2 classes; y holds 1"):
+        kernel.fit(X, np.zeros(len(X), dtype=int))
+
+
 # Landmarks and ranks
 
 
@@ -184,6 +210,11 @@ def test_rank_and_regulariser_are_told():
         assert facts["rank"] <= 12
     assert KDA(kernel="linear").fit(X, y).metadata()["kernel_rank"] == 13
     assert KANMM(3).fit(X, y).metadata()["rank"] == 3
+
+
+def test_rank_is_that_of_centred_samples():
+    facts = KDA(gamma=5.0, **ALL).fit(X, y).metadata()
+    assert facts["kernel_rank"] == KPCA(gamma=5.0).fit(X).metadata()["rank"] == len(X) - 1
 
 
 def test_components_of_kdmlmj_are_not_all_by_default():

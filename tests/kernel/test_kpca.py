@@ -1,19 +1,23 @@
 """KPCA: against PCA and scikit-learn's, one way against the other, landmarks, hard kernels."""
 
+import re
+import tracemalloc
+
 import numpy as np
 import pytest
 from estimators import host
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import scale
 
 from dimetric import KPCA, PCA
-from dimetric.kernel import space
+from dimetric.kernel import maps, space
 from dimetric.kernel.factor import factor
 from dimetric.kernel.space import exact_space
+from dimetric.linalg import coordinates
 
 
 def wine():
@@ -61,6 +65,7 @@ def test_iteration_is_decomposition(kernel, k, monkeypatch, namespace):
     expected = KPCA(k, kernel=kernel).fit(X)
     monkeypatch.setattr(space, "DENSE", 50)
     monkeypatch.setattr(space, "BLOCK", 1000)
+    monkeypatch.setattr(coordinates, "TILE", 1000)
     found = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
     assert_allclose(host(found.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
     new = X[:9] * 0.9
@@ -169,6 +174,49 @@ def test_landmarks_of_a_precomputed_kernel(landmarks):
         KPCA(3, kernel="precomputed", n_landmarks=9, landmarks="kmeans").fit(K)
 
 
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
+@pytest.mark.parametrize(
+    ("X", "coef0"), [(wine(), 1.0), (load_iris().data, 1.0), (load_iris().data, -9.0)]
+)
+def test_greedy_landmarks_of_an_indefinite_kernel(X, coef0):
+    exact = KPCA(3, kernel="sigmoid", coef0=coef0).fit(X)
+    params = {"n_landmarks": len(X) - 1, "landmarks": "greedy"}
+    with pytest.warns(UserWarning, match="The kernel is indefinite"):
+        found = KPCA(3, kernel="sigmoid", coef0=coef0, **params).fit(X)
+    assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0.05)
+
+
+def test_greedy_landmarks_of_a_kernel_without_an_origin():
+    """Of minus squared distances the diagonal is 0: only differences of samples have lengths."""
+    X = wine()[:, :5]
+    K = -0.5 * ((X[:, None] - X[None]) ** 2).sum(2)
+    found = KPCA(5, kernel="precomputed", n_landmarks=20, landmarks="greedy").fit(K)
+    assert len(found.landmarks_) == 6  # as many as a simplex of 5 dimensions has corners
+    assert_same_distances(found.transform(K), X, 1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_uniform_landmarks_differ(seed):
+    X = wine()[:20]
+    many = np.vstack([np.repeat(X[:1], 300, axis=0), X])
+    found = KPCA(3, n_landmarks=15, random_state=seed).fit(many)
+    assert len(np.unique(found.X_fit_, axis=0)) == 15
+    few = KPCA(3, n_landmarks=50, random_state=seed).fit(many)
+    assert len(few.landmarks_) == 20
+    assert_same_distances(few.transform(X), KPCA(3).fit(many).transform(X))
+
+
+def test_equal_landmarks_are_told_from_equal_samples():
+    X = np.vstack([np.zeros((50, 2)), np.eye(2)])
+    with pytest.raises(ValueError, match=r"all landmarks are the same point.*landmarks='greedy'"):
+        KPCA(1, kernel="precomputed", n_landmarks=2, random_state=0).fit(X @ X.T)
+    found = KPCA(1, kernel="precomputed", n_landmarks=3, landmarks="greedy").fit(X @ X.T)
+    assert len(found.landmarks_) == 3
+    for landmarks in ("uniform", "greedy"):
+        with pytest.raises(ValueError, match="all samples are the same point"):
+            KPCA(1, n_landmarks=9, landmarks=landmarks, random_state=0).fit(X[:50])
+
+
 # The way back
 
 
@@ -194,6 +242,28 @@ def test_way_back_must_be_asked_for():
         KPCA(2, fit_inverse_transform=True).fit(X).inverse_transform(X[:, :3])
 
 
+def test_way_back_without_a_ridge(namespace):
+    """It is the limit of small ridges where equal samples make the kernel singular."""
+    X = np.vstack([wine(), wine()[:20]])
+    there, params = namespace.asarray(X), {"kernel": "linear", "fit_inverse_transform": True}
+    none, small = (KPCA(13, **params, alpha=alpha).fit(there) for alpha in (0.0, 1e-7))
+    Z = none.transform(there)
+    centred = X - X.mean(axis=0)
+    assert_allclose(host(none.inverse_transform(Z)), centred, atol=1e-8)
+    assert_allclose(host(small.inverse_transform(Z)), centred, atol=1e-6)
+
+
+def test_way_back_asked_for_too_late():
+    X = wine()
+    late = KPCA(2).fit(X).set_params(fit_inverse_transform=True)
+    again = KPCA(2, fit_inverse_transform=True).fit(X).set_params(fit_inverse_transform=False)
+    again.fit(X[:100]).set_params(fit_inverse_transform=True)
+    for kpca in (late, again):
+        with pytest.raises(AttributeError, match="no attribute 'inverse_transform'") as raised:
+            kpca.inverse_transform(X[:, :2])
+        assert "before fit" in str(raised.value.__cause__)
+
+
 # Hard kernels
 
 
@@ -212,6 +282,51 @@ def test_indefinite_kernel_says_so_and_uses_the_positive_part(n, k, rng):
     assert kpca.components_.shape == (kept, n)
     assert_same_distances(kpca.transform(K), expected, 1e-6)
     assert 0 < kpca.metadata()["accumulated_eigenvalues"] <= 1
+
+
+@pytest.mark.parametrize("dense", [512, 50])
+@pytest.mark.parametrize("k", [18, None])
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
+def test_rounding_of_a_nearly_constant_kernel_is_no_component(dense, k, monkeypatch):
+    """Values near 1 leave centred ones of .01, whose rounding errors are those of 1."""
+    monkeypatch.setattr(space, "DENSE", dense)
+    X = load_iris().data
+    kpca = KPCA(k, kernel="sigmoid").fit(X)
+    Z = kpca.transform(X)
+    assert_allclose(Z.T @ Z, np.diag(kpca.eigenvalues_), rtol=0, atol=1e-7 * kpca.eigenvalues_[0])
+    assert np.abs(kpca.components_.sum(axis=1)).max() < 1e-6 * np.abs(kpca.components_).max()
+
+
+@pytest.mark.parametrize("share", [0.04, 0.01])
+@pytest.mark.parametrize("n", [100, 700])
+def test_few_negative_eigenvalues_are_told(n, share, rng):
+    Q = np.linalg.qr(rng.normal(size=(n, n))).Q
+    values = np.r_[0.8 ** np.arange(n - 3), np.full(3, -share)]
+    K = (Q * values) @ Q.T
+    with pytest.warns(UserWarning, match="The kernel is indefinite"):
+        KPCA(2, kernel="precomputed").fit((K + K.T) / 2)
+
+
+@pytest.mark.parametrize("n", [20, 700])
+def test_kernel_without_a_positive_part(n):
+    with pytest.raises(ValueError, match=r"indefinite: .* from -1 to 0, and no positive part"):
+        KPCA(2, kernel="precomputed").fit(-np.eye(n))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 30])
+def test_a_function_that_is_not_symmetric(n_landmarks):
+    X = wine()
+    M = np.triu(np.ones((13, 13)))
+
+    def kernel(A, B):
+        return A @ M @ B.T
+
+    with pytest.raises(ValueError, match="A kernel must be symmetric, but of samples") as raised:
+        KPCA(2, kernel=kernel, n_landmarks=n_landmarks, random_state=0).fit(X)
+    i, j, value, j2, i2, other = re.findall(r"-?\d+(?:\.\d+)?", str(raised.value))[:6]
+    assert (i, j) == (i2, j2)
+    K = kernel(X[[int(i)]], X[[int(j)]]), kernel(X[[int(j)]], X[[int(i)]])
+    assert_allclose([float(value), float(other)], np.ravel(K), rtol=1e-4)
 
 
 def test_conditionally_definite_kernel_is_definite():
@@ -241,14 +356,23 @@ def test_components_without_variance_are_0():
 
 
 def test_factor_of_any_kernel(rng):
-    F = rng.normal(size=(50, 7))
+    F = rng.normal(size=(50, 7)) + 3
     K = F @ F.T
+    centred = (F - F.mean(axis=0)) @ (F - F.mean(axis=0)).T
     found = factor(K, definite=True)
     assert found.F.shape == (50, 7)
-    assert_allclose(found.F @ found.F.T, K, atol=1e-10)
+    assert_allclose(found.F @ found.F.T, centred, atol=1e-10)
     for r in (7, 3):  # maps of all coordinates, and of the first of them
         L = rng.normal(size=(2, r))
-        assert_allclose(found.lift(L) @ K, L @ found.F[:, :r].T, atol=1e-8)
+        assert_allclose(found.lift(L) @ centred, L @ found.F[:, :r].T, atol=1e-8)
+
+
+def test_factor_of_a_kernel_in_float32():
+    """What it leaves out is not above what rounding leaves of some values."""
+    K = rbf_kernel(wine(), gamma=0.01)
+    centred = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
+    F = factor(K.astype("float32"), definite=True).F
+    assert_allclose(F @ F.T, centred, atol=1e-4)
 
 
 def test_fewer_coordinates_hold_the_share_asked_for():
@@ -268,4 +392,10 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
     monkeypatch.setattr(space, "factor", None)
+    for module, name in ((maps, "BLOCK"), (space, "BLOCK"), (coordinates, "TILE")):
+        monkeypatch.setattr(module, name, 20 * len(X))
+    tracemalloc.start()
     KPCA(3, kernel="precomputed").fit(K)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.7 * K.nbytes

@@ -1,9 +1,11 @@
 """Kernels against scikit-learn's, in every namespace; their checks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from estimators import host
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 
 from dimetric.kernel import maps
@@ -64,10 +66,37 @@ def test_scale_means_that_units_do_not_matter(name, X):
 def test_a_function_of_matrices(X):
     kernel = Kernel(rbf_kernel, params={"gamma": 0.2})
     assert_allclose(kernel.gram(X), Kernel("rbf", gamma=0.2).gram(X), rtol=1e-12)
-    with pytest.raises(
-        ValueError, match=r"must return a matrix of shape \(70, 70\).*returned \(\)"
-    ):
+    with pytest.raises(ValueError, match=r"of shape \(70, 70\).*returned float of shape \(\)"):
         Kernel(lambda x, y: 1.0).gram(X)
+
+
+@pytest.mark.parametrize("returned", [np.asarray, np.ndarray.tolist, pd.DataFrame])
+def test_a_function_may_leave_the_namespace_of_samples(returned, X, namespace):
+    kernel = Kernel(lambda A, B: returned(rbf_kernel(host(A), host(B), gamma=0.2)))
+    K = kernel.gram(namespace.asarray(X))
+    assert type(K) is type(namespace.asarray(X))
+    assert_allclose(host(K), rbf_kernel(X, gamma=0.2), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        (csr_array, "csr_array of shape"),
+        (lambda K: None, "NoneType of shape"),
+        (lambda K: K * 1j, "dtype complex128"),
+        (lambda K: K.astype(str), "dtype <U"),
+    ],
+)
+def test_a_function_must_return_real_numbers(returned, told, X):
+    with pytest.raises(ValueError, match=f"matrix of real numbers, of shape .*{told}"):
+        Kernel(lambda A, B: returned(A @ B.T)).gram(X)
+
+
+def test_parameters_of_a_function_are_no_others(X):
+    with pytest.raises(
+        ValueError, match="of a kernel that is a function; kernel='rbf' takes gamma"
+    ):
+        Kernel.for_samples(X, "rbf", params={"gamma": 2.0})
 
 
 def test_values_that_are_no_numbers(X):
@@ -84,7 +113,7 @@ def test_precomputed_must_be_square_and_symmetric(X, namespace):
     with pytest.raises(ValueError, match=r"square matrix; X has shape \(70, 5\)"):
         checked_precomputed(namespace.asarray(X))
     K[3, 4] += 1
-    with pytest.raises(ValueError, match=r"symmetric, but .* by up to 1\..*\(K \+ K.T\) / 2"):
+    with pytest.raises(ValueError, match=r"symmetric, but of samples 3 and 4 it is .*K.T\) / 2"):
         checked_precomputed(namespace.asarray(K))
 
 

@@ -73,6 +73,7 @@ class KANMM(KernelizedMetric):
     True
     """
 
+    _fewest_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelizedMetric._parameter_constraints
         | ANMM._parameter_constraints
@@ -115,11 +116,9 @@ class KANMM(KernelizedMetric):
     def _linear(self) -> ANMM:
         return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit_in_space(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
         if self.orthonormal == "map":
-            return super()._fit(X, codes, progress)
-        if len(self.classes_) < 2:
-            raise ValueError("KANMM needs at least 2 classes; y holds 1.")
+            return super()._fit_in_space(X, codes, progress)
         space = self._space(X, self.n_components_kernel, principal=False)
         m = len(space.mean)
         k = m if self.n_components is None else int(self.n_components)

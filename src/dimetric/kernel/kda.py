@@ -15,7 +15,7 @@ class KDA(KernelizedMetric):
               V = \frac{1}{n} \sum_i (k_i - m_{y_i})(k_i - m_{y_i})^T + \varepsilon K
 
     with :math:`k_i` the columns of K, :math:`m_c` their means by class and m their mean [1]_. With
-    the linear kernel and ``reg=0`` it is LDA.
+    the linear kernel it is LDA with the same `reg`, if the samples span all features.
 
     Parameters
     ----------
@@ -62,6 +62,7 @@ class KDA(KernelizedMetric):
     True
     """
 
+    _fewest_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelizedMetric._parameter_constraints
         | {name: LDA._parameter_constraints[name] for name in ("n_components", "reg")}

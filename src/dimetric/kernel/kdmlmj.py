@@ -12,7 +12,8 @@ from dimetric.kernel.maps import KernelLike
 class KDMLMJ(KernelizedMetric):
     r"""DMLMJ in the feature space of a kernel.
 
-    See :class:`~dimetric.DMLMJ`, which it is with the linear kernel [1]_.
+    See :class:`~dimetric.DMLMJ`, which it is with the linear kernel if the samples span all
+    features [1]_.
 
     Parameters
     ----------
@@ -61,6 +62,7 @@ class KDMLMJ(KernelizedMetric):
     """
 
     _most_components: ClassVar[int | None] = 30
+    _fewest_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelizedMetric._parameter_constraints | DMLMJ._parameter_constraints
     )

@@ -18,6 +18,7 @@ class KernelizedMetric(KernelMetric):
     """A linear learner in the feature space of a kernel; a subclass says which, ``_linear()``."""
 
     _most_components: ClassVar[int | None] = None  # that n_components=None stands for
+    _fewest_classes: ClassVar[int] = 0
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._kernel_constraints | {
         "n_components_kernel": [
             Interval(Integral, 1, None, closed="left"),
@@ -57,6 +58,11 @@ class KernelizedMetric(KernelMetric):
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+        if self._fewest_classes > 0 and len(self.classes_) < self._fewest_classes:
+            raise ValueError(
+                f"{type(self).__name__} needs at least {self._fewest_classes} classes; y holds "
+                f"{len(self.classes_)}."
+            )
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 
@@ -111,11 +117,18 @@ class Kernelized(KernelizedMetric):
 
     .. math:: z = L\, \phi(x) = A\, (k(S, x) - o), \qquad k(x, x') = \phi(x) \cdot \phi(x')
 
-    The samples get coordinates that have their inner products in feature space, K = F F^T, the
-    learner learns from these as it does from features, and its map is turned into coefficients A.
-    Whatever a learner finds lies in the span of the samples, so that this is exact [1]_ for all
-    whose answer does not depend on which orthonormal axes features are measured along: all of
-    dimetric's but ``LDA(shrinkage="auto")``. Neighbours are those of the feature space.
+    The samples get coordinates that have their inner products in feature space, seen from their
+    mean. The learner learns from these as it does from features, neighbours among them, and its map
+    is turned into coefficients A. Whatever it finds lies in the span of the samples [1]_, so that
+    in all coordinates (``n_components_kernel=None``) this is the learner in feature space, if its
+    answer depends on those inner products alone:
+
+    - neither on the axes that features are measured along, as those of ITML and
+      ``LDA(shrinkage="auto")`` do;
+    - nor on directions in which no samples differ, which are no coordinates: a ridge or shrinkage
+      that is a share of the mean variance is one of the mean over coordinates, and LDA and DMLMJ
+      without any are other maps where there are fewer samples than features;
+    - nor on which local optimum a descent, such as NCA's, LMNN's and NCMC's, ends in.
 
     Parameters
     ----------

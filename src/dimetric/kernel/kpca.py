@@ -16,7 +16,8 @@ from dimetric.kernel.metric import KernelMetric, blas_threads_for
 
 
 def _goes_back(learner: "KPCA") -> bool:
-    if not learner.fit_inverse_transform:
+    is_fitted = hasattr(learner, "components_")
+    if not learner.fit_inverse_transform or (is_fitted and not hasattr(learner, "dual_coef_")):
         raise AttributeError(
             "KPCA learns the way back only if it is asked to: set fit_inverse_transform=True "
             "before fit."
@@ -162,6 +163,7 @@ class KPCA(KernelMetric):
         for name, value in self._map(space, np.eye(space.rank), X).items():
             setattr(self, name, value)
         self.eigenvalues_ = like(values, X)
+        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
         if self.fit_inverse_transform:
             self._learn_way_back(X)
         return {
@@ -209,5 +211,9 @@ class KPCA(KernelMetric):
         xp = namespace(X)
         self._Z_fit = self._mapped(self.X_fit_)
         K = xp.astype(self._way_back().gram(self._Z_fit), xp.float64)
+        S = xp.astype(self.X_fit_, xp.float64)
+        if self.alpha == 0:  # the limit of a small ridge: equal samples make K singular
+            self.dual_coef_ = like(xp.linalg.pinv(K) @ S, X)
+            return
         K = K + self.alpha * xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
-        self.dual_coef_ = like(xp.linalg.solve(K, xp.astype(self.X_fit_, xp.float64)), X)
+        self.dual_coef_ = like(xp.linalg.solve(K, S), X)

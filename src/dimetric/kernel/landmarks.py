@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, like, namespace, to_host
-from dimetric.kernel.factor import greedy_factor
+from dimetric._xp import Array, eps, like, namespace, to_host
+from dimetric.kernel.factor import ONE_POINT, greedy_factor
 from dimetric.kernel.maps import Kernel
 from dimetric.manifold.classical import landmarks as drawn
 
@@ -21,26 +21,42 @@ def chosen_landmarks(
     Parameters
     ----------
     strategy : {"uniform", "greedy"}
-        At random, or by :func:`greedy_landmarks`.
+        At random among samples that differ, or by :func:`greedy_landmarks`.
     kernel : Kernel
         What "greedy" looks at.
     X : array of shape (n, d)
-        Samples; a precomputed kernel holds its own values.
+        Samples, equal ones next to each other; a precomputed kernel holds its own values.
     m : int
-        Number of landmarks, below n. "greedy" returns fewer where fewer span all samples.
+        Number of landmarks, below n. Fewer are returned where fewer differ, or span all samples.
     random_state : int, RandomState or None
         Of "uniform".
     """
     if strategy == "greedy":
-        return np.sort(greedy_landmarks(kernel, X, m))
-    points = None if kernel.name == "precomputed" else to_host(X)
-    return np.sort(drawn(X.shape[0], m, random_state, points))
+        chosen = greedy_landmarks(kernel, X, m)
+    elif kernel.name == "precomputed":
+        chosen = drawn(X.shape[0], m, random_state)
+    else:
+        points = to_host(X)
+        distinct = np.unique(first_of_equals(points))
+        m = min(m, len(distinct))
+        chosen = distinct[drawn(len(distinct), m, random_state, points[distinct])]
+    if len(chosen) == 1:  # there is no other
+        raise ValueError(ONE_POINT)
+    return np.sort(chosen)
+
+
+def first_of_equals(X: np.ndarray) -> np.ndarray:
+    """Return, for samples of which equal ones are neighbours, the first row that is equal."""
+    new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    return np.maximum.accumulate(np.where(new, np.arange(len(X)), 0))
 
 
 def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
-    """Return the rows of landmarks, each farthest in feature space from the span of those before.
+    r"""Return the rows of landmarks, each farthest in feature space from the span of those before.
 
-    These are the pivots of a Cholesky decomposition [1]_. Takes O(n m) memory and O(n m^2) time.
+    The first has the largest :math:`k(x, x)`. The others are the pivots of a Cholesky decomposition
+    [1]_ of the kernel that has its origin there: :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`.
+    Takes O(n m) memory and O(n m^2) time.
 
     References
     ----------
@@ -59,8 +75,12 @@ def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
         return to_host(kernel(X[i : i + 1, :], X))[0].astype(np.float64)
 
     diagonal = _diagonal(kernel, X)
-    tol = len(diagonal) * float(namespace(X).finfo(X.dtype).eps) * diagonal.max()
-    return greedy_factor(row, diagonal, m, tol)[1]
+    first = int(np.argmax(diagonal))
+    shift = row(first)
+    tol = len(diagonal) * eps(X) * max(np.abs(diagonal).max(), np.abs(shift).max())
+    shift = shift - shift[first] / 2
+    _, others = greedy_factor(lambda i: row(i) - shift - shift[i], diagonal - 2 * shift, m - 1, tol)
+    return np.append(first, others)
 
 
 def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from dimetric._checks import require_memory
 from dimetric._threads import on_threads
-from dimetric._xp import Array, like, namespace
+from dimetric._xp import Array, is_foreign, like, namespace
 from dimetric.reduce.tree import row_blocks
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
@@ -71,6 +71,11 @@ class Kernel:
         "scale" is ``1 / (n_features * X.var())``, of "laplacian" ``1 / (n_features * X.std())``, so
         that the unit of the features does not matter; "auto" is ``1 / n_features``.
         """
+        if params and not callable(name):
+            raise ValueError(
+                f"kernel_params={params} are keyword arguments of a kernel that is a function; "
+                f"kernel={name!r} takes gamma, degree and coef0, or those of them it has."
+            )
         xp = namespace(X)
         centre = None
         if name in ("linear", "rbf", "laplacian"):
@@ -175,34 +180,55 @@ def checked_values(K: Array) -> Array:
     return K
 
 
+def largest_of(K: Array) -> float:
+    """Return the largest absolute value, without a matrix of them."""
+    xp = namespace(K)
+    return max(float(xp.max(K)), -float(xp.min(K)))
+
+
 def checked_precomputed(K: Array) -> None:
     """Raise unless a matrix can hold the kernel of samples: square, symmetric but for rounding."""
-    xp, n = namespace(K), K.shape[0]
+    n = K.shape[0]
     if K.shape[1] != n:
         raise ValueError(
             f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
             "samples and features, choose another kernel than 'precomputed'."
         )
-    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * float(xp.max(xp.abs(K)))
+    checked_symmetric(K, np.arange(n))
+
+
+def checked_symmetric(K: Array, samples: np.ndarray) -> Array:
+    """Return a kernel, or raise if it depends on which of two samples is the first.
+
+    `samples` are their numbers, for the message.
+    """
+    xp, n = namespace(K), K.shape[0]
+    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * largest_of(K)
     for rows in row_blocks(n, max(1, BLOCK // n)):
         difference = xp.abs(K[rows, :] - K[:, rows].T)
         if bool(xp.any(difference > rounding)):
+            i, j = divmod(int(xp.argmax(difference)), n)
+            i += rows.start
             raise ValueError(
-                "A precomputed kernel must be symmetric, but X differs from its transpose by up "
-                f"to {float(xp.max(difference)):.3g}. (K + K.T) / 2 is symmetric."
+                f"A kernel must be symmetric, but of samples {samples[i]} and {samples[j]} it is "
+                f"{float(K[i, j]):.6g}, and of {samples[j]} and {samples[i]} "
+                f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
             )
+    return K
 
 
 def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:
+    """Return the values of a function, which may be of another namespace than the samples."""
     K = kernel(X, Y, **params)
-    shape = (X.shape[0], Y.shape[0])
-    if tuple(getattr(K, "shape", ())) != shape:
+    values = K if is_foreign(K) else np.asarray(K)
+    shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
+    if tuple(values.shape) != shape or not namespace(values).isdtype(values.dtype, kinds):
         raise ValueError(
-            f"A kernel that is a function must return a matrix of shape {shape} for samples of "
-            f"shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
-            f"{tuple(getattr(K, 'shape', ()))}."
+            f"A kernel that is a function must return a matrix of real numbers, of shape {shape} "
+            f"for samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
+            f"{type(K).__name__} of shape {tuple(values.shape)} and dtype {values.dtype}."
         )
-    return namespace(X).astype(like(K, X, dtype=K.dtype), namespace(X).float64, copy=False)
+    return like(values, X, dtype=namespace(X).float64)
 
 
 def _rbf(X: Array, Y: Array, gamma: float) -> Array:

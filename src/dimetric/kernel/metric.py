@@ -15,8 +15,20 @@ from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
 from dimetric._pair_tasks import PairTasks
 from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, like, namespace, to_host
-from dimetric.kernel.landmarks import STRATEGIES, chosen_landmarks, kmeans_landmarks
-from dimetric.kernel.maps import BLOCK, NAMES, Kernel, KernelLike, checked_precomputed
+from dimetric.kernel.landmarks import (
+    STRATEGIES,
+    chosen_landmarks,
+    first_of_equals,
+    kmeans_landmarks,
+)
+from dimetric.kernel.maps import (
+    BLOCK,
+    NAMES,
+    Kernel,
+    KernelLike,
+    checked_precomputed,
+    checked_symmetric,
+)
 from dimetric.kernel.space import Space, exact_space, landmark_space, principal_space
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks
@@ -35,7 +47,7 @@ class KernelMetric(PairTasks, Learner):
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
 
     S are the samples of the fit, or landmarks. A learner's ``_fit`` asks for the coordinates of
-    its samples, ``_space``, and sets ``components_`` (A) and the rest by ``_set``. There is no
+    its samples, ``_space``, and sets ``components_`` (A) and the rest as ``_map`` says. There is no
     ``metric()``: the distance is no function of differences between samples.
     """
 
@@ -160,7 +172,7 @@ class KernelMetric(PairTasks, Learner):
         self.__dict__.pop("landmarks_", None)  # of an earlier fit
         space = self._of_ordered(ordered, order, n_components, principal)
 
-        first = np.arange(n) if precomputed else _first_of_equals(to_host(ordered))
+        first = np.arange(n) if precomputed else first_of_equals(to_host(ordered))
 
         def scores() -> Array:
             # Equal samples have equal coordinates, to the last bit: they are at distance 0.
@@ -186,8 +198,11 @@ class KernelMetric(PairTasks, Learner):
         """Return coordinates from the kernel between all samples, or with landmarks."""
         xp, kernel = namespace(X), self._kernel
         if not self._has_landmarks(X.shape[0]):
+            K = kernel.gram(X)
+            if callable(kernel.name):
+                checked_symmetric(K, order)
             found = principal_space if principal else exact_space
-            return found(kernel.gram(X), n_components, definite=kernel.is_definite)
+            return found(K, n_components, definite=kernel.is_definite)
         if self.landmarks == "kmeans":
             if kernel.name == "precomputed":
                 raise ValueError(
@@ -205,6 +220,8 @@ class KernelMetric(PairTasks, Learner):
             X = xp.take(X, rows, axis=1)
             return landmark_space(kernel, X, xp.take(X, rows, axis=0), n_components)
         self.X_fit_ = S = xp.take(X, rows, axis=0)
+        if callable(kernel.name):
+            checked_symmetric(kernel.gram(S), order[chosen])
         return landmark_space(kernel, X, S, n_components)
 
     def _map(self, space: Space, L: Array, X: Array) -> dict[str, Array]:
@@ -220,9 +237,3 @@ class KernelMetric(PairTasks, Learner):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def _first_of_equals(X: np.ndarray) -> np.ndarray:
-    """Return, for samples of which equal ones are neighbours, the first row that is equal."""
-    new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return np.maximum.accumulate(np.where(new, np.arange(len(X)), 0))

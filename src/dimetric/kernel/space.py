@@ -1,9 +1,11 @@
 r"""Coordinates of samples in the feature space of a kernel, and the way back to coefficients.
 
 All that a linear learner can find lies in the span of the samples (the representer theorem [1]_).
-Coordinates of that span turn it into an ordinary problem: with :math:`K = F F^T`, the rows of F
-have the inner products that the samples have in feature space, and a map L of these coordinates is
-a map :math:`x \mapsto A\, k(S, x)` of samples, where S are those the kernel is evaluated at.
+Coordinates of that span turn it into an ordinary problem: with :math:`J K J = F F^T`,
+:math:`J = I - \frac1n 1 1^T`, the rows of F have the inner products that samples have in feature
+space, seen from their mean. These do not depend on where its origin is, nor does what is chosen by
+them. A map L of these coordinates is a map :math:`x \mapsto A\, k(S, x)` of samples, where S are
+those the kernel is evaluated at.
 
 References
 ----------
@@ -14,26 +16,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 
-import array_api_compat as compat
 import numpy as np
 
-from dimetric._threads import _one_blas_thread, on_threads
+from dimetric._threads import _one_blas_thread
 from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.kernel.factor import (
     ONE_POINT,
     Lift,
     factor,
-    rounding_of_kernel,
+    noise_of,
     warn_if_indefinite,
 )
 from dimetric.kernel.maps import BLOCK, Kernel
+from dimetric.linalg.coordinates import DENSE, centred_times
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal import from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.reduce.tree import row_blocks, tree_reduce
 
-DENSE = 512  # samples up to which all eigenvalues are computed
+ONE_LANDMARK = (
+    "To this kernel all landmarks are the same point: raise n_landmarks or set landmarks='greedy'. "
+    "If all samples are, choose another kernel or gamma, or scale X."
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Space:
 
 
 def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Space:
-    """Return coordinates of all samples, some that have the inner products K.
+    """Return coordinates of all samples, some that have the inner products of centred K.
 
     Parameters
     ----------
@@ -80,12 +85,12 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     """
     most = 2 * int(n_components) if isinstance(n_components, Integral) else None
     found = factor(to_host(K), definite=definite, most=most)
-    F = found.F - found.F.mean(axis=0)
+    F = found.F
     columns = np.sum(F * F, axis=0)
     rank, total, V = F.shape[1], float(np.sum(columns)), None
     if isinstance(n_components, Integral) and n_components < rank:
         F = F[:, :most]
-        _, V = _principal(Moments.of_all(F, root=False), int(n_components), rounding_of_kernel(K))
+        _, V = _principal(Moments.of_all(F, root=False), int(n_components), noise_of(K))
         F, rank = F @ V.T, int(n_components)
     elif n_components is not None and not isinstance(n_components, Integral):
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
@@ -108,8 +113,8 @@ def principal_space(K: Array, n_components: float | None, *, definite: bool) -> 
     if isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n:
         return _by_iteration(K, int(n_components), definite)
     found = factor(to_host(K), definite=definite)
-    F = found.F - found.F.mean(axis=0)
-    values, V = _principal(Moments.of_all(F, root=False), n_components, rounding_of_kernel(K))
+    F = found.F
+    values, V = _principal(Moments.of_all(F, root=False), n_components, noise_of(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
@@ -135,7 +140,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
     """
     xp, n, m = namespace(X), X.shape[0], S.shape[0]
     W = kernel.gram(S)
-    found = factor(to_host(W), definite=kernel.is_definite)
+    found = factor(to_host(W), definite=kernel.is_definite, one_point=ONE_LANDMARK)
     B = like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
@@ -144,7 +149,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 
     mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
-    values, V = _principal(moments, n_components, rounding_of_kernel(W))
+    values, V = _principal(moments, n_components, n / m * noise_of(W))
     onto = like(V.T, X, dtype=xp.float64)
     return Space(
         len(V),
@@ -159,21 +164,22 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     n = K.shape[0]
     with _one_blas_thread():  # what is left beside the products is small
-        found = largest_eigenvectors(_centred_product(K), n, k, tol=max(1e-9, eps(K) / 100))
-    mean, largest = _means(K), float(found.values[0])
-    noise = n * rounding_of_kernel(K) * max(largest, -found.smallest)
-    if largest <= n * rounding_of_kernel(K) * n * np.abs(mean).max():
+        tol = max(1e-9, eps(K) / 100)
+        found = largest_eigenvectors(lambda V: centred_times(K, V), n, k, tol=tol)
+    mean, largest, noise = _means(K), float(found.values[0]), noise_of(K)
+    if not definite:  # nothing found is below the smallest eigenvalue, so this is no false alarm
+        warn_if_indefinite(found.smallest, largest, noise)
+    if largest <= noise:
         raise ValueError(ONE_POINT)
-    if not definite:
-        warn_if_indefinite(found.smallest, largest, max(noise, 0.05 * largest))
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
+    V = found.V - found.V.mean(axis=1, keepdims=True)  # as it is, but for rounding
     diagonal = to_host(namespace(K).linalg.diagonal(K))
     return Space(
         k,
-        lambda L: (L * inverse) @ found.V,
+        lambda L: (L * inverse) @ V,
         mean,
-        lambda: like(found.V.T * np.sqrt(values), K, dtype=_double(K)),
+        lambda: like(V.T * np.sqrt(values), K, dtype=_double(K)),
         max(float(np.sum(diagonal, dtype=np.float64) - np.sum(mean)), float(np.sum(values))),
         values,
     )
@@ -186,7 +192,7 @@ def _principal(
     p = moments.spread.shape[0]
     axes = from_moments(moments, p)
     values = axes.s**2
-    there = int(np.sum(values > noise * p * values[0]))
+    there = int(np.sum(values > max(noise, p * 2.0**-52 * values[0])))
     k = there
     if isinstance(n_components, Integral):
         k = int(n_components)
@@ -195,28 +201,6 @@ def _principal(
         k = int(np.argmax(reached)) + 1 if reached.any() else there
     kept = min(k, there)
     return np.pad(values[:kept], (0, k - kept)), np.pad(axes.V[:kept], [(0, k - kept), (0, 0)])
-
-
-def _centred_product(K: Array) -> Callable[[np.ndarray], np.ndarray]:
-    r"""Return :math:`V \mapsto J K J V` with :math:`J = I - \frac1n 1 1^T`, on the host."""
-    xp, n = namespace(K), K.shape[0]
-    blocks = list(row_blocks(n, max(1, BLOCK // n // 4)))
-
-    def product(V: np.ndarray) -> np.ndarray:
-        V = V - V.mean(axis=0)
-        there, KV = like(V, K, dtype=xp.float64), np.empty_like(V)
-
-        def work(tasks: Iterator[int]) -> None:
-            for b in map(blocks.__getitem__, tasks):
-                KV[b] = to_host(xp.astype(K[b, :], xp.float64, copy=False) @ there)
-
-        if compat.is_numpy_array(K):
-            on_threads(work, len(blocks), shared=True)
-        else:
-            work(iter(range(len(blocks))))
-        return KV - KV.mean(axis=0)
-
-    return product
 
 
 def _means(K: Array) -> np.ndarray:

@@ -195,15 +195,23 @@ def additive_constant(D: np.ndarray) -> float:
 
 def _gram_times(D: Array, V: np.ndarray, *, power: int = 2) -> np.ndarray:
     r"""Return :math:`-\frac12 J D^p J V` without forming it; V and the result are on the host."""
+    return -0.5 * centred_times(D, V, power=power)
+
+
+def centred_times(K: Array, V: np.ndarray, *, power: int = 1) -> np.ndarray:
+    r"""Return :math:`J K^p J V` (powers of entries) with :math:`J = I - \frac1n 1 1^T`.
+
+    Nothing of K's size is formed. V and the result are on the host.
+    """
     V = V - V.mean(axis=0)
-    there = V if compat.is_numpy_array(D) else like(V, D, dtype=namespace(D).float64)
-    product = np.empty((D.shape[0], V.shape[1]))
+    there = V if compat.is_numpy_array(K) else like(V, K, dtype=namespace(K).float64)
+    product = np.empty((K.shape[0], V.shape[1]))
 
     def multiply(b: slice, block: Array) -> None:
         product[b] = to_host(block @ there)
 
-    _over_powers(D, multiply, power)
-    return -0.5 * (product - product.mean(axis=0))
+    _over_powers(K, multiply, power)
+    return product - product.mean(axis=0)
 
 
 def _moments(D: Array) -> tuple[np.ndarray, float]:
@@ -230,14 +238,18 @@ def _over_powers(D: Array, use: Callable[[slice, Array], None], power: int = 2) 
     if not compat.is_numpy_array(D):
         xp = namespace(D)
         for b in blocks:
-            use(b, xp.astype(D[b, :], xp.float64) ** power)
+            block = xp.astype(D[b, :], xp.float64, copy=False)
+            use(b, block if power == 1 else block**power)
         return
 
+    as_it_is = power == 1 and D.dtype == np.float64
+
     def work(tasks: Iterator[int]) -> None:
-        buffer = np.empty((rows, m))
+        buffer = np.empty((0 if as_it_is else rows, m))
         for b in map(blocks.__getitem__, tasks):
-            block = buffer[: b.stop - b.start]
-            block[...] = D[b]
+            block = D[b] if as_it_is else buffer[: b.stop - b.start]
+            if not as_it_is:
+                block[...] = D[b]
             if power == 2:
                 block *= block
             use(b, block)
