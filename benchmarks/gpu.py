@@ -3,12 +3,16 @@
 import time
 
 import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
 
 try:
     import torch
 except ImportError:
     torch = None
 
+import dimetric
 from dimetric import LDA, NCA, PCA
 from dimetric.neighborhood.nca import NCARule
 from dimetric.pairwise.engine import pairwise_loss
@@ -26,21 +30,36 @@ def seconds(call, repeats=5):
     return best
 
 
+LEARNERS = [
+    *(dimetric.PCA(3), dimetric.LDA(), dimetric.ANMM(3), dimetric.Covariance(), dimetric.DMLMJ(3)),
+    *(dimetric.NCA(2, reg=0.1), dimetric.LMNN(reg=0.1), dimetric.MCML(reg=0.1)),
+    *(dimetric.LDML(reg=0.1), dimetric.NCMML(reg=0.1), dimetric.NCMC(reg=0.1, random_state=0)),
+    *(dimetric.ITML(random_state=0), dimetric.LSI(), dimetric.DMLEig()),
+    *(dimetric.KPCA(3), dimetric.KDA(), dimetric.KANMM(3), dimetric.KDMLMJ(3)),
+    dimetric.Kernelized(dimetric.NCA(2, reg=0.1)),
+    *(dimetric.MDS(), dimetric.MDS(algorithm="smacof"), dimetric.Isomap(), dimetric.LLE(12)),
+]
+
+
+def agreement():
+    """Print how far distances after a fit on the device are from those after one on NumPy."""
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    there = torch.asarray(X, device="cuda")
+    for learner in LEARNERS:
+        Z = learner.fit(there, y).transform(there)
+        expected = pdist(learner.fit(X, y).transform(X))
+        difference = np.abs(pdist(Z.cpu().numpy()) - expected).max() / expected.max()
+        print(f"{learner}: on {Z.device}, distances differ from NumPy's by {difference:.1e}")
+
+
 def main():
     """Print agreement and times."""
     if torch is None or not torch.cuda.is_available():
         print("no CUDA device here: nothing to measure")
         return
+    agreement()
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 10, 2000)
-    X = rng.normal(size=(10, 50))[y] + rng.normal(size=(2000, 50))
-    for learner in (PCA(5), LDA(), NCA(5)):
-        on_gpu = learner.fit(torch.asarray(X, device="cuda"), y)
-        map_on_gpu, where = on_gpu.components_.cpu().numpy(), on_gpu.components_.device
-        difference = np.abs(map_on_gpu - learner.fit(X, y).components_).max()
-        print(
-            f"{type(learner).__name__}: fitted on {where}, differs from NumPy by {difference:.1e}"
-        )
     n, d, k = 60_000, 784, 32
     labels = torch.asarray(rng.integers(0, 10, n), device="cuda")
     A = torch.randn(n, d, device="cuda") / 28 + torch.randn(10, d, device="cuda")[labels] / 56
