@@ -28,7 +28,7 @@ from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.pairwise.engine import squared_distances
 from dimetric.reduce.tree import row_blocks
 
-TILE = 2**17  # distances of a block, to stay in a core's cache
+TILE = 2**18  # distances of a block, to stay in a core's cache
 
 
 class Evaluation(NamedTuple):
