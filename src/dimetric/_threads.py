@@ -58,10 +58,15 @@ def n_threads(allowed: int, n_samples: int) -> int:
     return max(1, min(allowed, n_samples // 512))
 
 
-def in_order(work: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
-    """Yield ``work(item)`` of all items, in order, from as many threads as BLAS may use."""
-    with _one_blas_thread() as allowed, ThreadPoolExecutor(min(allowed, len(items))) as pool:
-        yield from pool.map(work, items)
+def in_order(work: Callable[[S], T], items: Sequence[S], n_samples: int) -> Iterator[T]:
+    """Yield ``work(item)`` of all items, in order, from as many threads as have enough to do."""
+    with _one_blas_thread() as allowed:
+        threads = n_threads(allowed, n_samples)
+        if threads == 1:  # to start one would take longer than many a search
+            yield from map(work, items)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(work, items)
 
 
 def on_threads(

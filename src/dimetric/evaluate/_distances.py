@@ -148,4 +148,4 @@ def over_blocks(
     small = host or "cpu" in str(compat.device(index)).lower()
     block = max(8, (_ENTRIES if small else 2**26) // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
-    yield from in_order(work, blocks) if host else map(work, blocks)
+    yield from in_order(work, blocks, len(rows)) if host else map(work, blocks)

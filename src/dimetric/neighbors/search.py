@@ -129,9 +129,8 @@ class Search:
         if block is None:  # large kernels keep an accelerator busy, small blocks a cache
             block = 128 if "cpu" in str(compat.device(self._X)).lower() else 4096
         blocks = list(row_blocks(n, block))
-        found = list(
-            in_order(work, blocks) if compat.is_numpy_array(self._X) else map(work, blocks)
-        )
+        by_threads = compat.is_numpy_array(self._X)
+        found = list(in_order(work, blocks, n) if by_threads else map(work, blocks))
         return xp.concat([near for near, _ in found]), xp.concat([those for _, those in found])
 
     def _attempt(
