@@ -342,9 +342,9 @@ def _checked_scores(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _check_options(rope: Any, s: Any, z0: Any, n_samples: Any) -> None:
     for name, value in (("rope", rope), ("s", s)):
-        if not isinstance(value, Real) or not 0 <= value < np.inf:
+        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
             raise ValueError(f"{name}={value!r} must be a number of at least 0.")
-    if not isinstance(z0, Real) or not np.isfinite(z0):
+    if not isinstance(z0, Real) or not np.isfinite(float(z0)):
         raise ValueError(f"z0={z0!r} must be a difference of scores: a number.")
     if not isinstance(n_samples, Integral) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r} must be an int of at least 1.")
