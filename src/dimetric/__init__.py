@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dimetric.centroid.ncmc import NCMC
     from dimetric.centroid.ncmml import NCMML
+    from dimetric.classify.centroid import NCMCClassifier, NCMClassifier
+    from dimetric.classify.energy import EnergyClassifier
+    from dimetric.classify.knn import KNNClassifier, KNNRegressor
+    from dimetric.classify.multi import MultiMetricKNNClassifier
     from dimetric.information.dmlmj import DMLMJ
     from dimetric.information.mcml import MCML
     from dimetric.linear.anmm import ANMM
@@ -37,22 +41,34 @@ __all__ = [
     "NCMML",
     "PCA",
     "Covariance",
+    "EnergyClassifier",
     "Isomap",
+    "KNNClassifier",
+    "KNNRegressor",
+    "MultiMetricKNNClassifier",
+    "NCMCClassifier",
+    "NCMClassifier",
 ]
 
 _HOME = {
     "ANMM": "dimetric.linear.anmm",
     "Covariance": "dimetric.linear.covariance",
     "DMLMJ": "dimetric.information.dmlmj",
+    "EnergyClassifier": "dimetric.classify.energy",
     "Isomap": "dimetric.manifold.isomap",
+    "KNNClassifier": "dimetric.classify.knn",
+    "KNNRegressor": "dimetric.classify.knn",
     "LDA": "dimetric.linear.lda",
     "LDML": "dimetric.similarity.ldml",
     "LLE": "dimetric.manifold.lle",
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "MDS": "dimetric.manifold.mds",
+    "MultiMetricKNNClassifier": "dimetric.classify.multi",
     "NCA": "dimetric.neighborhood.nca",
     "NCMC": "dimetric.centroid.ncmc",
+    "NCMCClassifier": "dimetric.classify.centroid",
+    "NCMClassifier": "dimetric.classify.centroid",
     "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
 }
