@@ -90,8 +90,8 @@ def knn_scores(
         started = perf_counter()
         model = KNNClassifier(max(ks), learner=learner, weights=weights).fit(X, y)
         seconds = perf_counter() - started
-        train = _shares(model, None, model.classes_[model._codes], ks)
-        test = [np.nan] * len(ks) if X_test is None else _shares(model, X_test, y_test, ks)
+        train = shares(model, None, model.classes_[model._codes], ks)
+        test = [np.nan] * len(ks) if X_test is None else shares(model, X_test, y_test, ks)
         for k, on_train, on_test in zip(ks, train, test, strict=True):
             found.append(KNNScore(name, int(k), on_train, on_test, seconds))
     return found
@@ -120,7 +120,7 @@ def named(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     return dict(zip(names, learners, strict=True))
 
 
-def _shares(model: KNNClassifier, X: Any, y: Any, ks: list[int]) -> list[float]:
+def shares(model: KNNClassifier, X: Any, y: Any, ks: list[int]) -> list[float]:
     """Return the share of right votes for every number of neighbours."""
     y = np.asarray(to_host(y) if is_foreign(y) else y)
     distances, indices = model.kneighbors(X, max(ks))

@@ -1,18 +1,28 @@
 """Judging what was learned: the quality of embeddings, and which of several learners is better."""
 
 from dimetric.evaluate.bayes import Posterior, correlated_t_test, sign_test, signed_rank_test
+from dimetric.evaluate.dimension import choose_dimension
 from dimetric.evaluate.quality import EmbeddingQuality, embedding_quality, trustworthiness
 from dimetric.evaluate.ranking import Averages, averages, ranks
+from dimetric.evaluate.tune import Tuned, tune, tune_knn
+from dimetric.evaluate.validate import CrossValidation, cross_validate, metadata_cross_validate
 
 __all__ = [
     "Averages",
+    "CrossValidation",
     "EmbeddingQuality",
     "Posterior",
+    "Tuned",
     "averages",
+    "choose_dimension",
     "correlated_t_test",
+    "cross_validate",
     "embedding_quality",
+    "metadata_cross_validate",
     "ranks",
     "sign_test",
     "signed_rank_test",
     "trustworthiness",
+    "tune",
+    "tune_knn",
 ]
