@@ -219,6 +219,22 @@ def test_bad_parameters(model):
 
 
 @each_classifier
+def test_scores(model):
+    model = fitted(model)
+    right = model.predict(NEW) == y[:30]
+    weights = np.arange(30) + 1.0
+    assert model.score(NEW, y[:30]) == np.mean(right)
+    assert_allclose(model.score(NEW, y[:30], weights), np.average(right, weights=weights))
+    assert model.score(NEW, y[:30].astype(object)) == np.mean(right)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(NEW, y[:29])
+    with pytest.raises(ValueError, match=r"y holds texts, but the classes that were .* numbers"):
+        model.score(NEW, y[:30].astype(str))
+    with pytest.raises(ValueError, match="needs the true labels y"):
+        model.score(NEW, None)
+
+
+@each_classifier
 def test_one_class(model):
     if isinstance(model.learner, LDA):
         with pytest.raises(ValueError, match="at least 2 classes"):

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
 from dimetric import LDA, KNNClassifier, MultiMetricKNNClassifier
+from dimetric.classify import multi as module
 from dimetric.classify.multi import JointMargins
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -32,7 +33,9 @@ def by_loops(X, codes, targets, maps, mu):
     return total / len(X)
 
 
-def test_objective(namespace):
+@pytest.mark.parametrize("share", [0.0, 1.1])
+def test_objective(namespace, share, monkeypatch):
+    monkeypatch.setattr(module, "SPARSE", share)
     Z = X[ORDER] - X.mean(axis=0)
     objective = JointMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
     targets = host(objective._targets)
@@ -42,8 +45,10 @@ def test_objective(namespace):
     assert grad.shape == MAPS.shape
 
 
+@pytest.mark.parametrize("share", [0.0, 1.1])
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
-def test_gradient(width):
+def test_gradient(width, share, monkeypatch):
+    monkeypatch.setattr(module, "SPARSE", share)
     objective = JointMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
     error = check_grad(
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[0],
@@ -51,6 +56,21 @@ def test_gradient(width):
         MAPS.ravel(),
     )
     assert error < 1e-4
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.filterwarnings("ignore:.*samples have fewer than")
+def test_pairs_that_matter_are_all(dtype, monkeypatch):
+    codes = np.sort(np.where(np.arange(30) < 1, 7, y), kind="stable")
+    codes = np.unique(codes, return_inverse=True)[1]  # one class has a single sample
+    found = []
+    for share in (0.0, 1.1):
+        monkeypatch.setattr(module, "SPARSE", share)
+        objective = JointMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
+        found.append(objective.evaluate(MAPS[[0, 1, 2, 0]], 0.5))
+    tolerance = 1e-10 if dtype == "float64" else 1e-4
+    assert_allclose(found[0][0], found[1][0], rtol=tolerance)
+    assert_allclose(found[0][1], found[1][1], atol=tolerance * np.abs(found[0][1]).max())
 
 
 @pytest.mark.parametrize("learner", [None, LDA()])

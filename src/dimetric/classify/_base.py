@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dimetric._checks import checked_labelled, checked_samples
@@ -97,11 +97,25 @@ class DistanceClassifier(ClassifierMixin, LearnedDistance):
 
 
 def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-    """Return the share of equal labels, wherever they are."""
-    from sklearn.metrics import accuracy_score
+    """Return the share of equal labels, wherever they are.
 
-    y = column_or_1d(to_host(y) if is_foreign(y) else y)
-    return float(accuracy_score(y, to_host(predicted), sample_weight=sample_weight))
+    Examples
+    --------
+    >>> accuracy([1, 2, 2], np.array([1, 2, 3]), sample_weight=[2, 1, 1])
+    0.75
+    """
+    if y is None:
+        raise ValueError("A score of predictions for X needs the true labels y.")
+    y, predicted = column_or_1d(to_host(y) if is_foreign(y) else y), to_host(predicted)
+    check_consistent_length(y, predicted, sample_weight)
+    if "O" not in y.dtype.kind + predicted.dtype.kind and y.dtype.kind != predicted.dtype.kind:
+        texts = [labels.dtype.kind in "US" for labels in (y, predicted)]
+        if texts[0] != texts[1]:
+            raise ValueError(
+                f"y holds {'texts' if texts[0] else 'numbers'}, but the classes that were learned "
+                f"are {'texts' if texts[1] else 'numbers'}."
+            )
+    return float(np.average(y == predicted, weights=sample_weight))
 
 
 def values_like(values: np.ndarray, X: Any) -> Array:

@@ -111,7 +111,8 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
             In X's namespace.
         """
         votes = self._votes(X)
-        return values_like(votes / np.sum(votes, axis=1, keepdims=True), X)
+        shares = votes / np.sum(votes, axis=1, keepdims=True)
+        return values_like(shares, self._points if X is None else X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of samples that are given their class.

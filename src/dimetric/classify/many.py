@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric._xp import is_foreign, to_host
+from dimetric.classify._base import accuracy
 from dimetric.classify._neighbors import Weights, votes, weights_of
 from dimetric.classify.knn import KNNClassifier
 
@@ -122,12 +122,11 @@ def named(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
 
 def shares(model: KNNClassifier, X: Any, y: Any, ks: list[int]) -> list[float]:
     """Return the share of right votes for every number of neighbours."""
-    y = np.asarray(to_host(y) if is_foreign(y) else y)
     distances, indices = model.kneighbors(X, max(ks))
     codes = model._codes[indices]
     shares = []
     for k in ks:
         weights = weights_of(distances[:, :k], model.weights)
         best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
-        shares.append(float(np.mean(model.classes_[best] == y)))
+        shares.append(accuracy(y, model.classes_[best]))
     return shares

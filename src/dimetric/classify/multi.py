@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import array_api_compat as compat
 import numpy as np
+from scipy import sparse
 
 from dimetric._compat import Interval, fit_method
 from dimetric._xp import Array, like, namespace, to_host
@@ -13,12 +14,14 @@ from dimetric.classify._neighbors import Weights, moved, nearest_in_order
 from dimetric.classify.knn import KNNClassifier
 from dimetric.neighbors.targets import nearest_targets
 from dimetric.pairwise.engine import squared_distances
+from dimetric.pairwise.impostors import hinge
 from dimetric.pairwise.margins import MarginRule
 from dimetric.reduce.tree import row_blocks
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import Result
 
 WIDTHS = (0.1, 0.01)  # of the hinge's smooth part, of one stage after the other
+SPARSE = 1 / 8  # share of impostors up to which single pairs cost less than whole blocks
 
 
 class MultiMetricKNNClassifier(KNNClassifier):
@@ -228,19 +231,55 @@ class JointMargins:
         """Return the mean of all pulls and pushes, and its gradient, of shape (C, p, d)."""
         X, xp = self.X, namespace(self.X)
         n = X.shape[0]
-        rule = MarginRule(self._targets, n, 1 - self.mu, self.mu, width)
         classes = [slice(*ends) for ends in zip(self._starts[:-1], self._starts[1:], strict=True)]
         mapped = [X @ like(L, X).T for L in maps]
         index = xp.arange(n, device=compat.device(X))
         loss, grad = 0.0, np.zeros(maps.shape)
         for b in row_blocks(n, max(64, 2**18 // n)):
             D = [squared_distances(Z[b, :], Z[c, :]) for Z, c in zip(mapped, classes, strict=True)]
-            same = self._labels[b][:, None] == self._labels[None, :]
-            value, W, _ = rule.block(xp, xp.concat(D, axis=1), same, index[b])
+            value, W = self._weights(xp.concat(D, axis=1), index[b], width)
             loss += float(value)
             for number, (Z, c) in enumerate(zip(mapped, classes, strict=True)):
-                Wc = W[:, c]
-                rows = xp.sum(Wc, axis=1)[:, None] * Z[b, :] - Wc @ Z[c, :]
-                columns = xp.sum(Wc, axis=0)[:, None] * Z[c, :] - Wc.T @ Z[b, :]
+                Wc, ones = W[:, c], xp.ones_like(X[:, :1])
+                rows = (Wc @ ones[c, :]) * Z[b, :] - Wc @ Z[c, :]
+                columns = (Wc.T @ ones[b, :]) * Z[c, :] - Wc.T @ Z[b, :]
                 grad[number] += to_host(rows.T @ X[b, :] + columns.T @ X[c, :])
         return loss / n, 2 * grad / n
+
+    def _weights(self, D: Array, rows: Array, width: float) -> tuple[float, Any]:
+        """Return the sum over a block of squared distances, and its derivatives, perhaps sparse."""
+        xp = namespace(D)
+        same = xp.take(self._labels, rows)[:, None] == self._labels[None, :]
+        if compat.is_numpy_array(D):
+            targets = self._targets[rows]
+            there = targets >= 0
+            near = np.take_along_axis(D, np.maximum(targets, 0), axis=1)
+            thresholds = np.where(there, 1 + near, -1 - width)
+            impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
+            impostors &= ~same
+            if np.count_nonzero(impostors) < SPARSE * D.size:
+                return self._sparse_weights(D, impostors, thresholds, targets, width)
+        rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width)
+        return rule.block(xp, D, same, rows)[:2]
+
+    def _sparse_weights(
+        self,
+        D: np.ndarray,
+        impostors: np.ndarray,
+        thresholds: np.ndarray,
+        targets: np.ndarray,
+        width: float,
+    ) -> tuple[float, sparse.csc_array]:
+        """Return the same from the pairs that matter alone, of which there are few in the end."""
+        (size, k), there = targets.shape, targets >= 0
+        i, l = np.nonzero(impostors)
+        value, slope = hinge(thresholds[i] - D[i, l][:, None], width)
+        pushed = np.stack([np.bincount(i, slope[:, r], size) for r in range(k)], axis=1)
+        pulls = np.where(there, 1 - self.mu + self.mu * pushed, 0.0)
+        rows = np.concatenate([i, np.repeat(np.arange(size), k)])
+        columns = np.concatenate([l, np.maximum(targets, 0).ravel()])
+        weights = np.concatenate([-self.mu * np.sum(slope, axis=1), pulls.ravel()])
+        near = np.sum(thresholds - 1, where=there, dtype=np.float64)
+        loss = self.mu * np.sum(value, dtype=np.float64) + (1 - self.mu) * near
+        W = sparse.csc_array((weights.astype(D.dtype), (rows, columns)), shape=D.shape)
+        return float(loss), W
