@@ -78,7 +78,7 @@ def classical(n=4000, d=50):
         )
 
 
-def smacof(n=2000, n_iter=10):
+def smacof(n=2000, n_iter=40):
     X = np.random.default_rng(0).normal(size=(n, 10))
     start = {"n_init": 1, "init": "random", "random_state": 0, "eps": 0, "max_iter": n_iter}
     for metric_mds in (True, False):

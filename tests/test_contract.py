@@ -86,15 +86,9 @@ def training_samples_of(learner):
     return learner.transform(X) if is_linear(learner) else learner.embedding_
 
 
-# What neighbour graphs say of blobs, and of iris
-clusters_are_apart = pytest.mark.filterwarnings(
-    "ignore:The neighbour graph has . connected components:UserWarning"
-)
-
 # The scikit-learn interface
 
 
-@clusters_are_apart
 @parametrize_with_checks(LEARNERS)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
@@ -216,7 +210,6 @@ def test_same_bits_twice(learner):
 
 
 @each()
-@clusters_are_apart
 @pytest.mark.parametrize(
     "data", [(X, y), load_iris(return_X_y=True), samples(200, 3)], ids=["small", "iris", "noisy"]
 )

@@ -72,18 +72,24 @@ class Learner(
             The fitted learner.
         """
         started = perf_counter()
+        if not getattr(self, "warm_start", False):
+            self._forget()
         try:
             samples, codes = self._checked(X, y)
             progress = Progress(self, X, y, self._max_steps())
             metadata = self._fit(samples, codes, progress)
         except BaseException:
             # An interrupt too: what is there, from this fit and the last, does not go together.
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
+            self._forget()
             raise
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()
         return self
+
+    def _forget(self) -> None:
+        """Delete all fitted attributes."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def metadata(self) -> dict[str, Any]:
         """Return what is known about the fit: objective, iterations, reason, time, ..."""

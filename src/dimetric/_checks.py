@@ -5,6 +5,7 @@ namespace get the same checks here, on their device.
 """
 
 import os
+from itertools import combinations_with_replacement
 from typing import Any
 
 import array_api_compat as compat
@@ -107,11 +108,12 @@ def checked_dissimilarities(D: Array) -> None:
     rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
     if bool(xp.any(xp.linalg.diagonal(D) > rounding)):
         raise ValueError("Dissimilarities of samples to themselves, on the diagonal, must be 0.")
-    for b in row_blocks(n, max(1, 2**20 // n)):
-        difference = xp.abs(D[b, :] - D[:, b].T)
+    tiles = list(row_blocks(n, 512))  # in which rows and columns alike stay in a cache
+    for b, c in combinations_with_replacement(tiles, 2):
+        difference = xp.abs(D[b, c] - D[c, b].T)
         if bool(xp.any(difference > rounding)):
             i, j = np.unravel_index(np.argmax(to_host(difference)), difference.shape)
-            i = i + b.start
+            i, j = i + b.start, j + c.start
             raise ValueError(
                 f"Dissimilarities must be symmetric, but that of samples {i} and {j} is "
                 f"{float(D[i, j]):.6g} one way and {float(D[j, i]):.6g} the other. "
@@ -119,7 +121,7 @@ def checked_dissimilarities(D: Array) -> None:
             )
 
 
-def require_memory(n_bytes: int, wanted: str) -> None:
+def require_memory(n_bytes: int, wanted: str, remedy: str) -> None:
     """Raise if a matrix is larger than the machine's memory, before it grinds to a halt."""
     if "SC_PHYS_PAGES" not in os.sysconf_names:  # pragma: no cover - not on Windows
         return
@@ -127,7 +129,7 @@ def require_memory(n_bytes: int, wanted: str) -> None:
     if n_bytes > there:
         raise MemoryError(
             f"{wanted} would take {n_bytes / 2**30:,.0f} GiB; this machine has "
-            f"{there / 2**30:,.0f}. Set n_landmarks, for instance to 1000."
+            f"{there / 2**30:,.0f}. {remedy}"
         )
 
 

@@ -1,6 +1,6 @@
 """Threads of our own beside those of BLAS: one of the two is enough."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -55,6 +56,12 @@ _one_blas_thread = _OneBlasThread()
 def n_threads(allowed: int, n_samples: int) -> int:
     """Return how many of the allowed threads have enough to do."""
     return max(1, min(allowed, n_samples // 512))
+
+
+def in_order(work: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+    """Yield ``work(item)`` of all items, in order, from as many threads as BLAS may use."""
+    with _one_blas_thread() as allowed, ThreadPoolExecutor(min(allowed, len(items))) as pool:
+        yield from pool.map(work, items)
 
 
 def on_threads(

@@ -348,3 +348,41 @@ def test_the_result_is_frozen_and_prints_its_scores():
         quality.lcmc = 1.0
     assert re.match(r"EmbeddingQuality\(n_neighbors=5, trustworthiness=0\.9\d+, ", repr(quality))
     assert "array" not in repr(quality)
+
+
+def test_ties_of_many_features_count_in_the_order_of_the_rows(rng):
+    X = rng.integers(0, 2, size=(80, 12)).astype(float)
+    Z, D = X[:, :9], cdist(X, X)
+    expected = embedding_quality(D, Z, metric="precomputed")
+    assert_allclose(trustworthiness(X, Z), expected.trustworthiness)
+    found = embedding_quality(X, Z).scores()
+    assert_allclose([found[name] for name in expected.scores()], list(expected.scores().values()))
+    assert embedding_quality(X, 3 * X).knn_preservation == 1
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e8])
+def test_clusters_far_apart(far, rng):
+    X = rng.normal(size=(200, 13)) + far * (np.arange(200) % 2)[:, None]
+    Z = X[:, :2] / 10
+    quality = embedding_quality(X, Z)
+    D, E = cdist(X, X), cdist(Z, Z)
+    expected = embedding_quality(D, Z, metric="precomputed")
+    assert quality.knn_preservation == expected.knn_preservation
+    pairs = np.triu_indices(200, 1)
+    rho = stats.spearmanr(D[pairs], E[pairs])[0]
+    assert_allclose(quality.shepard_correlation, rho, atol=1e-5)
+
+
+def test_units_far_apart(rng):
+    X = 1e150 * rng.normal(size=(50, 4))
+    quality = embedding_quality(X, 1e-280 * X)
+    assert_allclose([quality.scaled_stress, quality.residual_variance], 0, atol=1e-9)
+
+
+def test_parameters_of_a_metric(rng):
+    X = rng.normal(size=(60, 4))
+    found = embedding_quality(X, X[:, :2], metric="minkowski", metric_params={"p": 3})
+    D = cdist(X, X, "minkowski", p=3)
+    assert found.scores() | {"procrustes": None} == pytest.approx(
+        embedding_quality(D, X[:, :2], metric="precomputed").scores() | {"procrustes": None}
+    )

@@ -90,11 +90,13 @@ def test_all_samples_as_landmarks_are_no_landmarks():
 def test_residual_variance_is_one_minus_the_square_of_a_correlation():
     isomap = Isomap(n_neighbors=6).fit(ROLL)
     G = geodesics(Neighborhood(6).graph(ROLL))
-    r = pearsonr(G.ravel(), squareform(pdist(isomap.embedding_)).ravel())[0]
+    r = pearsonr(squareform(G, checks=False), pdist(isomap.embedding_))[0]
     assert_allclose(isomap.residual_variance(), 1 - r**2)
     some = Isomap(n_neighbors=6, n_landmarks=30, random_state=0).fit(ROLL)
     rows = some.landmarks_
-    r = pearsonr(G[rows].ravel(), cdist(some.embedding_[rows], some.embedding_).ravel())[0]
+    others = np.arange(len(ROLL)) != rows[:, None]
+    distances = cdist(some.embedding_[rows], some.embedding_)
+    r = pearsonr(G[rows][others], distances[others])[0]
     assert_allclose(some.residual_variance(), 1 - r**2)
 
 
@@ -150,7 +152,7 @@ def test_negative_eigenvalues_are_reported():
 
 def test_parts_are_joined_and_counted():
     X = np.vstack([ROLL, ROLL + 1000])
-    says = r"2 connected components, an open circuit.*1 shortest bridging edges"
+    says = r"2 connected components, an open circuit.*shortest bridging edges, 1 of length"
     with pytest.warns(UserWarning, match=says):
         isomap = Isomap(n_neighbors=6).fit(X)
     assert np.ptp(isomap.embedding_[:, 0]) > 1000 * 3**0.5
@@ -195,10 +197,17 @@ def test_scan_of_a_plain_sheet_finds_no_short_circuit(rng):
 def test_scan_takes_any_array_and_metric(namespace):
     expected = scan_neighbors(ROLL, [4, 6])
     assert_array_equal(scan_neighbors(namespace.asarray(ROLL), [6, 4, 4]).drop, expected.drop)
-    given = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed")
+    n = len(ROLL)  # all are sources
+    given = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed", n_sources=n)
+    expected = scan_neighbors(ROLL[::-1], [4, 6], n_sources=n)
     assert_allclose(given.mean_geodesic, expected.mean_geodesic)
-    with pytest.raises(ValueError, match="from 1 on"):
-        scan_neighbors(ROLL, [0, 3])
+    for numbers in ([2.7], [0, 3], []):
+        with pytest.raises(ValueError, match="from 1 on"):
+            scan_neighbors(ROLL, numbers)
+    with pytest.raises(ValueError, match="n_sources=0 must be at least 1"):
+        scan_neighbors(ROLL, [4], n_sources=0)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        scan_neighbors(np.triu(cdist(ROLL, ROLL)), [4], metric="precomputed")
     with pytest.raises(ValueError, match="n_neighbors=300 must be at most"):
         scan_neighbors(ROLL, [300])
 
@@ -215,7 +224,11 @@ BAD = {
     "negative": ({"metric": "precomputed"}, -np.ones((9, 9)), "must not be negative"),
     "graph negative": ({"metric": "precomputed"}, sparse.csr_array(-np.ones((9, 9))), ">= 0"),
     "asymmetric": ({"metric": "precomputed"}, np.triu(np.ones((9, 9)), 1), "symmetric"),
-    "graph in parts": ({"metric": "precomputed"}, sparse.csr_array((9, 9)), "several connected"),
+    "graph in parts": (
+        {"metric": "precomputed"},
+        sparse.csr_array((9, 9)),
+        "9 connected",
+    ),
     "metric": ({"metric": "beeline"}, ROLL, "beeline"),
     "regressor": ({"regressor": "me"}, ROLL, "'regressor' parameter"),
 }
@@ -246,3 +259,33 @@ def test_more_samples_than_a_square_of_32_bits_has():
     isomap = Isomap(n_neighbors=2, n_components=1, n_landmarks=3, random_state=0).fit(X)
     Z = isomap.embedding_[:, 0] * np.sign(isomap.embedding_[-1, 0])
     assert_allclose(Z - Z[0], X[:, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("params", [{}, {"n_landmarks": 40, "random_state": 0}], ids=str)
+def test_known_samples_stay_where_there_are_ties(params, rng):
+    grid = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
+    for X in (rng.permutation(grid), rng.integers(0, 2, size=(150, 10)).astype(float)):
+        isomap = Isomap(n_neighbors=6, **params).fit(X)
+        assert_allclose(isomap.transform(X), isomap.embedding_, atol=1e-9)
+
+
+def test_a_thin_sheet_keeps_its_second_coordinate_in_single_precision(rng, monkeypatch):
+    X = rng.uniform(size=(400, 2)) * [1, 8e-4]
+    double = Isomap(n_neighbors=40).fit(X)
+    monkeypatch.setattr(module, "DOUBLE", 0)
+    single = Isomap(n_neighbors=40).fit(X)
+    assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=0.02)
+    assert np.abs(single.embedding_[:, 1]).max() > 4e-4
+
+
+def test_negative_distances_of_new_samples():
+    D = cdist(ROLL, ROLL)
+    isomap = Isomap(metric="precomputed").fit(D)
+    for bad in (-D[:3], sparse.csr_array(-D[:3])):
+        with pytest.raises(ValueError, match="must not be negative"):
+            isomap.transform(bad)
+
+
+def test_a_second_fit_forgets_the_first():
+    isomap = Isomap(n_landmarks=30, random_state=0).fit(ROLL)
+    assert not hasattr(isomap.set_params(n_landmarks=None).fit(ROLL), "landmarks_")

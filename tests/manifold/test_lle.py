@@ -55,7 +55,10 @@ def ltsa_by_loops(X, neighbors, n_components, reg):
 def hessian_by_loops(X, neighbors, n_components, reg):
     M = np.zeros((len(X), len(X)))
     for members, x, near in patches(X, neighbors):
-        P = np.vstack([x, near])
+        if members[0] in neighbors:
+            members, P = members[1:], near
+        else:  # or it would be in no patch at all
+            P = np.vstack([x, near])
         U = linalg.svd(P - P.mean(axis=0))[0][:, :n_components]
         forms = [np.ones(len(P)), *U.T]
         forms += [U[:, a] * U[:, b] for a in range(n_components) for b in range(a, n_components)]
@@ -287,7 +290,7 @@ def test_groups_that_see_nobody_else_are_told_of(rng):
         ({"n_neighbors": 30}, "n_neighbors=30 must be at most n_samples - 1 = 29"),
         ({"n_neighbors": 2**70}, "n_neighbors=.* must be at most n_samples - 1 = 29"),
         ({"n_components": 4}, "n_components=4 must be at most n_features = 3"),
-        ({"method": "hessian", "n_neighbors": 4}, "n_neighbors=4 must be at least 5 with method"),
+        ({"method": "hessian", "n_neighbors": 4}, "n_neighbors=4 must be at least 6 with method"),
         ({"method": "ltsa", "n_neighbors": 2}, "n_neighbors=2 must be at least 3 with method"),
         ({"method": "modified", "n_neighbors": 2}, "n_neighbors=2 must be at least 3 with"),
     ],
@@ -299,7 +302,7 @@ def test_bad_parameters(params, says, rng):
 
 def test_all_neighbours_and_least_neighbours(rng):
     X = rng.normal(size=(30, 3))
-    for method, least in (("standard", 1), ("modified", 3), ("hessian", 5), ("ltsa", 3)):
+    for method, least in (("standard", 1), ("modified", 3), ("hessian", 6), ("ltsa", 3)):
         for k in (least, 29):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The neighbour graph has")
@@ -316,3 +319,18 @@ def test_samples_on_a_line_and_on_a_grid(method):
         Z = LLE(6, method=method).fit_transform(X)
         assert np.isfinite(Z).all()
         assert_allclose(Z.T @ Z, np.eye(2), atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [6, 12])
+def test_hessians_along_a_curve(k):
+    """At its ends, samples have the same neighbours."""
+    t = np.linspace(0, 3, 100)
+    z = LLE(k, 1, method="hessian").fit_transform(np.c_[np.cos(t), np.sin(t)])[:, 0]
+    assert abs(np.corrcoef(z, t)[0, 1]) > 0.9999
+
+
+def test_hessians_where_a_sample_is_nobodys_neighbour(rng):
+    X = np.vstack([rng.uniform(size=(200, 2)), [[1.5, 0.5]]])
+    Z = LLE(8, method="hessian").fit_transform(np.c_[X, np.zeros(201)])
+    basis = np.c_[X, np.ones(201)]
+    assert_allclose(basis @ np.linalg.lstsq(basis, Z)[0], Z, atol=1e-6)

@@ -226,7 +226,7 @@ def test_a_start_that_is_given():
 def test_no_start_is_without_extent_in_a_direction():
     """There it would be stuck."""
     line = squareform(pdist(np.arange(9.0)[:, None]))
-    for start in starts(line, 3, "classical_mds", 2, 0):
+    for start in starts(line, None, 3, "classical_mds", 2, 0):
         assert np.linalg.matrix_rank(start) == 3
 
 
@@ -343,3 +343,34 @@ def test_precomputed_follows_X(algorithm, namespace):
         assert array_namespace(Z) is array_namespace(namespace.asarray(D))
         assert Z.dtype == namespace.float32
     assert_allclose(np.asarray(there.embedding_), expected, atol=1e-3)
+
+
+def test_additive_constant_where_samples_do_not_differ(rng):
+    D = np.triu(rng.uniform(1, 2, size=(12, 12)), 1)
+    D[0, 1] = D[4, 7] = 0
+    mds = MDS(11, metric="precomputed", additive_constant=True).fit(D + D.T)
+    assert abs(mds.metadata()["smallest_eigenvalue"]) < 1e-9
+    constant = mds.metadata()["additive_constant"]
+    assert_allclose(pdist(mds.embedding_), squareform(D + D.T) + constant, atol=1e-7)
+
+
+def test_no_more_components_than_landmarks(rng):
+    with pytest.raises(ValueError, match="n_components=5 must be at most n_landmarks=3"):
+        MDS(5, n_landmarks=3).fit(rng.normal(size=(80, 6)))
+
+
+@pytest.mark.parametrize("metric_mds", [True, False])
+def test_what_stands_for_missing_dissimilarities_does_not_matter(metric_mds, rng):
+    X = rng.normal(size=(40, 2))
+    D, W = cdist(X, X), np.triu(rng.random((40, 40)) < 0.4, 1).astype(float)
+    W += W.T
+    scaling = MDS(algorithm="smacof", metric="precomputed", weights=W, metric_mds=metric_mds)
+    expected = scaling.fit(D).embedding_
+    for value in (0, 1000):
+        found = scaling.fit(np.where(W > 0, D, value * (1 - np.eye(40)))).embedding_
+        assert_allclose(found, expected, atol=1e-9)
+
+
+def test_a_start_at_one_place():
+    with pytest.raises(ValueError, match="all samples at one place"):
+        MDS(algorithm="smacof", init=np.zeros((150, 2))).fit(load_iris().data)

@@ -37,7 +37,8 @@ def test_neighbours_are_those_of_the_plain_search(data, k, rng):
     expected, whose = nearest(X.astype(np.float64), k)
     assert distances.dtype == X.dtype
     assert_allclose(distances, expected, rtol=1e-6 if X.dtype == np.float32 else 1e-12)
-    assert_array_equal(indices, whose)
+    apart = expected > 0  # any copy of a sample may stand for the others
+    assert_array_equal(indices[apart], whose[apart])
 
 
 @settings(max_examples=50)

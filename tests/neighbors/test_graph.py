@@ -160,7 +160,7 @@ def test_bridges_are_the_shortest(rng):
 
 def test_components_are_counted():
     X = np.array([0.0, 1, 2, 5, 6, 7, 20, 21, 22])[:, None]
-    says = "3 connected components.*2 shortest bridging edges, of length up to 13.*n_neighbors"
+    says = "3 connected components.*shortest bridging edges, 2 of length up to 13.*n_neighbors"
     with pytest.warns(UserWarning, match=says):
         graph = Neighborhood(1).graph(X, connected=True)
     assert_array_equal(geodesics(graph), np.abs(X - X.T))
@@ -174,7 +174,7 @@ def test_samples_that_a_radius_isolates():
 
 def test_a_graph_in_parts_without_distances():
     given = sparse.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match=r"several connected components.*more edges"):
+    with pytest.raises(ValueError, match=r"2 connected components.*more edges"):
         Neighborhood(None, metric="precomputed").graph(given, connected=True)
 
 
@@ -242,3 +242,20 @@ def test_threads_give_the_same_bits():
         with threadpool_limits(threads, "blas"):
             results.append(geodesics(roll_graph(4), method="D"))
     assert_array_equal(*results)
+
+
+def test_negative_lengths():
+    with pytest.raises(ValueError, match="negative length"):
+        geodesics(sparse.csr_array([[0.0, -1.0], [-1.0, 0.0]]))
+
+
+def test_neighbours_at_equal_distance_are_the_first(rng):
+    """From a tree as from a product, wherever the samples are."""
+    X = np.unique(rng.integers(0, 2, size=(150, 10)).astype(float), axis=0)
+    D = cdist(X, X) + np.diag(np.full(len(X), np.inf))
+    expected = np.argsort(D, axis=1, kind="stable")[:, :5]
+    for shift in (0, 100):
+        assert_array_equal(k_nearest(X + shift, 5)[1], expected)
+        assert_array_equal(k_nearest(X[:9] + shift, 5, X + shift)[1][:, 1:], expected[:9, :4])
+    given = Neighborhood(5, metric="precomputed").graph(cdist(X, X))
+    assert abs(given - Neighborhood(5).graph(X)).max() == 0

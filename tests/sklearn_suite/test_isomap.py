@@ -31,7 +31,7 @@ CHANGED = {
     ],
     "test_multiple_connected_components_metric_precomputed": [
         ('UserWarning, match="number of', 'UserWarning, match="has 2'),
-        ('RuntimeError, match="number of', 'ValueError, match="several'),
+        ('RuntimeError, match="number of', 'ValueError, match="2'),
     ],
 }
 

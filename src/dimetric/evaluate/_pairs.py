@@ -1,7 +1,7 @@
 """Distances between all pairs of points, a block of rows at a time, and what is read off them."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from math import frexp
 from typing import Any, TypeVar
 
 import array_api_compat as compat
@@ -9,14 +9,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
-from dimetric._threads import _one_blas_thread
+from dimetric._threads import in_order
 from dimetric._xp import Array, like, namespace, to_host
+from dimetric.neighbors.knn import Metric, is_euclidean
 from dimetric.reduce.tree import row_blocks
 
 T = TypeVar("T")
-Metric = str | Callable[..., float]
 
 _FEW_FEATURES = 8  # differences are then as fast as a product, and lose no digits
+_PILOTS = 16  # points whose distances tell how many digits a product loses
+_DIGITS = 1e-9  # that the order of distances is told by
 _ENTRIES = 2**18  # of a block of distances: fits a cache
 
 
@@ -27,26 +29,23 @@ class Distances:
     ----------
     X : array or sparse array of shape (n, d), or (n, n) if precomputed
         Points.
-    metric : str or callable
+    metric, params
         ``"euclidean"``, ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
     """
 
-    def __init__(self, X: Array, metric: Metric = "euclidean") -> None:
+    def __init__(
+        self, X: Array, metric: Metric = "euclidean", params: dict[str, Any] | None = None
+    ) -> None:
         self.n: int = X.shape[0]
-        self.metric = metric
+        self.metric, self._params = metric, params or {}
         self._like = X
-        xp = namespace(X)
+        self._squared: Callable[[Array, Array], Array] | None = None
         if metric == "precomputed":
             self._X = X
-        elif metric != "euclidean" or sparse.issparse(X):
+        elif not is_euclidean(metric, params) or sparse.issparse(X):
             self._X = X if sparse.issparse(X) else to_host(X)
         else:
-            X = xp.astype(X, xp.float64)
-            X = X - xp.mean(X, axis=0)
-            if X.shape[1] > _FEW_FEATURES:
-                squares = xp.vecdot(X, X)[:, None]
-                X = xp.concat([X, squares, xp.ones_like(squares)], axis=1)
-            self._X = X
+            self._X, self._squared = _for_squares(X)
 
     def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
         """Return the distances of shape (len(rows), n); a point is at distance 0 of itself.
@@ -57,12 +56,10 @@ class Distances:
         xp = namespace(index)
         if self.metric == "precomputed":
             D = xp.astype(xp.take(self._X, index, axis=0), xp.float64)
-        elif self.metric != "euclidean" or sparse.issparse(self._X):
+        elif self._squared is None:
             D = like(self._by_metric(rows), self._like, dtype=xp.float64)
         else:
-            rows_of = xp.take(self._X, index, axis=0)
-            few = self._X.shape[1] <= _FEW_FEATURES
-            D = (_by_differences if few else _by_product)(rows_of, self._X)
+            D = self._squared(xp.take(self._X, index, axis=0), self._X)
             D = xp.sqrt(D) if root else D
         return with_own(D, index, 0.0)
 
@@ -72,10 +69,40 @@ class Distances:
         return like(rows, self._like, dtype=xp.int64)
 
     def _by_metric(self, rows: np.ndarray) -> np.ndarray:
-        D = pairwise_distances(self._X[rows], self._X, metric=self.metric)
+        D = pairwise_distances(self._X[rows], self._X, metric=self.metric, **self._params)
         if not (np.isfinite(D).all() and D.min() >= -1e-9 * D.max()):
             raise ValueError(f"metric={self.metric!r} gives distances that are negative or NaN.")
         return D.clip(0)  # rounding may leave less
+
+
+def _for_squares(X: Array) -> tuple[Array, Callable[[Array, Array], Array]]:
+    """Return points, and what makes squared distances of some of them, and all, the fastest way.
+
+    A product must tell distances to the digits that their order is told by, as differences do.
+    """
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    X = X - _coarse_mean(X)
+    if X.shape[1] <= _FEW_FEATURES:
+        return X, _by_differences
+    squares = xp.vecdot(X, X)
+    augmented = xp.concat([X, squares[:, None], xp.ones_like(squares)[:, None]], axis=1)
+    # Points on both ends: what a product loses is relative to the largest norms.
+    order = xp.argsort(squares)
+    ends = xp.concat([order[-_PILOTS:], order[:: max(1, X.shape[0] // _PILOTS)]])
+    right = _by_differences(xp.take(X, ends, axis=0), X)
+    rough = _by_product(xp.take(augmented, ends, axis=0), augmented)
+    if bool(xp.any((xp.abs(rough - right) > _DIGITS * right) & (right > 0))):
+        return X, _by_differences
+    return augmented, _by_product
+
+
+def _coarse_mean(X: Array) -> Array:
+    """Return about the mean, in so few digits that integers stay exact when it is subtracted."""
+    xp = namespace(X)
+    mean = xp.mean(X, axis=0)
+    unit = 2.0 ** frexp(float(xp.max(xp.abs(X - mean))))[1]
+    return xp.round(mean / unit) * unit
 
 
 def _by_differences(A: Array, B: Array) -> Array:
@@ -84,7 +111,10 @@ def _by_differences(A: Array, B: Array) -> Array:
     for f in range(A.shape[1]):
         difference = A[:, f][:, None] - B[:, f][None, :]
         difference *= difference
-        D = difference if D is None else D + difference
+        if D is None:
+            D = difference
+        else:
+            D += difference
     return D
 
 
@@ -118,8 +148,4 @@ def over_blocks(
     small = host or "cpu" in str(compat.device(index)).lower()
     block = max(8, (_ENTRIES if small else 2**26) // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
-    if not host:
-        yield from map(work, blocks)
-        return
-    with _one_blas_thread() as allowed, ThreadPoolExecutor(min(allowed, len(blocks))) as pool:
-        yield from pool.map(work, blocks)
+    yield from in_order(work, blocks) if host else map(work, blocks)

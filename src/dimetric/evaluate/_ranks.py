@@ -12,7 +12,7 @@ from dimetric._xp import Array, namespace, to_host
 from dimetric.evaluate._pairs import with_own
 
 
-def neighbour_order(D: Array, index: Array, k: int | None = None) -> Array:
+def neighbour_order(D: Array, index: Array, k: int | None = None, *, spent: bool = False) -> Array:
     """Return the columns of each row of distances, nearest first, without the point itself.
 
     Equal distances come in the order of their columns.
@@ -25,6 +25,8 @@ def neighbour_order(D: Array, index: Array, k: int | None = None) -> Array:
         The column of the point itself.
     k : int, optional
         How many are wanted; by default all others.
+    spent : bool, default=False
+        D is not needed any more, and may be written over.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def neighbour_order(D: Array, index: Array, k: int | None = None) -> Array:
     if not compat.is_numpy_array(D):
         xp = namespace(D)
         return xp.argsort(with_own(D, index, xp.inf), axis=1, stable=True)[:, :k]
-    keys, columns = _keys(D, index)
+    keys, columns = _keys(D if spent else D.copy(), index)
     if 4 * k < D.shape[1]:
         keys.partition(k - 1, axis=1)
         keys = keys[:, :k]
@@ -50,14 +52,15 @@ def neighbour_order(D: Array, index: Array, k: int | None = None) -> Array:
 
 
 def _keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return integers that are ordered as distances, then columns, are; and the bits of the latter.
+    """Turn distances, in place, into integers ordered as these, then columns, are; and their bits.
 
     Floating numbers >= 0 are ordered as their bits are. With the column in the last bits a plain
     sort does, which is many times as fast as a stable sort of indices; the bits it costs are
     beyond the 9th digit up to a million points.
     """
     columns = (1 << int(D.shape[1] - 1).bit_length()) - 1
-    keys = np.ascontiguousarray(D).view(np.int64) & (np.iinfo(np.int64).max - columns)
+    keys = D.view(np.int64)
+    keys &= np.iinfo(np.int64).max - columns
     keys |= np.arange(D.shape[1])
     return with_own(keys, index, np.iinfo(np.int64).max), columns
 
@@ -70,7 +73,7 @@ def ranks_of(near: Array, D: Array, index: Array) -> Array:
     near : array of shape (b, k)
         Columns.
     D : array of shape (b, n)
-        Distances, float64.
+        Distances, float64, which are written over.
     index : array of shape (b,)
         The column of the point itself, which has no rank.
 

@@ -76,27 +76,6 @@ def neighbourhood_hits(codes: Array, index: Array, near: Array) -> Array:
     return xp.mean(xp.astype(same, xp.float64), axis=1)
 
 
-def moments(A: Array, B: Array) -> Array:
-    """Return the sums of a, b, a^2, b^2 and a b over each row."""
-    xp = namespace(A)
-    sums = [xp.sum(A, axis=1), xp.sum(B, axis=1)]
-    return xp.stack([*sums, xp.vecdot(A, A), xp.vecdot(B, B), xp.vecdot(A, B)], axis=1)
-
-
-def correlation(M: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation from means of a, b, a^2, b^2 and a b; 0 with a constant."""
-    a, b, aa, bb, ab = np.moveaxis(M, -1, 0)
-    rounding = 1e-13
-    spread = np.where(aa - a * a > rounding * aa, aa - a * a, np.inf)
-    spread = spread * np.where(bb - b * b > rounding * bb, bb - b * b, np.inf)
-    return np.clip((ab - a * b) / np.sqrt(spread), -1, 1)
-
-
-def residual_variance(M: np.ndarray) -> np.ndarray:
-    """Return what a straight line leaves of the variance."""
-    return 1 - correlation(M) ** 2
-
-
 def stress(M: np.ndarray) -> np.ndarray:
     """Return the root of the sum of (a - b)^2 over that of a^2."""
     _, _, aa, bb, ab = np.moveaxis(M, -1, 0)

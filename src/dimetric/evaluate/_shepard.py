@@ -8,12 +8,17 @@ from dimetric._xp import Array, like, namespace, to_host
 from dimetric.evaluate._pairs import Distances, over_blocks, with_own
 from dimetric.evaluate._ranks import counts_of
 
+PILOTS = 64  # points whose distances tell of those of all
+CROWDED = 1e-6  # share of a rank correlation that ties within cells may cost
+
 
 class DistanceRanks:
     """The ranks of distances among all of them, as shares between -1/2 and 1/2.
 
     Ranks are looked up by cells of the logarithm, whose distances share their mean rank: memory
-    does not grow with the number of pairs, and a rank correlation keeps five digits.
+    does not grow with the number of pairs. Where cells are so crowded that a rank correlation
+    would lose its sixth digit, as in clusters far apart, the cells lie between quantiles instead,
+    which takes longer.
 
     Parameters
     ----------
@@ -27,16 +32,23 @@ class DistanceRanks:
 
     def __init__(self, distances: Distances, rows: np.ndarray) -> None:
         # A few rows tell the range; what lies outside shares the cell of 0, or the last one.
-        pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // 16)])).ravel())
-        pilot = np.log(pilot[pilot > 0]) if pilot[-1] > 0 else np.zeros(1)
+        pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // PILOTS)])).ravel())
+        quantiles = pilot[pilot > 0] if pilot[-1] > 0 else np.ones(1)
+        pilot = np.log(quantiles)
         outside = len(pilot) // 10_000
         self._low = float(pilot[outside])
         self._per_unit = (self.n_cells - 2) / max(float(pilot[-1 - outside]) - self._low, 1e-9)
+
+        self._edges: np.ndarray | None = None
 
         def count(block: np.ndarray) -> np.ndarray:
             return counts_of(self.cells(distances(block)), self.n_cells)
 
         counts = reduce(np.add, over_blocks(count, rows, distances))
+        if np.sum((counts[1:] / max(1, counts[1:].sum())) ** 3) > CROWDED:
+            chosen = np.linspace(0, len(quantiles) - 1, self.n_cells - 1).astype(int)
+            self._edges = np.unique(quantiles[chosen])
+            counts = reduce(np.add, over_blocks(count, rows, distances))
         counts[0] -= len(rows)  # each point's distance to itself
         below = np.cumsum(counts) - counts
         self._shares = (below + counts / 2) / counts.sum() - 0.5
@@ -44,6 +56,9 @@ class DistanceRanks:
     def cells(self, D: Array) -> Array:
         """Return the cells of a block of distances."""
         xp = namespace(D)
+        if self._edges is not None:
+            flat = xp.searchsorted(like(self._edges, D), xp.reshape(D, (-1,)), side="right")
+            return xp.astype(xp.reshape(flat, D.shape), xp.int64)
         logs = xp.log(D + float(np.finfo(float).tiny))
         logs -= self._low
         logs *= self._per_unit

@@ -11,24 +11,23 @@ import numpy as np
 
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.evaluate._input import checked_embedding, checked_labels, sampled_points
-from dimetric.evaluate._pairs import Distances, Metric, over_blocks
+from dimetric.evaluate._pairs import Distances, over_blocks
 from dimetric.evaluate._ranks import neighbour_order, ranks_along, ranks_of
 from dimetric.evaluate._scores import (
     RankScores,
     Scores,
     best_scale,
-    correlation,
     error_of,
     error_of_mean,
-    moments,
     neighbourhood_hits,
     procrustes,
-    residual_variance,
     scaled,
     scaled_stress,
     stress,
 )
 from dimetric.evaluate._shepard import DistanceRanks, RankInfluence
+from dimetric.linalg.correlation import correlation, moments, residual_variance
+from dimetric.neighbors.knn import Metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,8 @@ class EmbeddingQuality:
         Scores of each of them, by name. The score is their mean, but for ``scaled_stress``: there
         all points are at the scale that is best for all.
     standard_error : dict of str to float
-        Of the scores, by name, from looking at a sample of the points only.
+        Of the scores, by name, from looking at a sample of the points only; ``procrustes`` always
+        looks at all.
     """
 
     n_neighbors: int
@@ -108,6 +108,7 @@ def embedding_quality(
     n_neighbors: int = 5,
     y: Array | None = None,
     metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
     sample: int | None = None,
     random_state: Any = None,
 ) -> EmbeddingQuality:
@@ -132,8 +133,8 @@ def embedding_quality(
       of Z, both centred and X at length 1.
     - ``neighborhood_hit`` is the share of :math:`j \in N'_k(i)` with i's label.
 
-    Equal distances count in the order of the rows. Memory is O(n) for each core, time
-    O(n^2 log n); with `sample`, O(sample n log n).
+    Distances that are equal, to about nine digits, count in the order of the rows. Memory is O(n)
+    for each core, time O(n^2 log n); with `sample`, O(sample n log n).
 
     Parameters
     ----------
@@ -148,6 +149,8 @@ def embedding_quality(
         Labels, for ``neighborhood_hit``.
     metric : str or callable, default="euclidean"
         Of X: ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
+    metric_params : dict, optional
+        Parameters of the metric.
     sample : int, optional
         Score this many random points only, each against all others.
     random_state : int, RandomState or None, default=None
@@ -176,24 +179,24 @@ def embedding_quality(
     >>> X, y = load_iris(return_X_y=True)
     >>> quality = embedding_quality(X, PCA(2).fit_transform(X), y=y)
     >>> for name, score in quality.scores().items():
-    ...     print(f"{name:20}{score:.3f}")
-    trustworthiness     0.979
-    continuity          0.990
-    knn_preservation    0.635
-    lcmc                0.601
-    neighborhood_hit    0.951
-    r_nx_auc            0.691
-    stress              0.042
-    scaled_stress       0.040
-    shepard_correlation 0.996
-    residual_variance   0.003
-    procrustes          0.022
+    ...     print(f"{name:20}{score:.2f}")
+    trustworthiness     0.98
+    continuity          0.99
+    knn_preservation    0.63
+    lcmc                0.60
+    neighborhood_hit    0.95
+    r_nx_auc            0.69
+    stress              0.04
+    scaled_stress       0.04
+    shepard_correlation 1.00
+    residual_variance   0.00
+    procrustes          0.02
     """
     X, Z, unit, k = checked_embedding(X, Z, n_neighbors, metric)
     n = X.shape[0]
     codes = None if y is None else checked_labels(y, X)
     points = sampled_points(n, sample, random_state)
-    before, after = Distances(X, metric), Distances(Z)
+    before, after = Distances(X, metric, metric_params), Distances(Z)
     F, G = DistanceRanks(before, points), DistanceRanks(after, points)
     by_rank = RankScores(n, k)
     influence = RankInfluence(before, after, F, G, points) if len(points) < n else None
@@ -265,7 +268,7 @@ def trustworthiness(
 
     def penalty(rows: np.ndarray) -> int:
         index = before.index(rows)
-        shown = neighbour_order(after(rows, root=False), index, k)
+        shown = neighbour_order(after(rows, root=False), index, k, spent=True)
         ranks = ranks_of(shown, before(rows, root=False), index)
         xp = namespace(ranks)
         return int(xp.sum(xp.clip(ranks - k, 0)))
@@ -276,16 +279,21 @@ def trustworthiness(
 
 def _summarised(table: Scores, n: int, k: int, unit: float, X: Array) -> dict[str, Any]:
     """Return the scores of all points, those of each, and the standard errors."""
-    pairs = scaled(table.pop("distances") / (n - 1), unit)
+    pairs = table.pop("distances") / (n - 1)
     ranks = table.pop("ranks").mean(axis=0) / (n - 1)
     influence = table.pop("influence", np.zeros_like(pairs[:, 0]))
     scores: dict[str, Any] = {name: float(np.mean(values)) for name, values in table.items()}
     errors = {name: error_of_mean(values, n) for name, values in table.items()}
     scores["lcmc"] = scores["knn_preservation"] - k / (n - 1)
     errors["lcmc"] = errors["knn_preservation"]
-    for score in (stress, scaled_stress, residual_variance):
-        scores[score.__name__] = float(score(pairs.mean(axis=0)))
-        errors[score.__name__] = error_of(score, pairs, n)
+    in_one_unit = scaled(pairs, unit)  # the other two do not depend on it
+    for score, means in (
+        (stress, in_one_unit),
+        (scaled_stress, pairs),
+        (residual_variance, pairs),
+    ):
+        scores[score.__name__] = float(score(means.mean(axis=0)))
+        errors[score.__name__] = error_of(score, means, n)
     scores["shepard_correlation"] = float(correlation(ranks))
     spread = (ranks[2] * ranks[3]) ** 0.5  # 0 where all distances are equal
     errors["shepard_correlation"] = error_of_mean(influence, n) / float(spread or 1)

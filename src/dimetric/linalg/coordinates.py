@@ -143,7 +143,9 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
         values, V, smallest = largest_eigenvectors(lambda v: _gram_times(D, v), n, k, tol=tol)
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
     norm2 = (fourth - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
-    noise = max(n * np.finfo(float).eps, 10 * eps(D)) * max(abs(float(values[0])), abs(smallest))
+    # Rounding errors of D are a random matrix, whose norm grows as the root of n only.
+    rounding = max(n * np.finfo(float).eps, 10 * eps(D) / n**0.5)
+    noise = rounding * max(abs(float(values[0])), abs(smallest))
     return PrincipalCoordinates(values, V, means, smallest, max(norm2, 0) ** 0.5, noise)
 
 

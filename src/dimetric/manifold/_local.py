@@ -1,11 +1,13 @@
 r"""What a sample and its neighbours say about an embedding, for all samples at once.
 
-Each method of locally linear embedding has a matrix :math:`P_i` for the patch of sample i, the
-sample and its k nearest neighbours: :math:`y^T P_i y` is small for coordinates y of the patch that
-fit the local geometry. The embedding makes :math:`y^T M y` small, with M the sum of the patches.
+Each method of locally linear embedding has a matrix :math:`P_i` for the patch of sample i, its k
+nearest neighbours and (but for Hessians) the sample: :math:`y^T P_i y` is small for coordinates y
+of the patch that fit the local geometry. The embedding makes :math:`y^T M y` small, with M the sum
+of the patches.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,14 +97,20 @@ def alignment(
     M : csc_array of shape (n, n)
         Symmetric, positive semidefinite.
     """
+    n, k = neighbors.shape
     if method == "ltsa":
-        return _sum_of(lambda P: tangent_patch(P, n_components), X, neighbors)
+        return _sum_of(partial(tangent_patch, n_components=n_components), X, _patches(neighbors))
     if method == "hessian":
-        return _sum_of(lambda P: hessian_patch(P, n_components), X, neighbors)
+        # Neighbours alone: at the end of a curve several samples have one and the same patch, and
+        # only without themselves an equation each. Nobody's neighbour would be in no equation.
+        alone = np.bincount(neighbors.ravel(), minlength=n) == 0
+        patch = partial(hessian_patch, n_components=n_components)
+        M = _sum_of(patch, X, neighbors)
+        return M + _sum_of(patch, X, _patches(neighbors)[alone]) if alone.any() else M
     if method == "modified":
         limit = _null_share(X, neighbors, n_components)
-        return _sum_of(lambda P: modified_patch(P, n_components, reg, limit), X, neighbors)
-    n, k = neighbors.shape
+        patch = partial(modified_patch, n_components=n_components, reg=reg, limit=limit)
+        return _sum_of(patch, X, _patches(neighbors))
     weights = reconstruction_weights(X, X, neighbors, reg)
     values = np.hstack([np.ones((n, 1)), -weights]).ravel()
     starts = np.arange(0, n * (k + 1) + 1, k + 1)
@@ -190,14 +198,13 @@ def _left_singular(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return V[:, :, ::-1], np.maximum(values[:, ::-1], 0)
 
 
-def _sum_of(patch: Patch, X: np.ndarray, neighbors: np.ndarray) -> Any:
-    """Return the sum over all patches, each in the rows and columns of its samples."""
-    n, k = neighbors.shape
-    members = _patches(neighbors)
+def _sum_of(patch: Patch, X: np.ndarray, members: np.ndarray) -> Any:
+    """Return the sum over all patches, each in the rows and columns of its members."""
+    n, p = len(X), members.shape[1]
     M = sparse.csc_array((n, n))
-    for b in _blocks(n, k + 1, X.shape[1]):
+    for b in _blocks(len(members), p, X.shape[1]):
         own = members[b]
-        shape = (len(own), k + 1, k + 1)
+        shape = (len(own), p, p)
         rows = np.broadcast_to(own[:, :, None], shape).ravel()
         columns = np.broadcast_to(own[:, None, :], shape).ravel()
         M = M + sparse.csc_array((patch(X[own]).ravel(), (rows, columns)), shape=(n, n))

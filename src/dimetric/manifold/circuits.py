@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dimetric._checks import checked_array
+from dimetric._checks import checked_array, checked_dissimilarities, in_range
 from dimetric._xp import Array, to_host
 from dimetric.manifold.classical import landmarks
 from dimetric.neighbors.graph import geodesics, undirected
@@ -96,12 +96,19 @@ def scan_neighbors(
     >>> scan.n_neighbors[scan.usable]
     array([ 4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15])
     """
-    X = to_host(checked_array(X, "X"))
-    n, numbers = len(X), np.unique(np.fromiter(n_neighbors, int))
-    if len(numbers) == 0 or numbers[0] < 1:
+    X = checked_array(X, "X")
+    if metric == "precomputed":
+        checked_dissimilarities(X)
+    X, factor = in_range(X)
+    X, numbers = to_host(X), np.unique(list(n_neighbors))
+    if len(numbers) == 0 or numbers.dtype.kind != "i" or numbers[0] < 1:
         raise ValueError("n_neighbors must hold numbers of neighbours, from 1 on.")
+    if n_sources < 1:
+        raise ValueError(f"n_sources={n_sources} must be at least 1.")
+    n = len(X)
     distances, indices = k_nearest(X, numbers[-1], metric=metric, metric_params=metric_params)
-    rows = landmarks(n, min(n_sources, n), random_state)
+    samples = None if metric == "precomputed" else X
+    rows = landmarks(n, min(n_sources, n), random_state, samples)
     table, previous = [], None
     for k in numbers:
         edges = (distances[:, :k].ravel(), indices[:, :k].ravel(), np.arange(0, n * k + 1, k))
@@ -114,4 +121,4 @@ def scan_neighbors(
         table.append((parts, G[np.isfinite(G)].mean(), drop))
         previous = G
     n_parts, mean, drop = np.array(table).T
-    return NeighborScan(numbers, n_parts.astype(int), mean, drop)
+    return NeighborScan(numbers, n_parts.astype(int), mean / factor, drop)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._checks import require_memory
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linear.pca import PCA
@@ -78,7 +77,8 @@ class References:
     metric, metric_params
         As in :func:`sklearn.metrics.pairwise_distances`.
     constant : float
-        Added to all dissimilarities but those of a sample to itself.
+        Added to all dissimilarities but those of a sample to itself. A sample of which that is
+        not known is the first one that it does not differ from.
     """
 
     points: np.ndarray | None
@@ -87,8 +87,11 @@ class References:
     metric_params: dict[str, Any] | None = None
     constant: float = 0.0
 
-    def dissimilarities(self, X: Array) -> Array:
-        """Return the dissimilarities of samples to these, of shape (n, m), where X is."""
+    def dissimilarities(self, X: Array, *, fitted: bool = False) -> Array:
+        """Return the dissimilarities of samples to these, of shape (n, m), where X is.
+
+        They are the samples of the fit if `fitted`, in that order.
+        """
         xp = namespace(X)
         if self.points is not None:
             metric, params = self.metric, self.metric_params
@@ -98,7 +101,18 @@ class References:
             raise ValueError("Dissimilarities must not be negative.")
         else:
             D = X if self.rows is None else xp.take(X, like(self.rows, X, dtype=xp.int64), axis=1)
-        return D if self.constant == 0 else xp.where(D > 0, D + self.constant, D)
+        return D if self.constant == 0 else self._raised(D, fitted)
+
+    def _raised(self, D: Array, fitted: bool) -> Array:
+        """Return dissimilarities with the constant added."""
+        xp = namespace(D)
+        own = to_host(xp.argmin(D, axis=1))
+        own = np.where(to_host(xp.min(D, axis=1)) == 0, own, -1)
+        if fitted:
+            own[slice(None) if self.rows is None else self.rows] = np.arange(D.shape[1])
+        columns = np.arange(D.shape[1])
+        itself = like(own[:, None] == columns, D, dtype=xp.bool)
+        return xp.where(itself, 0.0, D + self.constant)
 
 
 def references(
@@ -115,7 +129,6 @@ def references(
     if n_landmarks is not None and n_landmarks < n:
         rows = landmarks(n, n_landmarks, random_state, points)
         points = None if points is None else points[rows]
-    require_memory(8 * n * min(n_landmarks or n, n), f"The dissimilarities of {n} samples")
     return References(points, rows, metric, metric_params)
 
 

@@ -18,6 +18,7 @@ from dimetric._checks import checked_dissimilarities, in_range, require_memory
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.coordinates import PrincipalCoordinates, principal_coordinates
+from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold.classical import landmarks
 from dimetric.neighbors.graph import Neighborhood, geodesics
 from dimetric.reduce.tree import row_blocks
@@ -203,16 +204,16 @@ class Isomap(Embedding):
         check_is_fitted(self)
         G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)
         ends = Z if G.shape[0] == G.shape[1] else Z[to_host(self.landmarks_)]
-        sums = np.zeros(5)
-        for b in row_blocks(len(Z), max(1, BLOCK // len(ends))):
-            g, e = G[b].astype(np.float64).ravel(), cdist(Z[b], ends).ravel()
-            sums += g.sum(), e.sum(), g @ g, e @ e, g @ e
-        g, e, gg, ee, ge = sums / G.size
-        return 1 - (ge - g * e) ** 2 / ((gg - g * g) * (ee - e * e))
+        blocks = row_blocks(len(Z), max(1, BLOCK // len(ends)))
+        sums = sum(moments(G[b].astype(np.float64), cdist(Z[b], ends)).sum(axis=0) for b in blocks)
+        return float(residual_variance(sums / (G.size - len(ends))))
 
     def _place(self, X: Array) -> Array:
         if self.regressor is not None:
             return self.regressor_.predict(self._on_host(X)).reshape(X.shape[0], -1)
+        given = X.data if sparse.issparse(X) else X
+        if self.metric == "precomputed" and bool(namespace(given).any(given < 0)):
+            raise ValueError("Distances must not be negative.")
         links = self._links(self._on_host(X * self._factor))
         G, model = self._map.lengths, self._map.coordinates
         rows = max(1, BLOCK // (G.shape[1] * max(1, int(np.diff(links.indptr).max()))))
@@ -274,7 +275,8 @@ class Isomap(Embedding):
         if self.n_components > m:
             name = "n_samples" if m == n else "n_landmarks"
             raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
-        require_memory(4 * n * m, f"The geodesics of {n} samples")
+        remedy = "Set n_landmarks, for instance to 1000."
+        require_memory(4 * n * m, f"The geodesics of {n} samples", remedy)
         if given and not sparse.issparse(X):
             checked_dissimilarities(X)
         elif given and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
@@ -285,6 +287,13 @@ class Isomap(Embedding):
 
 
 def _lengths_through(links: Any, G: np.ndarray) -> np.ndarray:
-    """Return the shortest paths that begin with one of the links of each sample."""
-    lengths = G[links.indices] + links.data[:, None]
-    return np.minimum.reduceat(lengths, links.indptr[:-1], axis=0)
+    """Return the shortest paths that begin with one of the links of each sample.
+
+    A sample at the very place of one of the fit has its paths, and no shorter ones by links that
+    the fit did not take: of several neighbours at equal distance it may have taken others.
+    """
+    starts = links.indptr[:-1]
+    nearest = np.minimum.reduceat(links.data, starts)
+    first = (links.data == 0) | np.repeat(nearest > 0, np.diff(links.indptr))
+    lengths = G[links.indices] + np.where(first, links.data, np.inf)[:, None]
+    return np.minimum.reduceat(lengths, starts, axis=0)

@@ -41,7 +41,7 @@ class LLE(Embedding):
     Parameters
     ----------
     n_neighbors : int, default=5
-        k. With ``"hessian"`` at least ``n_components * (n_components + 3) / 2``, with
+        k. With ``"hessian"`` more than ``n_components * (n_components + 3) / 2``, with
         ``"modified"`` and ``"ltsa"`` more than `n_components`.
     n_components : int, default=2
         Dimension of the embedding.
@@ -175,7 +175,7 @@ class LLE(Embedding):
         least = {
             "standard": 1,
             "modified": n_components + 1,
-            "hessian": n_components * (n_components + 3) // 2,
+            "hessian": n_components * (n_components + 3) // 2 + 1,
             "ltsa": n_components + 1,
         }[self.method]
         if k < least:

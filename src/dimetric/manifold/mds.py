@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from dimetric._base import Embedding, report
-from dimetric._checks import checked_dissimilarities, in_range
+from dimetric._checks import checked_dissimilarities, in_range, require_memory
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg import coordinates
@@ -60,7 +60,8 @@ class MDS(Embedding):
     metric_mds : bool, default=True
         For ``"smacof"``: whether the dissimilarities themselves count, or only their order.
     weights : array-like of shape (n_samples, n_samples), optional
-        For ``"smacof"``: w, symmetric; 0 where a dissimilarity is missing.
+        For ``"smacof"``: w, symmetric; 0 where a dissimilarity is missing, and what X holds there
+        is not looked at.
     init : {"classical_mds", "random"} or array-like, default="classical_mds"
         The first start of ``"smacof"``.
     n_init : int, default=1
@@ -218,8 +219,10 @@ class MDS(Embedding):
 
     def _check_parameters(self, n: int) -> None:
         """Say which parameters do not go with the number of samples, or with the algorithm."""
-        if self.n_components > n:
-            raise ValueError(f"n_components={self.n_components} must be at most n_samples={n}.")
+        m = min(n, self.n_landmarks or n)
+        if self.n_components > m:
+            name = "n_samples" if m == n else "n_landmarks"
+            raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
         used = {"metric_mds": not self.metric_mds, "weights": self.weights is not None}
         if self.algorithm == "smacof":
             used = {
@@ -239,13 +242,12 @@ class MDS(Embedding):
         if self.additive_constant:
             constant = coordinates.additive_constant(to_host(core))
             self._references = replace(self._references, constant=constant)
-            D = self._references.dissimilarities(X)
+            D = self._references.dissimilarities(X, fitted=True)
             core = self._among_landmarks(D)
         self._model = model = coordinates.principal_coordinates(core, self.n_components)
         share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
-        model.warn_of_negative(
-            "Ask for fewer, or try additive_constant=True or algorithm='smacof'."
-        )
+        also = "" if self.additive_constant else "additive_constant=True or "
+        model.warn_of_negative(f"Ask for fewer, or try {also}algorithm='smacof'.")
         Z = model.coordinates if core is D else model.place(D)
         return self._set(X, Z, share, model.smallest / self._factor**2)
 
@@ -268,10 +270,12 @@ class MDS(Embedding):
     def _fit_stress(self, X: Array, progress: Progress) -> dict[str, Any]:
         """Minimise the stress from every start, and keep the best end."""
         self._references = self._refer_to(X)
-        D = self._references.dissimilarities(X)
+        # In single precision rounding would decide on the order of dissimilarities.
+        xp = namespace(X)
+        D = self._references.dissimilarities(X if self.metric_mds else xp.astype(X, xp.float64))
         W = None if self.weights is None else checked_weights(self.weights, X.shape[0])
         ends = []
-        for start in starts(D, self.n_components, self.init, self.n_init, self.random_state):
+        for start in starts(D, W, self.n_components, self.init, self.n_init, self.random_state):
             objective = Stress(D, W) if self.metric_mds else NonmetricStress(D, W)
             after = partial(self._after_iteration, X, progress, objective)
             result = smacof(objective, start, max_iter=self.max_iter, eps=self.eps, callback=after)
@@ -311,8 +315,15 @@ class MDS(Embedding):
 
     def _refer_to(self, X: Array) -> References:
         """Choose the samples that all are compared with."""
-        named = self.metric, self.metric_params
-        return references(X, *named, self.n_landmarks, self.random_state)
+        n, landmarks = X.shape[0], self.n_landmarks
+        require_memory(
+            8 * n * min(landmarks or n, n),
+            f"The dissimilarities of {n} samples",
+            "Take fewer samples."
+            if self.algorithm == "smacof"
+            else "Set n_landmarks, for instance to 1000.",
+        )
+        return references(X, self.metric, self.metric_params, landmarks, self.random_state)
 
     def _place(self, X: Array) -> Array:
         X = X * self._factor

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_array
 from dimetric._xp import Array, like, namespace, to_host
 from dimetric.linalg.coordinates import principal_coordinates
 from dimetric.manifold.stress import TILE, Stress
+from dimetric.neighbors.graph import geodesics
 from dimetric.reduce.tree import row_blocks
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
@@ -74,17 +76,28 @@ def smacof(
 
 
 def starts(
-    D: Array, k: int, init: str | Array, n_init: int, random_state: Any
+    D: Array, W: np.ndarray | None, k: int, init: str | Array, n_init: int, random_state: Any
 ) -> Iterator[np.ndarray]:
-    """Yield coordinates to start from: the first as asked for, the others at random."""
+    """Yield coordinates to start from: the first as asked for, the others at random.
+
+    Classical scaling takes the shortest paths of known dissimilarities for those that have no
+    weight.
+    """
     random = check_random_state(random_state)
     shape = (D.shape[0], k)
     if not isinstance(init, str):
         start = check_array(to_host(init), dtype=np.float64, input_name="init")
         if start.shape != shape:
             raise ValueError(f"init has shape {start.shape}; it must be {shape}.")
+        if np.array_equal(start, np.broadcast_to(start[:1], shape)):
+            raise ValueError("init has all samples at one place, from where they never come away.")
         yield start
     elif init == "classical_mds":
+        if W is not None and np.count_nonzero(W) < W.size - len(W):
+            known = sparse.coo_array(W > 0)
+            edges = to_host(D)[known.row, known.col].astype(np.float64)
+            ends = known.row, known.col
+            D = like(geodesics(sparse.csr_array((edges, ends), shape=W.shape)), D)
         classical = principal_coordinates(D, k)
         # A coordinate that is 0 everywhere would never change.
         flat = classical.lengths == 0

@@ -28,7 +28,7 @@ FAR = np.float32(1e30)  # from samples that only fill up the last block
 def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and indices of the k nearest other rows of each row, nearest first.
 
-    Of rows at equal distance the first come first.
+    Of rows at equal distance the first come first; only among copies of a row any may come.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class Neighborhood:
         """Return the undirected graph of all samples.
 
         Of several neighbours at equal distance the same are taken whatever order the samples
-        come in.
+        come in; of distances that are given, those of the first samples.
 
         Parameters
         ----------
@@ -100,8 +100,9 @@ class Neighborhood:
         """Return the distances from some samples to all."""
         if self.metric == "precomputed":
             if sparse.issparse(X):
+                parts = csgraph.connected_components(X, directed=False)[0]
                 raise ValueError(
-                    "The graph given has several connected components, and there are no distances "
+                    f"The graph given has {parts} connected components, and there are no distances "
                     "to join them by. Pass a graph with more edges, or all distances."
                 )
             return X[rows]
@@ -117,19 +118,17 @@ class Neighborhood:
         alone : bool, default=False
             They are all the same samples, so that the diagonal is no edge.
         """
-        if sparse.issparse(D):
-            return _kept(D.tocoo(), self.n_neighbors, self.radius, alone)
         k, n = self.n_neighbors, D.shape[1] - alone
         if k is not None and k > n:
             raise ValueError(f"n_neighbors={k} must be at most the number of other samples, {n}.")
-        reach = np.inf if self.radius is None else self.radius
+        if sparse.issparse(D):
+            return _kept(D.tocoo(), k, self.radius, alone)
+        reach: Any = np.inf if self.radius is None else self.radius
         parts = []
         for b in row_blocks(len(D), max(1, BLOCK // D.shape[1])):
-            if k is None:
-                rows, columns = np.nonzero(D[b] <= reach)
-            else:
-                columns = np.argpartition(D[b], k - 1 + alone, axis=1)[:, : k + alone].ravel()
-                rows = np.arange(len(columns)) // (k + alone)
+            if k is not None:  # and of equal ones _kept() takes the first
+                reach = np.partition(D[b], k - 1 + alone, axis=1)[:, k - 1 + alone, None]
+            rows, columns = np.nonzero(D[b] <= reach)
             shape = (b.stop - b.start, D.shape[1])
             parts.append(sparse.coo_array((D[b][rows, columns], (rows, columns)), shape=shape))
         return _kept(sparse.vstack(parts, format="coo"), k, None, alone)
@@ -138,7 +137,7 @@ class Neighborhood:
 def _warn_of(bridges: np.ndarray) -> None:
     warnings.warn(
         f"The neighbour graph has {len(bridges) + 1} connected components, an open circuit: they "
-        f"were joined by the {len(bridges)} shortest bridging edges, of length up to "
+        f"were joined by the shortest bridging edges, {len(bridges)} of length up to "
         f"{bridges.max():.3g}. Raise n_neighbors or radius, or treat the components one by one.",
         stacklevel=3,
     )
@@ -271,6 +270,8 @@ def geodesics(
            [3., 2., 0.]])
     """
     n = graph.shape[0]
+    if graph.nnz and graph.data.min() < 0:
+        raise ValueError("Edges of negative length have no shortest paths.")
     every = sources is None
     sources = np.arange(n) if sources is None else np.asarray(sources)
     if method == "FW" or (method == "auto" and every and n <= 512 and graph.nnz > n * n / 4):

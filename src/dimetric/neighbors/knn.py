@@ -109,15 +109,27 @@ def is_euclidean(metric: Metric, metric_params: dict[str, Any] | None) -> bool:
 
 
 def _from_tree(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Ask a tree for more and more neighbours, until the last is farther than the k-th.
+
+    So, of points at equal distance the first come first; only among copies of a row any may come.
+    """
     from scipy.spatial import cKDTree
 
-    if points is not None:
-        distances, indices = cKDTree(points).query(X, np.arange(1, k + 1), workers=-1)
-        return distances.astype(X.dtype, copy=False), indices
-    distances, indices = cKDTree(X).query(X, np.arange(1, k + 2), workers=-1)
-    others = indices != np.arange(len(X))[:, None]
-    others[others.all(axis=1), -1] = False  # more than k others are at its place
-    distances, indices = distances[others].reshape(-1, k), indices[others].reshape(-1, k)
+    tree, alone = cKDTree(X if points is None else points), points is None
+    distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
+    rows, width = np.arange(len(X)), k + alone + 1
+    while len(rows):
+        width = min(width, tree.n)
+        near, those = tree.query(X[rows], np.arange(1, width + 1), workers=-1)
+        last = near[:, -1].copy()
+        if alone:
+            near[those == rows[:, None]] = np.inf
+        order = np.lexsort((those, near))[:, :k]
+        distances[rows] = np.take_along_axis(near, order, axis=1)
+        indices[rows] = np.take_along_axis(those, order, axis=1)
+        kth = distances[rows, -1]
+        rows = rows[(last == kth) & (kth > 0) & (width < tree.n)]
+        width *= 2
     return distances.astype(X.dtype, copy=False), indices
 
 

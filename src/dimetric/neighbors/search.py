@@ -1,12 +1,11 @@
 """Exact nearest neighbours, block by block."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from math import frexp
 
 import array_api_compat as compat
 
-from dimetric._threads import _one_blas_thread, n_threads
+from dimetric._threads import in_order
 from dimetric._xp import Array, eps, namespace, smallest
 from dimetric.reduce.tree import row_blocks
 
@@ -129,12 +128,10 @@ class Search:
         n = self._X.shape[0]
         if block is None:  # large kernels keep an accelerator busy, small blocks a cache
             block = 128 if "cpu" in str(compat.device(self._X)).lower() else 4096
-        blocks = row_blocks(n, block)
-        if compat.is_numpy_array(self._X):
-            with _one_blas_thread() as allowed, ThreadPoolExecutor(n_threads(allowed, n)) as pool:
-                found = list(pool.map(work, blocks))
-        else:
-            found = [work(b) for b in blocks]
+        blocks = list(row_blocks(n, block))
+        found = list(
+            in_order(work, blocks) if compat.is_numpy_array(self._X) else map(work, blocks)
+        )
         return xp.concat([near for near, _ in found]), xp.concat([those for _, those in found])
 
     def _attempt(

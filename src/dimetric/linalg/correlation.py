@@ -1,0 +1,33 @@
+"""Pearson's correlation from sums that add up block by block."""
+
+import numpy as np
+
+from dimetric._xp import Array, namespace
+
+
+def moments(A: Array, B: Array) -> Array:
+    """Return the sums of a, b, a^2, b^2 and a b over each row."""
+    xp = namespace(A)
+    sums = [xp.sum(A, axis=1), xp.sum(B, axis=1)]
+    return xp.stack([*sums, xp.vecdot(A, A), xp.vecdot(B, B), xp.vecdot(A, B)], axis=1)
+
+
+def correlation(M: np.ndarray) -> np.ndarray:
+    """Return Pearson's correlation from means of a, b, a^2, b^2 and a b; 0 with a constant.
+
+    Examples
+    --------
+    >>> a = np.array([[1.0, 2.0, 4.0]])
+    >>> correlation(moments(a, 3 - 2 * a) / 3)
+    array([-1.])
+    """
+    a, b, aa, bb, ab = np.moveaxis(M, -1, 0)
+    rounding = 1e-13
+    spread = np.where(aa - a * a > rounding * aa, aa - a * a, np.inf)
+    spread = spread * np.where(bb - b * b > rounding * bb, bb - b * b, np.inf)
+    return np.clip((ab - a * b) / np.sqrt(spread), -1, 1)
+
+
+def residual_variance(M: np.ndarray) -> np.ndarray:
+    """Return what a straight line leaves of the variance."""
+    return 1 - correlation(M) ** 2
