@@ -210,8 +210,12 @@ def test_names_of_learners():
         knn_scores([LDA(), LDA()], X, y)
     with pytest.raises(ValueError, match="X_test and y_test go together"):
         knn_scores([None], X, y, X)
-    with pytest.raises(ValueError, match="n_neighbors holds no number"):
-        knn_scores([None], X, y, n_neighbors=[])
+    for wrong in ([], 2.5, [1, "2"]):
+        with pytest.raises(ValueError, match="must be an int, or several"):
+            knn_scores([None], X, y, n_neighbors=wrong)
+    for one in (None, LDA()):
+        with pytest.raises(TypeError, match="is one learner: give a list"):
+            knn_scores(one, X, y)
 
 
 # The Bayes error

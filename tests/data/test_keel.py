@@ -121,9 +121,16 @@ def test_bad_files(path, old, new, sentence):
 def test_no_file(path):
     with pytest.raises(FileNotFoundError, match=r"tiny.dat is no file"):
         read_keel(path)
-    path.write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(ValueError, match="is no text"):
+    path.write_bytes(b"\x00\xff\xfe\xfa")
+    with pytest.raises(ValueError, match=r"line 1: .* is no line of a KEEL header"):
         read_keel(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_other_ways_to_write(path, encoding):
+    text = TEXT.replace("@relation  ", "@relation\t").replace("tiny", "café")
+    path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    assert read_keel(path).name == "café set"
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,20 @@ def test_texts_are_refused():
         read_table(frame)
 
 
+def test_columns_that_know_gaps():
+    frame = pd.DataFrame(
+        {
+            "kind": pd.Categorical(["u", "v", None]),
+            "count": pd.array([1, None, 3], dtype="Int64"),
+            "new": pd.array([True, None, False], dtype="boolean"),
+            "parts": [["a"], ["b"], ["a"]],
+            "class": [0, 1, 0],
+        }
+    )
+    data = read_table(frame, missing="impute")
+    assert_array_equal(data.X, [[0, 1, 1, 0], [1, 2, 0.5, 1], [0, 3, 0, 0]])
+
+
 def test_numbers_that_came_as_objects():
     frame = pd.DataFrame({"a": np.array([1, 2.5, None], dtype=object), "class": [1, 2, 3]})
     assert_array_equal(read_table(frame, missing="impute").X, [[1], [2.5], [1.75]])

@@ -268,6 +268,13 @@ def test_bad_criteria(model, grid, options, sentence):
         tune(model, X, y, grid, **options)
 
 
+def test_nothing_to_judge():
+    with pytest.raises(ValueError, match=r"model=None has no method fit. Without a learner, tun"):
+        tune(None, X, y, {"reg": [0]})
+    with pytest.raises(ValueError, match="judge by classes: y is needed"):
+        choose_dimension(PCA(), X)
+
+
 def test_bad_parameters():
     with pytest.raises(ValueError, match="Invalid parameter 'n_compo' for estimator PCA"):
         tune(PCA(), X, y, {"n_compo": [1]})

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from dimetric._checks import checked_labelled, checked_samples
+from dimetric._checks import checked_labelled, checked_samples, in_range
 from dimetric._compat import HasMethods
 from dimetric._xp import Array, is_foreign, like, namespace, to_host
 
@@ -28,6 +28,7 @@ class LearnedDistance(BaseEstimator):
 
     def _learn(self, X: Array, y: Any, learner: Any = None) -> Array:
         """Fit a copy of the learner, or of another one; return its map of the training samples."""
+        in_range(X)  # raises where squared distances would be infinite, or all 0
         learner = self.learner if learner is None else learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:

@@ -1,6 +1,7 @@
 """Many learners and numbers of neighbours, judged by nearest neighbours in one pass."""
 
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -82,9 +83,9 @@ def knn_scores(
     """
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
-    ks = [n_neighbors] if isinstance(n_neighbors, int | np.integer) else list(n_neighbors)
-    if not ks:
-        raise ValueError("n_neighbors holds no number of neighbours.")
+    ks = list(n_neighbors) if isinstance(n_neighbors, Iterable) else [n_neighbors]
+    if not ks or not all(isinstance(k, Integral) for k in ks):
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be an int, or several.")
     found = []
     for name, learner in named(learners).items():
         started = perf_counter()
@@ -108,6 +109,8 @@ def named(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     """
     if isinstance(learners, Mapping):
         return dict(learners)
+    if learners is None or hasattr(learners, "fit"):
+        raise TypeError(f"learners={learners!r} is one learner: give a list, or a mapping.")
     learners = list(learners)
     names = ["Euclidean" if each is None else type(each).__name__ for each in learners]
     names = [

@@ -202,6 +202,6 @@ def _refuse_dates(name: str, values: np.ndarray) -> None:
     )
     if dates:
         raise ValueError(
-            f"Column {name!r} holds dates, between which there is no natural distance: turn it "
-            "into numbers (days since the first, the month, ...), or leave it out."
+            f"Column {name!r} holds dates or times, between which there is no natural distance: "
+            "turn it into numbers (days since the first, the month, ...), or leave it out."
         )

@@ -78,10 +78,11 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path} is no file.")
+    content = path.read_bytes()
     try:
-        lines = path.read_text().splitlines()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text, and no KEEL file.") from None
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:  # old files are in Latin-1, as which anything can be read
+        lines = content.decode("latin-1").splitlines()
     header, first = _read_header(path, lines)
     rows = []
     for number, line in enumerate(lines[first:], start=first + 1):
@@ -181,10 +182,10 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
     header = _Header()
     for number, line in enumerate(lines, start=1):
         text = line.strip()
-        keyword, _, rest = text.partition(" ")
-        keyword, rest = keyword.lower(), rest.strip()
         if not text or text.startswith("%"):
             continue
+        keyword, rest = (*text.split(maxsplit=1), "")[:2]
+        keyword = keyword.lower()
         if keyword == "@relation":
             header.relation = rest.strip("'\"")
         elif keyword == "@attribute":

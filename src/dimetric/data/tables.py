@@ -172,21 +172,22 @@ def _columns(frame: Any) -> dict[str, np.ndarray]:
             raise ValueError(f"There is more than one column {name!r}: names must differ.")
         values = series.to_numpy()
         if values.dtype.kind not in "iufbmM":
-            values = np.array(series.to_list(), dtype=object)
-            values[[each != each or str(each) in ("<NA>", "?") for each in values]] = None
+            values = np.empty(len(series), dtype=object)
+            values[:] = [None if _is_gap(each) else each for each in series.to_list()]
             values = _numbers_if_all_are(values)
         columns[str(name)] = values
     return columns
 
 
+def _is_gap(value: object) -> bool:
+    """Tell whether a value stands for none; pandas' NA refuses to be compared."""
+    return value is None or str(value) in ("<NA>", "NaT", "?") or value != value
+
+
 def _numbers_if_all_are(values: np.ndarray) -> np.ndarray:
     """Return objects as numbers if all of them are; None is NaN."""
     there = [each for each in values if each is not None]
-    if there and all(isinstance(each, bool | np.bool_) for each in there):
-        numeric = True
-    else:
-        numeric = bool(there) and all(_is_number(each) for each in there)
-    if not numeric:
+    if not there or not all(_is_number(each) for each in there):
         return values
     return np.array([np.nan if each is None else float(each) for each in values])
 

@@ -103,8 +103,11 @@ def tune(
     >>> tune(PCA(whiten=True), X, y, {"n_components": [1, 2, 5]}, random_state=0)
     Tuned(best_params={'n_components': 5}, best_score=0.9214)
     """
+    require(model, "fit", "model", "Without a learner, tune_knn chooses the number of neighbours.")
     if criterion is None:
         criterion = "score" if is_classifier(model) else 3
+    if y is None and not isinstance(criterion, str):
+        raise ValueError("Nearest neighbours judge by classes: y is needed, or another criterion.")
     estimator, prefix, scoring = _judged(model, criterion)
     given = [params] if isinstance(params, Mapping) else list(params)
     grids = [{f"{prefix}{name}": values for name, values in grid.items()} for grid in given]
