@@ -75,7 +75,7 @@ def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
         if isinstance(each, str):
             each = load_data_set(each, folder)
         if not isinstance(each, DataSet):
-            if name is None or len(each) != 2:
+            if name is None or not isinstance(each, tuple | list) or len(each) != 2:
                 raise TypeError(
                     "A data set is a DataSet, a name, or, in a mapping of names, a pair (X, y)."
                 )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import joblib
 
@@ -33,10 +34,9 @@ class Job:
         """Key of the fit."""
         fit = self.fit
         train, test = self.problem.splits[fit.split]
-        model = (type(fit.model).__qualname__, fit.model)
         tuning = None if fit.grid is None else (fit.grid, fit.n_tuning_folds, fit.tuned_for)
-        what = [_version(), self.problem.fingerprint, train, test, model, fit.seed, tuning]
-        return joblib.hash(what)
+        what = [_version(), self.problem.fingerprint, train, test, fit.model, fit.seed, tuning]
+        return joblib.hash(_plain(what))
 
     @cached_property
     def keys(self) -> dict[str, int | None]:
@@ -163,6 +163,19 @@ class Run:
         while not self._stop.wait(LEASE / 4):
             with suppress(OSError):  # whoever adds a cell will hear of it
                 self._store.renew()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with estimators and functions by name, which tells them apart for good."""
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+        return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "get_params"):
+        return [_plain(type(value)), _plain(value.get_params(deep=False))]
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
 
 
 def _version() -> str:

@@ -143,16 +143,24 @@ class Store:
         retry : bool, default=False
             Whether cells that are finished, but not "ok", are to be done again.
         """
+        if not self._free(fit, keys, retry):  # who only looks keeps no other from writing
+            return False
         with self._writing() as db:
-            done = self.get(keys)
-            if len(done) == len(keys) and not (retry and _any_bad(done.values())):
-                return False
-            row = db.execute("SELECT owner, until FROM claims WHERE fit = ?", (fit,)).fetchone()
-            if row is not None and row[0] != self._owner and _holds(*row):
+            if not self._free(fit, keys, retry):
                 return False
             until = time.time() + LEASE
             db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (fit, self._owner, until))
             return True
+
+    def _free(self, fit: str, keys: Sequence[str], retry: bool) -> bool:
+        """Tell whether a fit is to be done, and nobody else does it."""
+        with self._lock, self._explained():
+            done = self.get(keys)
+            if len(done) == len(keys) and not (retry and _any_bad(done.values())):
+                return False
+            find = "SELECT owner, until FROM claims WHERE fit = ?"
+            row = self._db.execute(find, (fit,)).fetchone()
+            return row is None or row[0] == self._owner or not _holds(*row)
 
     def renew(self) -> None:
         """Hold on to all that this store has claimed."""
