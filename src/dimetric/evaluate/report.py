@@ -33,11 +33,11 @@ def verdict(baseline: str, learner: str, found: Posterior) -> str:
     >>> verdict("Euclidean", "NCA", Posterior(0.01, 0.02, 0.97, np.empty(0)))
     'NCA is better than Euclidean (0.97).'
     >>> verdict("Euclidean", "NCA", Posterior(0.1, 0.6, 0.3, np.empty(0)))
-    'Undecided; most likely NCA makes no difference to Euclidean (0.60).'
+    'Undecided; most likely NCA does as well as Euclidean (0.60).'
     """
     sayings = {
         f"{learner} is worse than {baseline}": found.left,
-        f"{learner} makes no difference to {baseline}": found.rope,
+        f"{learner} does as well as {baseline}": found.rope,
         f"{learner} is better than {baseline}": found.right,
     }
     saying, probability = max(sayings.items(), key=lambda each: each[1])
@@ -209,4 +209,4 @@ def _pair(ours: float, published: float) -> str:
 
 
 def _number(value: float, digits: int = 4, empty: str = "-") -> str:
-    return empty if np.isnan(value) else f"{value:.{digits}f}"
+    return empty if np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"

@@ -121,9 +121,12 @@ class SimplexDisplay:
         options = {"gridsize": 50, "mincnt": 1, "cmap": "viridis", "bins": "log",
                    "extent": (0, 1, 0, 3**0.5 / 2), "linewidths": 0.1}  # fmt: skip
         self.points_ = ax.hexbin(*places.T, **(options | artist))
-        ax.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="black", linewidth=1)
+        (outline,) = ax.fill(*CORNERS.T, fill=False, edgecolor="black")
+        self.points_.set_clip_path(outline)
         for i, j in ((0, 1), (1, 2), (0, 2)):
-            ax.plot(*np.stack([CENTRE, (CORNERS[i] + CORNERS[j]) / 2]).T, color="grey", linewidth=1)
+            ax.plot(
+                *np.stack([CENTRE, (CORNERS[i] + CORNERS[j]) / 2]).T, color="black", linewidth=0.6
+            )
         self.text_ = self._labels(ax)
         ax.set(xlim=(-0.14, 1.14), ylim=(-0.16, 1.06), aspect="equal")
         ax.set_axis_off()
