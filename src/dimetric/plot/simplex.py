@@ -46,7 +46,7 @@ class SimplexDisplay:
     >>> a, b = [0.81, 0.90, 0.75, 0.66, 0.93], [0.86, 0.95, 0.75, 0.72, 0.98]
     >>> display = SimplexDisplay.from_scores(a, b, names=("PCA", "NCA"), random_state=0)
     >>> [each.get_text() for each in display.text_]
-    ['PCA\n0.00', 'no difference\n0.17', 'NCA\n0.83']
+    ['PCA\n0.00', 'no difference\n0.19', 'NCA\n0.81']
     """
 
     def __init__(self, posterior: Posterior, *, names: tuple[str, str] = ("a", "b")) -> None:
