@@ -151,10 +151,16 @@ def test_equal_learners_are_fitted_once(tmp_path):
     assert [c.test for c in more.cells if c.n_neighbors == 3] == [c.test for c in found.cells]
 
 
+def quick_processes():
+    """Return a context whose processes begin with everything imported."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["dimetric.evaluate.compare"])
+    return processes
+
+
 def test_killed_runs_lose_and_repeat_nothing(tmp_path):
     """Twenty times kill -9, at any moment; what was finished is not done again."""
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["compare_runs"])
+    processes = quick_processes()
     whole = small_run(None, tmp_path / "log")
     lines = (tmp_path / "log").read_text().splitlines()
     line_of = {cell[:5]: line for cell, line in zip(whole.cells, lines, strict=True)}
@@ -169,7 +175,10 @@ def test_killed_runs_lose_and_repeat_nothing(tmp_path):
         while kills < 20 and len(finished) < 48:
             process = processes.Process(target=small_run, args=(store, log))
             process.start()
-            process.join(rng.uniform(0.02, 0.25))
+            enough = n_lines + rng.randint(0, 4)
+            while process.is_alive() and log.read_text().count("\n") < enough:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0.0, 0.02))  # anywhere between two fits, or in one
             kills += process.is_alive()
             process.kill()
             process.join()
@@ -232,8 +241,7 @@ def alive(pid):
 
 
 def test_two_processes_share_the_work(tmp_path):
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["compare_runs"])
+    processes = quick_processes()
     store, log = tmp_path / "cells", tmp_path / "log"
     runs = [processes.Process(target=small_run, args=(store, log)) for _ in range(2)]
     for run in runs:
@@ -283,6 +291,7 @@ def test_data_that_cannot_be_learned_from():
         (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
         (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
         ([LDA], ["iris"], {}, "must be a learner, as NCA"),
+        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter that cannot be wri"),
         (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),

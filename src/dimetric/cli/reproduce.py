@@ -8,11 +8,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from dimetric.evaluate import paper, report
 from dimetric.evaluate.store import Cell
 
-WIDEST = 14  # learners beside each other
+NUMBER = len("0.1234")
 
 
 def run(
@@ -70,32 +71,50 @@ def show(found: paper.Reproduction, console: Console) -> None:
     console.print(f"[bold]{found.title}[/bold]")
     console.print("Test scores; the published ones below ours.")
     for block in found.blocks:
-        for start in range(0, len(block.learners), WIDEST):
-            console.print(_scores(block, slice(start, start + WIDEST)))
+        for columns in _pages(block, console.width):
+            console.print(_scores(block, columns))
     for (baseline, learner), each in found.posteriors().items():
-        console.print(report.verdict(baseline, learner, each), highlight=False)
+        console.print(report.verdict(baseline, learner, each), highlight=False, markup=False)
     console.print(str(found.comparison), highlight=False)
 
 
-def _scores(block: paper.Block, columns: slice) -> Table:
+def _pages(block: paper.Block, width: int) -> list[list[int]]:
+    """Return which learners go beside each other, as many as fit."""
+    pages: list[list[int]] = []
+    first = 2 + max(len(each) for each in ("dimension", *block.rows))
+    left = 0
+    for j, learner in enumerate(block.learners):
+        needed = 1 + max(NUMBER, *(len(word) for word in learner.split()))
+        if needed > left or not pages:
+            pages.append([])
+            left = width - first
+        pages[-1].append(j)
+        left -= needed
+    return pages
+
+
+def _scores(block: paper.Block, columns: list[int]) -> Table:
     table = Table(title=block.name or None, show_lines=True, padding=(0, 0))
-    table.add_column("dimension" if block.name else "data")
-    for learner in block.learners[columns]:
-        table.add_column(learner, justify="right")
+    table.add_column("dimension" if block.name else "data", no_wrap=True)
+    for j in columns:
+        name = Text("\n".join(block.learners[j].split()))
+        table.add_column(name, justify="right", no_wrap=True)
     for row, ours, published in zip(block.rows, block.test, block.published_test, strict=True):
         table.add_row(row, *_pairs(ours[columns], published[columns]))
     ours, published = block.averages("test"), block.averages("published_test")
-    for title, mine, theirs in zip(("average", "rank"), ours, published, strict=True):
-        table.add_row(title, *_pairs(mine[columns], theirs[columns]), style="bold")
+    for title, digits, mine, theirs in zip(
+        ("average", "rank"), (4, 2), ours, published, strict=True
+    ):
+        table.add_row(title, *_pairs(mine[columns], theirs[columns], digits), style="bold")
     return table
 
 
-def _pairs(ours: np.ndarray, published: np.ndarray) -> list[str]:
-    return [f"{_text(a)}\n{_text(b)}" for a, b in zip(ours, published, strict=True)]
-
-
-def _text(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.4f}"
+def _pairs(ours: np.ndarray, published: np.ndarray, digits: int = 4) -> list[str]:
+    texts = [
+        ["" if np.isnan(each) else f"{each:.{digits}f}" for each in values]
+        for values in (ours, published)
+    ]
+    return ["\n".join(pair) for pair in zip(*texts, strict=True)]
 
 
 def draw(found: paper.Reproduction, out: Path) -> list[Path]:

@@ -36,7 +36,13 @@ class Job:
         train, test = self.problem.splits[fit.split]
         tuning = None if fit.grid is None else (fit.grid, fit.n_tuning_folds, fit.tuned_for)
         what = [_version(), self.problem.fingerprint, train, test, fit.model, fit.seed, tuning]
-        return joblib.hash(_plain(what))
+        try:
+            return joblib.hash(_plain(what))
+        except Exception as error:
+            raise TypeError(
+                f"{fit.learner} has a parameter that cannot be written down, by which a later run "
+                f"would know it again: {error}"
+            ) from error
 
     @cached_property
     def keys(self) -> dict[str, int | None]:
