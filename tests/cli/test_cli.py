@@ -93,3 +93,13 @@ def test_help_imports_nothing_heavy():
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "typer" in loaded
     assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}
+
+
+def test_interrupt(tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dimetric.evaluate.paper.reproduce", interrupted)
+    done = typed("reproduce", "--out", tmp_path)
+    assert done.exit_code == 130
+    assert "The same command goes on from here" in done.output

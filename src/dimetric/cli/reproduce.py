@@ -54,12 +54,16 @@ def run(
         folder = Path(os.environ["DIMETRIC_DATA"])
     console = Console()
     for k in ks[:1] if experiment == 2 else ks:
-        with _progress(f"experiment {experiment}, k = {k}") as watch:
-            found = paper.reproduce(
-                experiment, k=k, folder=folder, only=only, learners=learners,
-                store=out / "cells.sqlite", time_budget=time_budget, retry=retry, n_jobs=n_jobs,
-                watch=watch,
-            )  # fmt: skip
+        try:
+            with _progress(f"experiment {experiment}, k = {k}") as watch:
+                found = paper.reproduce(
+                    experiment, k=k, folder=folder, only=only, learners=learners,
+                    store=out / "cells.sqlite", time_budget=time_budget, retry=retry,
+                    n_jobs=n_jobs, watch=watch,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            Console(stderr=True).print("Stopped. The same command goes on from here.")
+            raise SystemExit(130) from None
         show(found, console)
         files = report.write(found, out)
         files += draw(found, out)

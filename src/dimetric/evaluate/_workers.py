@@ -7,6 +7,7 @@ learners needs no ``if __name__ == "__main__"`` for them, and a learner may be d
 import os
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -116,6 +117,7 @@ def main() -> None:
     """Fit what standard input asks for, and answer on standard output, until there is no more."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what learners print is no answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked says when to end
     asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked,), daemon=True).start()
     pickle.dump("ready", answers)

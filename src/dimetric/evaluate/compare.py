@@ -151,7 +151,7 @@ def compare(
     folder : path, optional
         Where data sets are looked for by name.
     watch : callable, optional
-        Called as ``watch(n_done, n_all, cell)`` after each cell, and with None at the start.
+        Called as ``watch(n_done, n_all, cell)`` after each fit, and with None at the start.
 
     Returns
     -------

@@ -199,6 +199,10 @@ class Store:
         with self._lock:
             self._db.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_db"):
+            self._db.close()
+
     @contextmanager
     def _writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Give the data base for a change that happens as a whole or not at all.
