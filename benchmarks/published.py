@@ -17,38 +17,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import minmax_scale
 from threadpoolctl import threadpool_limits
 
 import dimetric
+from dimetric.evaluate.protocol import FOLD, published_set
 
 
 def load(folder, name):
     """Return X in [0, 1], y and the test fold of every sample."""
-    manifest = pd.read_csv(folder / "keel" / "manifest.csv", index_col="name")
-    table = pd.read_csv(folder / "keel" / f"{name}.csv.gz")
-    reduced = "fold5" in table or "paper460" in table or name in ("letter", "magic", "digits")
-    if "paper460" in table:
-        table = table[table.paper460 > 0].sort_values("paper460")
-    elif "fold5" in table:
-        table = table[table.fold5 == 2]
-        table = table.sort_values("pos5") if "pos5" in table else table
-        if name == "page-blocks":
-            table = table[table["class"].astype(str) != "3"]
-    elif name in ("letter", "magic"):
-        table = table[table.fold10 == 2]
-    d = manifest.loc[name, "d"]
-    X, y = minmax_scale(table.iloc[:, :d].to_numpy(float)), table["class"].astype(str).to_numpy()
-    fold = np.zeros(len(y), int)
-    if reduced:
-        splits = StratifiedKFold(10, shuffle=True, random_state=28).split(X, y)
-        for number, (_, test) in enumerate(splits):
-            fold[test] = number
-    else:
-        fold = table.fold10.to_numpy() - 1
-    return X, y, fold
+    data = published_set(name, folder)
+    return minmax_scale(data.X), data.y, data.extra[FOLD] - 1
 
 
 def score(learner, X, y, test, n_neighbors):

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dimetric.centroid.ncmc import NCMC
     from dimetric.centroid.ncmml import NCMML
+    from dimetric.classify.centroid import NCMCClassifier, NCMClassifier
+    from dimetric.classify.energy import EnergyClassifier
+    from dimetric.classify.knn import KNNClassifier, KNNRegressor
+    from dimetric.classify.multi import MultiMetricKNNClassifier
     from dimetric.information.dmlmj import DMLMJ
     from dimetric.information.itml import ITML
     from dimetric.information.mcml import MCML
@@ -56,8 +60,14 @@ __all__ = [
     "PCA",
     "Covariance",
     "DMLEig",
+    "EnergyClassifier",
     "Isomap",
+    "KNNClassifier",
+    "KNNRegressor",
     "Kernelized",
+    "MultiMetricKNNClassifier",
+    "NCMCClassifier",
+    "NCMClassifier",
     "Pairs",
     "Triplets",
 ]
@@ -67,12 +77,15 @@ _HOME = {
     "Covariance": "dimetric.linear.covariance",
     "DMLEig": "dimetric.similarity.dml_eig",
     "DMLMJ": "dimetric.information.dmlmj",
+    "EnergyClassifier": "dimetric.classify.energy",
     "ITML": "dimetric.information.itml",
     "Isomap": "dimetric.manifold.isomap",
     "KANMM": "dimetric.kernel.kanmm",
     "KDA": "dimetric.kernel.kda",
     "KDMLMJ": "dimetric.kernel.kdmlmj",
     "KLMNN": "dimetric.kernel.klmnn",
+    "KNNClassifier": "dimetric.classify.knn",
+    "KNNRegressor": "dimetric.classify.knn",
     "KPCA": "dimetric.kernel.kpca",
     "Kernelized": "dimetric.kernel.kernelized",
     "LDA": "dimetric.linear.lda",
@@ -82,8 +95,11 @@ _HOME = {
     "LMNN": "dimetric.neighborhood.lmnn",
     "MCML": "dimetric.information.mcml",
     "MDS": "dimetric.manifold.mds",
+    "MultiMetricKNNClassifier": "dimetric.classify.multi",
     "NCA": "dimetric.neighborhood.nca",
     "NCMC": "dimetric.centroid.ncmc",
+    "NCMCClassifier": "dimetric.classify.centroid",
+    "NCMClassifier": "dimetric.classify.centroid",
     "NCMML": "dimetric.centroid.ncmml",
     "PCA": "dimetric.linear.pca",
     "Pairs": "dimetric.supervision.pairs",

@@ -1,18 +1,15 @@
 """Nearest class with multiple centroids metric learning."""
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from dimetric._checks import in_range
 from dimetric._compat import Interval
-from dimetric._xp import Array, to_host
+from dimetric._xp import Array
+from dimetric.centroid.clusters import class_clusters
 from dimetric.centroid.metric import CentroidMetric
-from dimetric.reduce.order import canonical_order
 
 
 class NCMC(CentroidMetric):
@@ -143,48 +140,5 @@ class NCMC(CentroidMetric):
         self.n_centroids = n_centroids
 
     def _clusters(self, X: Array, codes: np.ndarray) -> np.ndarray:
-        wanted = self._wanted()
-        # The same seed for all classes, whose order is that of their names.
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        A = to_host(in_range(X)[0]).astype(np.float64, copy=False)
-        order = canonical_order(A, codes)
-        members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
-        clusters, found = np.empty_like(codes), np.zeros_like(wanted)
-        for c, rows in enumerate(members):
-            labels = _k_means(A[rows], int(wanted[c]), seed)
-            clusters[rows] = np.sum(found) + labels
-            found[c] = np.max(labels) + 1
-        short = np.flatnonzero(found < wanted)
-        if len(short):
-            warnings.warn(
-                f"{len(short)} of {len(wanted)} classes have fewer distinct samples than "
-                f"n_centroids, and get one centroid for each: "
-                f"{self.classes_[short[:5]].tolist()}.",
-                stacklevel=3,
-            )
-        return clusters
-
-    def _wanted(self) -> np.ndarray:
-        """Return the number of centroids that each class is to have."""
-        n_classes, wanted = len(self.classes_), np.asarray(self.n_centroids)
-        if wanted.shape not in ((), (n_classes,)):
-            raise ValueError(
-                f"n_centroids has shape {wanted.shape}; it must be one number, or one for each of "
-                f"the {n_classes} classes."
-            )
-        if wanted.dtype.kind not in "iu" or np.any(wanted < 1):
-            raise ValueError(f"n_centroids={self.n_centroids} must be integers of at least 1.")
-        return np.broadcast_to(wanted.astype(np.int64), n_classes)
-
-
-def _k_means(X: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
-    """Return the cluster of every sample, numbered from 0, by k-means."""
-    n_clusters = min(n_clusters, len(X))
-    if n_clusters == 1:
-        return np.zeros(len(X), dtype=np.int64)
-    from sklearn.cluster import KMeans  # takes a while to import: only where it is used
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # of samples that are repeated
-        labels = KMeans(n_clusters, random_state=seed).fit(X).labels_
-    return np.unique(labels, return_inverse=True)[1]
+        A = in_range(X)[0]
+        return class_clusters(A, codes, self.n_centroids, self.classes_, self.random_state)

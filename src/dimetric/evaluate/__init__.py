@@ -1,13 +1,38 @@
-"""Judging what was learned: embeddings by their quality, distances by held-out pairs."""
+"""Judging what was learned: the quality of embeddings, and which of several learners is better."""
 
+from dimetric.evaluate.bayes import Posterior, correlated_t_test, sign_test, signed_rank_test
+from dimetric.evaluate.compare import Comparison, compare
+from dimetric.evaluate.dimension import choose_dimension
 from dimetric.evaluate.pairs import PairSearch, cross_validate_pairs, search_pairs
 from dimetric.evaluate.quality import EmbeddingQuality, embedding_quality, trustworthiness
+from dimetric.evaluate.ranking import Averages, averages, ranks
+from dimetric.evaluate.store import Cell, Store
+from dimetric.evaluate.tune import Tuned, tune, tune_knn
+from dimetric.evaluate.validate import CrossValidation, cross_validate, metadata_cross_validate
 
 __all__ = [
+    "Averages",
+    "Cell",
+    "Comparison",
+    "CrossValidation",
     "EmbeddingQuality",
     "PairSearch",
+    "Posterior",
+    "Store",
+    "Tuned",
+    "averages",
+    "choose_dimension",
+    "compare",
+    "correlated_t_test",
+    "cross_validate",
     "cross_validate_pairs",
     "embedding_quality",
+    "metadata_cross_validate",
+    "ranks",
     "search_pairs",
+    "sign_test",
+    "signed_rank_test",
     "trustworthiness",
+    "tune",
+    "tune_knn",
 ]

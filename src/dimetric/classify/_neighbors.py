@@ -1,0 +1,209 @@
+"""The neighbours that vote, and how much each counts; of samples at equal distance, the first."""
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._compat import Interval, StrOptions
+from dimetric._xp import Array, is_foreign, like, to_host
+from dimetric.classify._base import LearnedDistance
+from dimetric.neighbors.knn import TREE_FEATURES, distances_between, k_nearest
+from dimetric.neighbors.search import nearest
+from dimetric.reduce.tree import row_blocks
+
+FEW = 5_000  # samples up to which a compiled search is not worth the loading
+
+Weights = str | Callable[[np.ndarray], np.ndarray] | None
+
+
+class NearestNeighbors(LearnedDistance):
+    """What voting and averaging share: the training samples, mapped, and the search among them."""
+
+    n_neighbors: int
+    weights: Weights
+    n_samples_fit_: int
+    _points: Array
+
+    _accepts_sparse = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LearnedDistance._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions({"uniform", "distance"}), callable, None],
+    }
+
+    def __init__(
+        self, n_neighbors: int = 3, *, learner: Any = None, weights: Weights = "uniform"
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.learner = learner
+        self.weights = weights
+
+    def kneighbors(
+        self, X: Array | None = None, n_neighbors: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest training samples of each sample, nearest first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or None
+            Samples. None stands for the training samples, none of which is its own neighbour.
+        n_neighbors : int, optional
+            Number of neighbours, in place of the parameter.
+
+        Returns
+        -------
+        distances, indices : ndarray of shape (n_samples, n_neighbors)
+            Learned distances, and row numbers of training samples, on the host. Of samples at
+            equal distance the first come first.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        available = self.n_samples_fit_ - (X is None)
+        if not isinstance(k, Integral) or not 1 <= k <= available:
+            others = "other training samples" if X is None else "training samples"
+            raise ValueError(
+                f"n_neighbors={k} must be at most the number of {others}, {available}, and at "
+                "least 1."
+            )
+        return self._search(None if X is None else self._mapped(X), int(k))
+
+    def _search(self, Z: Array | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the neighbours of mapped samples, or of the training samples."""
+        if Z is None:
+            return nearest_in_order(self._points, k)
+        return nearest_in_order(Z, k, moved(self._points, Z))
+
+    def _note_points(self, Z: Array) -> None:
+        n = Z.shape[0]
+        if self.n_neighbors > n:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} is more than n_samples={n}: give more samples, "
+                "or ask fewer neighbours."
+            )
+        self._points, self.n_samples_fit_ = Z, n
+
+    def _neighbors_and_weights(self, X: Array | None) -> tuple[np.ndarray, np.ndarray]:
+        distances, indices = self.kneighbors(X)
+        return indices, weights_of(distances, self.weights)
+
+
+def nearest_in_order(
+    Z: Array, k: int, points: Array | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest points of every row of Z, on the host; of equal ones the first rows.
+
+    Searches leave open which of equally near points they find, where these are copies of a query
+    or come from a tree. Votes must not depend on that.
+
+    Parameters
+    ----------
+    Z : array or sparse array of shape (n, d)
+        Queries, in any namespace.
+    k : int
+        Number of neighbours.
+    points : array or sparse array of shape (m, d), optional
+        Where to search. By default Z itself, and a row is not its own neighbour.
+
+    Returns
+    -------
+    distances, indices : ndarray of shape (n, k)
+        Sorted by distance, then by row.
+
+    Examples
+    --------
+    >>> X = np.array([[3.0], [1.0], [1.0], [1.0]])
+    >>> nearest_in_order(np.array([[0.0]]), 2, X)[1]
+    array([[1, 2]])
+    """
+    available = Z.shape[0] - 1 if points is None else points.shape[0]
+    asked = min(k + 1, available)
+    search = nearest if _suits_product(Z) else k_nearest
+    distances, indices = (to_host(a) for a in search(Z, asked, points))
+    tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (asked > k))
+    distances, indices = distances[:, :k].copy(), indices[:, :k].copy()
+    for block in row_blocks(len(tied), max(1, 2**22 // available)):
+        rows = tied[block]
+        distances[rows], indices[rows] = _first_of_equals(_host(Z), _host(points), rows, k)
+    order = np.lexsort((indices, distances), axis=-1)
+    return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+
+
+def _suits_product(Z: Array) -> bool:
+    """Tell whether to search by a matrix product, in Z's namespace."""
+    if is_foreign(Z):
+        return True
+    return not sparse.issparse(Z) and Z.shape[1] > TREE_FEATURES and Z.shape[0] < FEW
+
+
+def _host(points: Array | None) -> Any:
+    return to_host(points) if is_foreign(points) else points
+
+
+def _first_of_equals(
+    Z: Any, points: Any, rows: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest points of some rows, by looking at all of them."""
+    D = distances_between(Z[rows], Z if points is None else points)
+    if points is None:
+        D[np.arange(len(rows)), rows] = np.inf
+    farthest = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
+    nearer, equal = farthest > D, farthest == D
+    left = k - np.sum(nearer, axis=1, keepdims=True)
+    chosen = nearer | (equal & (np.cumsum(equal, axis=1) <= left))
+    indices = np.nonzero(chosen)[1].reshape(-1, k)
+    return np.take_along_axis(D, indices, axis=1), indices
+
+
+def moved(points: Array, Z: Array) -> Array:
+    """Return points where Z is, in their dtype on the host."""
+    if is_foreign(Z):
+        return like(points, Z)
+    return to_host(points) if is_foreign(points) else points
+
+
+def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
+    """Return the weights of neighbours at some distances.
+
+    Examples
+    --------
+    >>> weights_of(np.array([[1.0, 4.0], [0.0, 2.0]]), "distance")
+    array([[1.  , 0.25],
+           [1.  , 0.  ]])
+    """
+    if weights is None or weights == "uniform":
+        return np.ones_like(distances)
+    if callable(weights):
+        found = np.asarray(weights(distances), dtype=np.float64)
+        if found.shape != distances.shape:
+            raise ValueError(
+                f"weights must return an array of the shape of its distances, {distances.shape}, "
+                f"but it has shape {found.shape}."
+            )
+    else:
+        with np.errstate(divide="ignore"):
+            found = 1 / distances
+        at_zero = np.isinf(found)  # 1 over the smallest numbers is infinite as well
+        found = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, found)
+    if np.any(np.all(found == 0, axis=1)):
+        raise ValueError(
+            "All neighbours of some sample have weight 0: weights must leave each sample at least "
+            "one neighbour that counts."
+        )
+    return found
+
+
+def votes(codes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the sums of weights by class, of shape (n, n_classes).
+
+    Examples
+    --------
+    >>> votes(np.array([[0, 2, 2]]), np.array([[1.0, 0.5, 2.0]]), 3)
+    array([[1. , 0. , 2.5]])
+    """
+    n = len(codes)
+    cells = (np.arange(n)[:, None] * n_classes + codes).ravel()
+    return np.bincount(cells, weights.ravel(), n * n_classes).reshape(n, n_classes)

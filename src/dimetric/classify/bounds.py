@@ -1,0 +1,61 @@
+"""Bounds of the Bayes error from nearest neighbours."""
+
+from typing import Any, NamedTuple
+
+from dimetric.classify.knn import KNNClassifier
+
+
+class BayesErrorBounds(NamedTuple):
+    """Between what the error of the best possible classifier lies.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The bounds; the upper one is the error of the nearest neighbour, leave-one-out.
+    """
+
+    lower: float
+    upper: float
+
+
+def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBounds:
+    r"""Return bounds of the Bayes error, the least error that any classifier can have.
+
+    .. math:: R^* \le R \le R^* \Bigl( 2 - \frac{C}{C - 1} R^* \Bigr), \qquad \text{hence} \qquad
+              \frac{C - 1}{C} \Bigl( 1 - \sqrt{1 - \tfrac{C}{C - 1} R} \Bigr) \le R^* \le R
+
+    Cover and Hart's inequalities [1]_ of the error R of the nearest neighbour among endlessly many
+    samples of C classes. Here R is estimated by leaving one out, so the bounds are estimates too.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,)
+        Their classes.
+    learner : learner or None, default=None
+        Learner of the distance; None is the Euclidean distance. One that uses labels has seen
+        those that it is judged by, and makes the bounds too low.
+
+    References
+    ----------
+    .. [1] T. Cover, P. Hart, "Nearest neighbor pattern classification", IEEE Transactions on
+       Information Theory 13, 1967.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> bounds = bayes_error_bounds(*load_iris(return_X_y=True))
+    >>> round(bounds.lower, 4), round(bounds.upper, 4)
+    (0.0203, 0.04)
+    """
+    model = KNNClassifier(1, learner=learner).fit(X, y)
+    n_classes = len(model.classes_)
+    if n_classes < 2:
+        raise ValueError(
+            "bayes_error_bounds needs at least 2 classes; y holds 1, which is never mistaken."
+        )
+    error, chance = 1 - model.score(), (n_classes - 1) / n_classes
+    # More errors than by chance say that neighbours say nothing.
+    lower = chance * (1 - max(0.0, 1 - error / chance) ** 0.5)
+    return BayesErrorBounds(lower, error)

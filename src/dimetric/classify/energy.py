@@ -1,0 +1,189 @@
+"""Classification by the energy of LMNN."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import array_api_compat as compat
+import numpy as np
+
+from dimetric._compat import Interval, fit_method
+from dimetric._xp import Array, like, namespace, one_hot, smallest
+from dimetric.classify._base import DistanceClassifier
+from dimetric.neighborhood.lmnn import LMNN
+from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
+from dimetric.pairwise.engine import squared_distances
+from dimetric.pairwise.impostors import hinge
+from dimetric.reduce.tree import row_blocks
+
+
+class EnergyClassifier(DistanceClassifier):
+    r"""The class under which a sample would add least to the objective of LMNN.
+
+    .. math:: \hat y(x) = \arg\min_c\; (1 - \mu) \sum_{j \to x} d^2_{xj}
+              + \mu \sum_{j \to x} \sum_{l: y_l \ne c} [1 + d^2_{xj} - d^2_{xl}]_+
+              + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
+
+    If x were of class c, its targets :math:`j \to x` would be its nearest neighbours in c. The
+    energy has three terms: how far away these are; which samples of other classes would be
+    impostors of x; and of which of them x would be an impostor [1]_.
+
+    Parameters
+    ----------
+    learner : learner or None, default=None
+        Learner of the distance, or any transformer; a copy of it is fitted. None is
+        :class:`~dimetric.neighborhood.lmnn.LMNN` with the parameters below. The margin of 1 is in
+        units of its squared distances.
+    n_neighbors : int or None, default=None
+        Targets of a sample; None is the learner's ``n_neighbors`` if it has any, else 3. In a
+        smaller class those there are count accordingly more.
+    mu : float or None, default=None
+        Weight of the margins, between 0 and 1; None is the learner's ``mu`` if it has one, else
+        0.5.
+
+    Attributes
+    ----------
+    targets_ : ndarray of shape (n_samples, n_neighbors)
+        Row numbers of the training samples' targets: those of the learner if it has any, else
+        their nearest neighbours of the same class; -1 where there are fewer.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    learner_ : learner
+        The fitted learner.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] K. Q. Weinberger, L. K. Saul, "Distance metric learning for large margin nearest
+       neighbor classification", Journal of Machine Learning Research 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EnergyClassifier().fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.97
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DistanceClassifier._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "mu": [Interval(Real, 0, 1, closed="neither"), None],
+    }
+    _min_samples = 2
+
+    def __init__(
+        self, learner: Any = None, *, n_neighbors: int | None = None, mu: float | None = None
+    ) -> None:
+        self.learner = learner
+        self.n_neighbors = n_neighbors
+        self.mu = mu
+
+    @fit_method
+    def fit(self, X: Array, y: Any) -> Self:
+        """Learn the distance and find the margins of the training samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples: NumPy, pandas, polars, or an array of any array-API namespace.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        samples, codes = self._labelled(X, y)
+        self._k = self._setting("n_neighbors", 3)
+        self._mu = self._setting("mu", 0.5)
+        own = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
+        Z = self._learn(samples, self.classes_[codes], own)
+        xp = namespace(Z)
+        order = np.argsort(codes, kind="stable")
+        Z = xp.astype(xp.take(Z, like(order, Z, dtype=xp.int64), axis=0), xp.float64)
+        self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
+        self._points = Z - self._centre
+        targets = self._targets(order)
+        self.targets_ = in_given_order(targets, order)
+        self._thresholds = self._margins(targets)
+        return self
+
+    def energy(self, X: Array) -> Array:
+        """Return the energy of each sample under each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        energies : array of shape (n_samples, n_classes)
+            In X's namespace.
+        """
+        Z = self._mapped(X)
+        xp = namespace(Z)
+        centred = xp.astype(Z, xp.float64) - like(self._centre, Z, dtype=xp.float64)
+        points = like(self._points, Z, dtype=xp.float64)
+        thresholds = like(self._thresholds, Z, dtype=xp.float64)
+        size = 2**21 if "cpu" in str(compat.device(Z)).lower() else 2**26
+        blocks = [
+            self._energies(squared_distances(centred[rows, :], points), thresholds)
+            for rows in row_blocks(Z.shape[0], max(1, size // points.shape[0]))
+        ]
+        return xp.astype(xp.concat(blocks), Z.dtype)
+
+    def _scores(self, X: Any) -> Array:
+        return -self.energy(X)
+
+    def _energies(self, D: Array, thresholds: Array) -> Array:
+        """Return the energies from squared distances to the training samples, sorted by class."""
+        xp = namespace(D)
+        n_classes = len(self.classes_)
+        starts = np.searchsorted(self._codes, np.arange(n_classes + 1)).tolist()
+        invaded = xp.zeros_like(D)  # what x does to the margins of each training sample
+        for rank in range(thresholds.shape[1]):
+            invaded = invaded + hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
+        labels = one_hot(like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
+        by_class = invaded @ labels
+        third = by_class @ like(1 - np.eye(n_classes), D)
+        energies = []
+        for c in range(n_classes):
+            own, k = slice(starts[c], starts[c + 1]), min(self._k, starts[c + 1] - starts[c])
+            near = smallest(D[:, own], k)[0]
+            impostors = xp.zeros_like(D[:, 0])
+            for others in (D[:, : own.start], D[:, own.stop :]):
+                for rank in range(k):
+                    value = hinge(1 + near[:, rank][:, None] - others, 0.0)[0]
+                    impostors = impostors + xp.sum(value, axis=1)
+            around = (1 - self._mu) * xp.sum(near, axis=1) + self._mu * impostors
+            energies.append(around * (self._k / k) + self._mu * third[:, c])
+        return xp.stack(energies, axis=1)
+
+    def _margins(self, targets: np.ndarray) -> Array:
+        """Return what is nearer than that invades the margin of a sample and target."""
+        Z = self._points
+        xp = namespace(Z)
+        there = like(targets >= 0, Z, dtype=xp.bool)
+        rows = like(np.maximum(targets, 0), Z, dtype=xp.int64)
+        ranks = []
+        for rank in range(targets.shape[1]):
+            difference = Z - xp.take(Z, rows[:, rank], axis=0)
+            ranks.append(1 + xp.sum(difference * difference, axis=1))
+        thresholds = xp.stack(ranks, axis=1)
+        return xp.where(there, thresholds, -xp.ones_like(thresholds))
+
+    def _targets(self, order: np.ndarray) -> np.ndarray:
+        """Return the targets of the training samples in their order by class."""
+        given = getattr(self.learner_, "targets_", None)
+        if given is None:
+            return nearest_targets(self._points, self._codes, self._k)
+        return given_targets(given, self._codes, order)
+
+    def _setting(self, name: str, default: Any) -> Any:
+        """Return a parameter: our own, or the learner's, or a default."""
+        own = getattr(self, name)
+        return getattr(self.learner, name, default) if own is None else own

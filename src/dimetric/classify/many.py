@@ -1,0 +1,135 @@
+"""Many learners and numbers of neighbours, judged by nearest neighbours in one pass."""
+
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimetric.classify._base import accuracy
+from dimetric.classify._neighbors import Weights, votes, weights_of
+from dimetric.classify.knn import KNNClassifier
+
+
+class KNNScore(NamedTuple):
+    """How well k nearest neighbours do under a learned distance.
+
+    Attributes
+    ----------
+    learner : str
+        Name of the learner.
+    n_neighbors : int
+        Number of neighbours.
+    train : float
+        Share of training samples that the others give their class: leave-one-out.
+    test : float
+        Share of test samples that are given their class; NaN without any.
+    time : float
+        Seconds that the learner's fit took.
+    """
+
+    learner: str
+    n_neighbors: int
+    train: float
+    test: float
+    time: float
+
+
+def knn_scores(
+    learners: Mapping[str, Any] | Iterable[Any],
+    X: Any,
+    y: Any,
+    X_test: Any = None,
+    y_test: Any = None,
+    *,
+    n_neighbors: int | Iterable[int] = 3,
+    weights: Weights = "uniform",
+) -> list[KNNScore]:
+    """Score many learners by nearest neighbours, for several numbers of neighbours at once.
+
+    Each learner is fitted once, and its neighbours are searched once, whatever the number of
+    neighbours asked for.
+
+    Parameters
+    ----------
+    learners : mapping of names to learners, or iterable of learners
+        Copies are fitted; None is the Euclidean distance.
+    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+        Training samples and their classes.
+    X_test, y_test : array-like, optional
+        Test samples and their classes.
+    n_neighbors : int or iterable of int, default=3
+        Numbers of neighbours.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        As in :class:`~dimetric.classify.knn.KNNClassifier`.
+
+    Returns
+    -------
+    list of KNNScore
+        By learner, then by number of neighbours.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> for found in knn_scores([None, LDA()], X, y, n_neighbors=[3, 5]):
+    ...     print(found.learner, found.n_neighbors, round(found.train, 2))
+    Euclidean 3 0.72
+    Euclidean 5 0.7
+    LDA 3 0.99
+    LDA 5 0.99
+    """
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together: give both, or neither.")
+    ks = list(n_neighbors) if isinstance(n_neighbors, Iterable) else [n_neighbors]
+    if not ks or not all(isinstance(k, Integral) for k in ks):
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be an int, or several.")
+    found = []
+    for name, learner in named(learners).items():
+        started = perf_counter()
+        model = KNNClassifier(max(ks), learner=learner, weights=weights).fit(X, y)
+        seconds = perf_counter() - started
+        train = shares(model, None, model.classes_[model._codes], ks)
+        test = [np.nan] * len(ks) if X_test is None else shares(model, X_test, y_test, ks)
+        for k, on_train, on_test in zip(ks, train, test, strict=True):
+            found.append(KNNScore(name, int(k), on_train, on_test, seconds))
+    return found
+
+
+def named(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name: that of their class, unless they have another.
+
+    Examples
+    --------
+    >>> from dimetric import PCA
+    >>> named([None, PCA(1), PCA(2)])
+    {'Euclidean': None, 'PCA(n_components=1)': PCA(n_components=1), ...}
+    """
+    if isinstance(learners, Mapping):
+        return dict(learners)
+    if learners is None or hasattr(learners, "fit"):
+        raise TypeError(f"learners={learners!r} is one learner: give a list, or a mapping.")
+    learners = list(learners)
+    names = ["Euclidean" if each is None else type(each).__name__ for each in learners]
+    names = [
+        str(each) if names.count(name) > 1 else name
+        for name, each in zip(names, learners, strict=True)
+    ]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Two learners are {twice}: give a mapping of names to learners.")
+    return dict(zip(names, learners, strict=True))
+
+
+def shares(model: KNNClassifier, X: Any, y: Any, ks: list[int]) -> list[float]:
+    """Return the share of right votes for every number of neighbours."""
+    distances, indices = model.kneighbors(X, max(ks))
+    codes = model._codes[indices]
+    shares = []
+    for k in ks:
+        weights = weights_of(distances[:, :k], model.weights)
+        best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
+        shares.append(accuracy(y, model.classes_[best]))
+    return shares

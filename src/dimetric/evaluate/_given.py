@@ -1,0 +1,133 @@
+"""Learners, data sets and options of a comparison, checked."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+import dimetric
+from dimetric.classify.many import named
+from dimetric.data.columns import DataSet
+from dimetric.data.named import load_data_set
+from dimetric.evaluate._cells import Problem
+from dimetric.evaluate.validate import splits
+
+
+def learner_named(name: str) -> Any:
+    """Return a learner, or classifier, with its defaults; None for "Euclidean".
+
+    Parameters
+    ----------
+    name : str
+        As in ``dimetric``, such as "NCA".
+
+    Examples
+    --------
+    >>> learner_named("NCA")
+    NCA()
+    """
+    known = [each for each in dimetric.__all__ if hasattr(getattr(dimetric, each), "fit")]
+    known.append("Euclidean")
+    if name == "Euclidean":
+        return None
+    if name in known:
+        return getattr(dimetric, name)()
+    raise ValueError(f"There is no learner {name!r}. {nearest(name, known)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that names what may have been meant."""
+    by_lower = {each.lower(): each for each in known}
+    near = [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3, cutoff=0.5)]
+    return f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}."
+
+
+def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name, those that are told by name made."""
+    if isinstance(learners, str):
+        learners = [learners]
+    if not isinstance(learners, Mapping) and not hasattr(learners, "fit"):
+        learners = [learner_named(each) if isinstance(each, str) else each for each in learners]
+    found = {
+        name: learner_named(each) if isinstance(each, str) else each
+        for name, each in named(learners).items()
+    }
+    if not found:
+        raise ValueError("There is no learner to compare: learners is empty.")
+    for name, each in found.items():
+        if isinstance(each, type) or (each is not None and not hasattr(each, "fit")):
+            raise TypeError(f"learners[{name!r}]={each!r} must be a learner, as NCA(), or a name.")
+    return found
+
+
+def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
+    """Return data sets by name, all of them read before any work begins."""
+    if isinstance(data, str | DataSet):
+        data = [data]
+    items = data.items() if isinstance(data, Mapping) else [(None, each) for each in data]
+    found: dict[str, DataSet] = {}
+    for name, each in items:
+        if isinstance(each, str):
+            each = load_data_set(each, folder)
+        if not isinstance(each, DataSet):
+            if name is None or not isinstance(each, tuple | list) or len(each) != 2:
+                raise TypeError(
+                    "A data set is a DataSet, a name, or, in a mapping of names, a pair (X, y)."
+                )
+            X = np.asarray(each[0])
+            each = DataSet(X, np.asarray(each[1]), tuple(f"x{i}" for i in range(X.shape[1])))
+        name = name or each.name
+        if name in found:
+            raise ValueError(f"Two data sets are called {name!r}: give a mapping of names.")
+        found[name] = each
+    if not found:
+        raise ValueError("There is no data set to compare on: data is empty.")
+    return found
+
+
+def problem_of(
+    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, int]
+) -> Problem:
+    """Return a data set with its splits."""
+    if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
+        raise ValueError(f"Data set {name!r} has no classes: learners are compared by those.")
+    y = data.y.astype(str) if data.y.dtype == object else data.y
+    if folds is not None and folds in data.extra:
+        column = np.asarray(data.extra[folds])
+        numbers = np.unique(column)
+        parts = [(np.flatnonzero(column != i), np.flatnonzero(column == i)) for i in numbers]
+        return Problem(name, data.X, y, parts, len(parts), scale)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        parts = splits(data.X, y, **split_by)
+    for each in told:
+        warnings.warn(f"Data set {name!r}: {each.message}", stacklevel=3)
+    return Problem(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
+
+
+def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the numbers of neighbours, each once."""
+    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
+    if not ks or not all(isinstance(k, Integral) and k >= 1 for k in ks):
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be an int of at least 1, or several.")
+    return tuple(dict.fromkeys(int(k) for k in ks))
+
+
+def check_options(scale: Any, time_budget: Any, random_state: Any) -> None:
+    """Raise if an option makes no sense."""
+    if scale not in ("fold", "set", None):
+        raise ValueError(f"scale={scale!r} must be 'fold', 'set' or None.")
+    if time_budget is not None and (
+        not isinstance(time_budget, Real) or not float(time_budget) > 0
+    ):
+        raise ValueError(f"time_budget={time_budget!r} must be a positive number, or None.")
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} must be an int of at least 0: a run that is started "
+            "again must split the samples as before."
+        )

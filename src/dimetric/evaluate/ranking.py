@@ -1,0 +1,74 @@
+"""Average scores and average ranks of many learners over many data sets."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+__all__ = ["Averages", "averages", "ranks"]
+
+
+class Averages(NamedTuple):
+    """Averages over data sets, of each learner: its score and its rank, 1 for the best."""
+
+    scores: np.ndarray
+    ranks: np.ndarray
+
+
+def averages(scores: Any, *, higher_is_better: bool = True) -> Averages:
+    """Return the average score and the average rank of every learner.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_data_sets, n_learners)
+        A row for each data set.
+    higher_is_better : bool, default=True
+        Whether the best has the highest score; the fastest has the lowest.
+
+    Examples
+    --------
+    >>> averages([[0.9, 0.8, 0.9], [0.7, 0.5, 0.6]])
+    Averages(scores=array([0.8 , 0.65, 0.75]), ranks=array([1.25, 3.  , 1.75]))
+    """
+    table = _checked_table(scores)
+    return Averages(
+        np.mean(table, axis=0),
+        np.mean(ranks(table, higher_is_better=higher_is_better), axis=0),
+    )
+
+
+def ranks(scores: Any, *, higher_is_better: bool = True) -> np.ndarray:
+    """Return the rank of every learner on each data set, 1 for the best; equals share theirs.
+
+    Scores that differ by no more than rounding are equal.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_data_sets, n_learners)
+        A row for each data set.
+    higher_is_better : bool, default=True
+        Whether the best has the highest score.
+
+    Examples
+    --------
+    >>> ranks([[0.9, 0.8, 0.9]])
+    array([[1.5, 3. , 1.5]])
+    """
+    from scipy.stats import rankdata  # takes a while to import: only where it is used
+
+    table = _checked_table(scores)
+    table = np.round(-table if higher_is_better else table, 12)
+    return rankdata(table, axis=1)
+
+
+def _checked_table(scores: Any) -> np.ndarray:
+    table = check_array(scores, dtype=np.float64, ensure_all_finite=False, input_name="scores")
+    missing = np.argwhere(~np.isfinite(table))
+    if len(missing):
+        row, column = missing[0].tolist()
+        raise ValueError(
+            f"scores[{row}, {column}] is no finite number, nor are {len(missing) - 1} others: an "
+            "average needs every learner's score on each data set. Leave out those data sets, or "
+            "those learners."
+        )
+    return table

@@ -1,0 +1,255 @@
+"""What every classifier and regressor over a learned distance promises."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from estimators import host, samples
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone, is_classifier
+from sklearn.decomposition import PCA as TheirPCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dimetric import (
+    LDA,
+    PCA,
+    EnergyClassifier,
+    Isomap,
+    KNNClassifier,
+    KNNRegressor,
+    MultiMetricKNNClassifier,
+    NCMCClassifier,
+    NCMClassifier,
+)
+
+MODELS = [
+    KNNClassifier(),
+    KNNClassifier(2, learner=LDA(), weights="distance"),
+    KNNRegressor(),
+    KNNRegressor(learner=PCA(1), weights="distance"),
+    NCMClassifier(),
+    NCMClassifier(LDA()),
+    NCMCClassifier(2, random_state=0),
+    NCMCClassifier([1, 2, 3], learner=LDA(), random_state=0),
+    EnergyClassifier(PCA()),
+    EnergyClassifier(),
+    MultiMetricKNNClassifier(max_iter=20),
+    MultiMetricKNNClassifier(learner=LDA(), max_iter=5, reg=0.1),
+]
+CLASSIFIERS = [model for model in MODELS if is_classifier(model)]
+each = pytest.mark.parametrize("model", MODELS, ids=str)
+each_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* did not converge:sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:.*samples have fewer than:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*classes have a single sample:UserWarning"),
+    pytest.mark.filterwarnings("ignore:y holds one class:UserWarning"),
+]
+X, y = samples(n=60)
+NEW = samples(n=30, seed=1)[0]
+
+
+def fitted(model, X=X, y=y):
+    return clone(model).fit(X, y)
+
+
+@parametrize_with_checks(
+    [
+        KNNClassifier(),
+        KNNClassifier(weights="distance", learner=PCA()),
+        KNNRegressor(),
+        NCMClassifier(),
+        NCMCClassifier(2, random_state=0),
+        EnergyClassifier(PCA()),
+        MultiMetricKNNClassifier(2, max_iter=3),
+    ]
+)
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@each
+def test_default_constructible(model):
+    assert type(model)().learner is None
+    assert clone(model).get_params().keys() == model.get_params().keys()
+
+
+@each
+def test_pickle_and_copy(model):
+    model = fitted(model)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_array_equal(again.predict(NEW), model.predict(NEW))
+
+
+@each
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_predictions_follow_X(model, namespace, dtype):
+    there = namespace.asarray(X.astype(dtype)), namespace.asarray(y)
+    new = namespace.asarray(NEW.astype(dtype))
+    expected = fitted(model, X.astype(dtype)).predict(NEW.astype(dtype))
+    found = fitted(model, *there)
+    predicted = found.predict(new)
+    assert isinstance(predicted, type(new))
+    assert_allclose(host(predicted), expected, rtol=1e-4)
+    # A model that was fitted elsewhere goes to where it is asked.
+    assert_allclose(host(fitted(model, X.astype(dtype)).predict(new)), expected, rtol=1e-4)
+    assert_allclose(found.predict(NEW.astype(dtype)), expected, rtol=1e-4)
+    if is_classifier(model):
+        assert found.score(new, namespace.asarray(y[:30])) == np.mean(expected == y[:30])
+    if hasattr(model, "predict_proba"):
+        shares = found.predict_proba(new)
+        assert isinstance(shares, type(new))
+        assert_allclose(host(shares), fitted(model).predict_proba(NEW), atol=1e-3)
+
+
+@each
+@pytest.mark.parametrize("library", [pd, pl])
+def test_frames(model, library):
+    frame = library.DataFrame(X, columns=list("abcd")) if library is pd else pl.DataFrame(X)
+    new = library.DataFrame(NEW, columns=list("abcd")) if library is pd else pl.DataFrame(NEW)
+    found = fitted(model, frame)
+    assert_allclose(found.predict(new), fitted(model).predict(NEW))
+    assert list(found.feature_names_in_) == list(frame.columns)
+    with config_context(transform_output="pandas"):
+        assert_allclose(fitted(model, frame).predict(new), found.predict(new))
+
+
+@each_classifier
+def test_labels_of_any_kind(model):
+    expected = fitted(model).predict(NEW)
+    for names in (np.array(["a", "b", "c"]), np.array([-5, 2, 9]), np.array([0.5, 1.5, 2.5])):
+        if names.dtype.kind == "f":
+            names = np.array([1.0, 2.0, 4.0])
+        model_of_names = fitted(model, X, names[y])
+        assert_array_equal(model_of_names.classes_, names)
+        assert_array_equal(model_of_names.predict(NEW), names[expected])
+
+
+@each
+def test_row_order_does_not_matter(model):
+    order = np.random.default_rng(0).permutation(len(X))
+    found = fitted(model, X[order], y[order]).predict(NEW)
+    assert_allclose(found, fitted(model).predict(NEW), rtol=1e-6)
+
+
+@each
+def test_inputs_are_left_alone(model):
+    before = X.copy(), y.copy(), clone(model).get_params()
+    found = fitted(model)
+    found.predict(NEW)
+    assert_array_equal(X, before[0])
+    assert_array_equal(y, before[1])
+    assert str(found.get_params()) == str(before[2])
+    if model.learner is not None:
+        assert found.learner_ is not found.learner
+        assert not hasattr(found.learner, "n_features_in_")
+
+
+@each
+def test_probabilities(model):
+    if not hasattr(model, "predict_proba"):
+        pytest.skip("has none")
+    model = fitted(model)
+    shares = model.predict_proba(NEW)
+    assert shares.shape == (30, 3)
+    assert_allclose(shares.sum(axis=1), 1)
+    assert_array_equal(model.classes_[shares.argmax(axis=1)], model.predict(NEW))
+
+
+@each
+def test_any_transformer_is_a_learner(model):
+    if model.learner is None and isinstance(model, EnergyClassifier):
+        pytest.skip("has a learner of its own")
+    learner = make_pipeline(StandardScaler(), TheirPCA(2))
+    Z = learner.fit_transform(X)
+    new = learner.transform(NEW)
+    found = clone(model).set_params(learner=learner).fit(X, y).predict(NEW)
+    plain = clone(model).set_params(learner=PCA(2) if isinstance(model, EnergyClassifier) else None)
+    assert_allclose(found, plain.fit(Z, y).predict(new))
+
+
+def test_an_embedding_is_a_learner():
+    model = KNNClassifier(1, learner=Isomap(n_neighbors=20)).fit(X, y)
+    assert_allclose(host(model._points), model.learner_.embedding_)
+    assert model.predict(NEW).shape == (30,)
+
+
+BAD = {
+    "huge": (lambda: (1e300 * X, y), "whose squares float64 cannot hold.*Scale X"),
+    "tiny": (lambda: (1e-300 * X, y), "whose squares float64 cannot hold.*Scale X"),
+    "NaN": (lambda: (np.where(X > 3, np.nan, X), y), "contains NaN"),
+    "lengths": (lambda: (X, y[:-1]), "inconsistent numbers of samples"),
+    "no y": (lambda: (X, None), "requires y to be passed"),
+    "1-D": (lambda: (X[:, 0], y), "Expected 2D array"),
+    "no samples": (lambda: (X[:0], y[:0]), "0 sample"),
+    "strings": (lambda: (np.full((60, 4), "long"), y), "could not convert string"),
+}
+
+
+@each
+@pytest.mark.parametrize("row", BAD)
+def test_bad_samples(model, row):
+    make, sentence = BAD[row]
+    with pytest.raises(ValueError, match=sentence):
+        fitted(model, *make())
+
+
+@each_classifier
+def test_continuous_labels(model):
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        fitted(model, X, X[:, 0])
+
+
+@each
+def test_bad_parameters(model):
+    with pytest.raises(ValueError, match=r"'learner' parameter .* must be"):
+        clone(model).set_params(learner="LDA").fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4"):
+        fitted(model).predict(NEW[:, :3])
+    if "n_neighbors" in model.get_params():
+        with pytest.raises(ValueError, match="'n_neighbors' parameter"):
+            clone(model).set_params(n_neighbors=0).fit(X, y)
+
+
+@each_classifier
+def test_scores(model):
+    model = fitted(model)
+    right = model.predict(NEW) == y[:30]
+    weights = np.arange(30) + 1.0
+    assert model.score(NEW, y[:30]) == np.mean(right)
+    assert_allclose(model.score(NEW, y[:30], weights), np.average(right, weights=weights))
+    assert model.score(NEW, y[:30].astype(object)) == np.mean(right)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(NEW, y[:29])
+    with pytest.raises(ValueError, match=r"y holds texts, but the classes that were .* numbers"):
+        model.score(NEW, y[:30].astype(str))
+    with pytest.raises(ValueError, match="needs the true labels y"):
+        model.score(NEW, None)
+
+
+@each_classifier
+def test_one_class(model):
+    if isinstance(model.learner, LDA):
+        with pytest.raises(ValueError, match="at least 2 classes"):
+            fitted(model, X, np.zeros(60))
+    elif isinstance(model, NCMCClassifier):
+        assert set(clone(model).set_params(n_centroids=2).fit(X, np.ones(60)).predict(NEW)) == {1}
+    else:
+        assert set(fitted(model, X, np.ones(60)).predict(NEW)) == {1}
+
+
+@each
+def test_fit_is_silent(model, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted(model).predict(NEW)
+    assert capfd.readouterr() == ("", "")

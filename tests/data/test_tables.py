@@ -1,0 +1,210 @@
+"""Tables of any kind as samples."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+
+from dimetric.data import DataSet, read_table, tables
+
+COLUMNS = {
+    "size": [1.5, 2.5, 3.5, 4.5],
+    "colour": ["red", "blue", "green", "red"],
+    "count": [3, 1, 2, 0],
+    "new": [True, False, True, True],
+    "mark": ["x", "o", "o", "x"],
+    "class": ["a", "b", "b", "a"],
+}
+X = [
+    [1.5, 0, 0, 1, 3, 1, 1],
+    [2.5, 1, 0, 0, 1, 0, 0],
+    [3.5, 0, 1, 0, 2, 1, 0],
+    [4.5, 0, 0, 1, 0, 1, 1],
+]
+NAMES = ("size", "colour=blue", "colour=green", "colour=red", "count", "new", "mark=x")
+
+
+@pytest.fixture(params=["pandas", "polars", "csv", "csv.gz", "tsv", "semicolons", "parquet"])
+def table(request, tmp_path):
+    """The same table, in memory or in a file."""
+    frame = pd.DataFrame(COLUMNS)
+    if request.param == "pandas":
+        return frame
+    if request.param == "polars":
+        return pl.DataFrame(COLUMNS)
+    path = tmp_path / f"balls.{'csv' if request.param == 'semicolons' else request.param}"
+    if request.param == "parquet":
+        frame.to_parquet(path)
+    else:
+        separator = {"tsv": "\t", "semicolons": ";"}.get(request.param, ",")
+        frame.to_csv(path, index=False, sep=separator)
+    return path
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def library(request, monkeypatch):
+    """What files are read by."""
+    chosen = (pd, True) if request.param == "pandas" else (pl, False)
+    monkeypatch.setattr(tables, "_library", lambda: chosen)
+
+
+@pytest.mark.usefixtures("library")
+def test_tables_are_samples(table):
+    data = read_table(table)
+    assert isinstance(data, DataSet)
+    assert_array_equal(data.X, X)
+    assert data.X.dtype == np.float64
+    assert_array_equal(data.y, ["a", "b", "b", "a"])
+    assert data.feature_names == NAMES
+    assert data.target_name == "class"
+    assert data.notes == (
+        "Column 'colour' is one-hot: 3 categories.",
+        "Column 'mark' is 1 where it is 'x', else 0.",
+    )
+    assert data.name == ("balls" if not hasattr(table, "columns") else "")
+    assert "4 samples, 7 features, 2 values of y" in repr(data)
+    assert data.notes[0] in repr(data)
+
+
+def test_targets():
+    frame = pd.DataFrame({"a": [1, 2], "Label": [3, 4], "z": [5.5, 6.5]})
+    assert read_table(frame).target_name == "Label"
+    assert read_table(frame[["a", "z"]]).target_name == "z"
+    both = pd.DataFrame({"Class": [1, 2], "class": [3, 4], "CLASS": [5, 6]})
+    assert read_table(both).target_name == "class"
+    assert read_table(both[["Class", "CLASS"]]).target_name == "CLASS"
+    data = read_table(frame, "a", drop=["z"])
+    assert_array_equal(data.y, [1, 2])
+    assert data.feature_names == ("Label",)
+    data = read_table(frame, extra="a")
+    assert_array_equal(data.extra["a"], [1, 2])
+    assert data.feature_names == ("z",)
+
+
+WITH_GAPS = {
+    "size": [1.0, None, 3.0, 8.0, 2.0],
+    "colour": ["red", "blue", None, "red", "blue"],
+    "class": ["a", "b", "b", "a", None],
+}
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_missing_values(library):
+    frame = library.DataFrame(WITH_GAPS)
+    with pytest.warns(UserWarning, match="3 of 5 rows with missing values were left out"):
+        data = read_table(frame)
+    assert_array_equal(data.X, [[1, 1], [8, 1]])
+    assert data.notes[0] == "3 of 5 rows with missing values were left out."
+    with pytest.warns(UserWarning, match="1 of 5 rows"):
+        data = read_table(frame, missing="impute")
+    assert_array_equal(data.X, [[1, 1], [3, 0], [3, 1], [8, 1]])
+    assert "Missing values of 2 columns, in 2 rows, are the median or most" in data.notes[1]
+    with pytest.raises(ValueError, match=r"3 of 5 rows have missing values, in \['size', 'col"):
+        read_table(frame, missing="raise")
+    with pytest.raises(ValueError, match="missing='fill' must be"):
+        read_table(frame, missing="fill")
+
+
+@pytest.mark.usefixtures("library")
+def test_missing_values_in_files(tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("a,b,class\n1,,x\n2,5,y\n?,7,y\n")
+    with pytest.warns(UserWarning, match="2 of 3 rows"):
+        data = read_table(path)
+    assert_array_equal(data.X, [[2, 5]])
+
+
+def test_nothing_left():
+    with pytest.raises(ValueError, match=r"All 2 rows have missing.* Set missing='impute'"):
+        read_table(pd.DataFrame({"a": [1, None], "b": [None, 1], "c": [1, 2]}))
+    with pytest.raises(ValueError, match=r"All 2 rows have missing values: none would be left.$"):
+        read_table(pd.DataFrame({"a": [1, 2], "class": [None, None]}))
+    with pytest.raises(ValueError, match="Column 'a' holds no value at all"):
+        read_table(pd.DataFrame({"a": [None, None], "class": [1, 2]}), missing="impute")
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        pd.to_datetime(["2020-01-01", "2021-01-01"]),
+        [datetime.date(2020, 1, 1), datetime.date(2021, 1, 1)],
+        ["2020-01-01", "2021-12-31"],
+        ["2020-01-01 10:00", "2021-12-31T11:00"],
+        ["1.2.2020", "31/12/2021"],
+    ],
+)
+def test_dates_are_refused(dates):
+    with pytest.raises(ValueError, match=r"Column 'when' holds dates.*turn it into numbers"):
+        read_table(pd.DataFrame({"when": dates, "class": [1, 2]}))
+    assert read_table(pd.DataFrame({"when": dates, "a": [1, 2], "class": [1, 2]}), drop=["when"])
+
+
+def test_texts_are_refused():
+    frame = pd.DataFrame({"text": [f"word {i}" for i in range(100)], "class": np.arange(100) % 2})
+    with pytest.raises(ValueError, match="Column 'text' holds 100 different texts in 100 rows"):
+        read_table(frame)
+
+
+def test_columns_that_know_gaps():
+    frame = pd.DataFrame(
+        {
+            "kind": pd.Categorical(["u", "v", None]),
+            "count": pd.array([1, None, 3], dtype="Int64"),
+            "new": pd.array([True, None, False], dtype="boolean"),
+            "parts": [["a"], ["b"], ["a"]],
+            "class": [0, 1, 0],
+        }
+    )
+    data = read_table(frame, missing="impute")
+    assert_array_equal(data.X, [[0, 1, 1, 0], [1, 2, 0.5, 1], [0, 3, 0, 0]])
+
+
+def test_numbers_that_came_as_objects():
+    frame = pd.DataFrame({"a": np.array([1, 2.5, None], dtype=object), "class": [1, 2, 3]})
+    assert_array_equal(read_table(frame, missing="impute").X, [[1], [2.5], [1.75]])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda path: path / "none.csv", FileNotFoundError, "none.csv is no file"),
+        (lambda path: path, FileNotFoundError, "is no file"),
+        (lambda path: _file(path, "a.csv", b""), ValueError, "a.csv is empty"),
+        (lambda path: _file(path, "a.xls", b"x"), ValueError, "a.xls is of no known kind"),
+        (lambda path: _file(path, "a.csv", b"a,b\n"), ValueError, "a is empty: it has no rows"),
+        (lambda path: _file(path, "a.csv.gz", b"no gzip"), ValueError, "cannot be read as a table"),
+        (lambda path: _file(path, "a.csv", b"\xff\xfe\xfa,1\n"), ValueError, "cannot be read"),
+        (lambda path: [[1, 2]], TypeError, "not list"),
+        (lambda path: pd.DataFrame({"class": [1]}), ValueError, "no column that is a feature"),
+        (lambda path: pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"]), ValueError,
+         "more than one column 'a'"),
+        (lambda path: pd.DataFrame({"a": [1, np.inf], "b": [1, 2]}), ValueError, "infinite values"),
+    ],
+)  # fmt: skip
+def test_bad_tables(make, error, sentence, tmp_path):
+    with pytest.raises(error, match=sentence):
+        read_table(make(tmp_path))
+
+
+def _file(folder, name, content):
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def test_unknown_columns():
+    frame = pd.DataFrame(COLUMNS)
+    with pytest.raises(ValueError, match="target: there is no column 'clas'; did you mean 'class'"):
+        read_table(frame, "clas")
+    with pytest.raises(ValueError, match=r"drop: there is no column 'zzz'; there are \['size'"):
+        read_table(frame, drop=["zzz"])
+
+
+def test_without_pandas_and_polars(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    assert tables._library()[0] is pl
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(ImportError, match="needs pandas or polars: pip install pandas"):
+        read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))
