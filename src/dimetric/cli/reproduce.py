@@ -1,77 +1,83 @@
-"""The verb ``reproduce``: run, show, write, draw."""
+"""The verb ``reproduce``: run a published experiment, show, write, draw."""
 
-import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
+import typer
 
-from dimetric.evaluate import paper, report
-from dimetric.evaluate.store import Cell
+from dimetric.cli._terminal import names, progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    from dimetric.evaluate import paper
 
 NUMBER = len("0.1234")
 
 
-def run(
-    experiment: int,
-    *,
-    ks: list[int],
-    folder: Path | None,
-    only: list[str] | None,
-    learners: list[str] | None,
-    n_jobs: int,
-    time_budget: float | None,
-    retry: bool,
-    out: Path,
+def reproduce(
+    experiment: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=4,
+            help="1: learners, 2: nearest centroids, 3: kernels, 4: dimensions.",
+        ),
+    ] = 1,
+    k: Annotated[
+        list[int] | None,
+        typer.Option(help="Neighbours that vote; may be given several times. [default: 3]"),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of data sets, and of the published paper_tables.", envvar="DIMETRIC_DATA"
+        ),
+    ] = None,
+    only: Annotated[str, typer.Option(help="Data sets, with commas between them.")] = "",
+    learners: Annotated[str, typer.Option(help="Learners, with commas between them.")] = "",
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for all processors.")] = 1,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds after which a fit is stopped.")
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results, and for going on after a stop.")
+    ] = Path("results"),
 ) -> None:
-    """Reproduce an experiment for each number of neighbours; results go to a folder.
+    """Run a published experiment, and show our scores beside the published ones.
 
-    Parameters
-    ----------
-    experiment : int
-        Number of the experiment.
-    ks : list of int
-        Numbers of neighbours.
-    folder : path or None
-        Data sets and published tables; None is what ``DIMETRIC_DATA`` names.
-    only, learners : list of str or None
-        Data sets and learners, in place of all.
-    n_jobs : int
-        Processes.
-    time_budget : float or None
-        Seconds after which a fit is stopped.
-    retry : bool
-        Whether fits that failed are repeated.
-    out : path
-        Folder for results, and for the store that a later run goes on from.
-    """
+    A run that was stopped goes on where it was when the same command is given again.
+    """  # fmt: skip
+    from rich.console import Console
+
+    from dimetric.evaluate import paper, report
+
     out.mkdir(parents=True, exist_ok=True)
-    if folder is None and os.environ.get("DIMETRIC_DATA"):
-        folder = Path(os.environ["DIMETRIC_DATA"])
     console = Console()
-    for k in ks[:1] if experiment == 2 else ks:
+    ks = k or [3]
+    for each in ks[:1] if experiment == 2 else ks:
         try:
-            with _progress(f"experiment {experiment}, k = {k}") as watch:
+            with progress(f"experiment {experiment}, k = {each}") as watch:
                 found = paper.reproduce(
-                    experiment, k=k, folder=folder, only=only, learners=learners,
-                    store=out / "cells.sqlite", time_budget=time_budget, retry=retry,
-                    n_jobs=n_jobs, watch=watch,
+                    experiment, k=each, folder=data, only=names(only), learners=names(learners),
+                    store=out / "cells.sqlite", time_budget=budget, retry=retry, n_jobs=jobs,
+                    watch=watch,
                 )  # fmt: skip
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
         show(found, console)
-        files = report.write(found, out)
-        files += draw(found, out)
-        console.print(f"Written: {', '.join(str(each) for each in files)}", soft_wrap=True)
+        files = [*report.write(found, out), *draw(found, out)]
+        console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
 
 
-def show(found: paper.Reproduction, console: Console) -> None:
+def show(found: "paper.Reproduction", console: "Console") -> None:
     """Print our scores above the published ones, cell by cell, with averages and verdicts."""
+    from dimetric.evaluate import report
+
     console.print(f"[bold]{found.title}[/bold]")
     console.print("Test scores; the published ones below ours.")
     for block in found.blocks:
@@ -82,7 +88,7 @@ def show(found: paper.Reproduction, console: Console) -> None:
     console.print(str(found.comparison), highlight=False)
 
 
-def _pages(block: paper.Block, width: int) -> list[list[int]]:
+def _pages(block: "paper.Block", width: int) -> list[list[int]]:
     """Return which learners go beside each other, as many as fit."""
     pages: list[list[int]] = []
     first = 2 + max(len(each) for each in ("dimension", *block.rows))
@@ -97,7 +103,10 @@ def _pages(block: paper.Block, width: int) -> list[list[int]]:
     return pages
 
 
-def _scores(block: paper.Block, columns: list[int]) -> Table:
+def _scores(block: "paper.Block", columns: list[int]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=block.name or None, show_lines=True, padding=(0, 0))
     table.add_column("dimension" if block.name else "data", no_wrap=True)
     for j in columns:
@@ -113,7 +122,9 @@ def _scores(block: paper.Block, columns: list[int]) -> Table:
     return table
 
 
-def _pairs(ours: np.ndarray, published: np.ndarray, digits: int = 4) -> list[str]:
+def _pairs(ours: "np.ndarray", published: "np.ndarray", digits: int = 4) -> list[str]:
+    import numpy as np
+
     texts = [
         ["" if np.isnan(each) else f"{each:.{digits}f}" for each in values]
         for values in (ours, published)
@@ -121,7 +132,7 @@ def _pairs(ours: np.ndarray, published: np.ndarray, digits: int = 4) -> list[str
     return ["\n".join(pair) for pair in zip(*texts, strict=True)]
 
 
-def draw(found: paper.Reproduction, out: Path) -> list[Path]:
+def draw(found: "paper.Reproduction", out: Path) -> list[Path]:
     """Draw what is believed of each learner and its baseline, a triangle for each."""
     posteriors = found.posteriors()
     if not posteriors:
@@ -136,31 +147,10 @@ def draw(found: paper.Reproduction, out: Path) -> list[Path]:
     figure = Figure(figsize=(3.2 * n_columns, 3.1 * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for ax, (names, posterior) in zip(axes, posteriors.items(), strict=False):
-        SimplexDisplay(posterior, names=names).plot(ax=ax)
+    for ax, (pair, posterior) in zip(axes, posteriors.items(), strict=False):
+        SimplexDisplay(posterior, names=pair).plot(ax=ax)
     for ax in axes[len(posteriors) :]:
         ax.set_axis_off()
     file = out / f"{found.name}-simplex.png"
     figure.savefig(file, dpi=100)
     return [file]
-
-
-class _progress:
-    """A bar on the terminal's standard error, and none where that is no terminal."""
-
-    def __init__(self, title: str) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task(title, total=None)
-
-    def __enter__(self) -> Any:
-        self._bar.start()
-        return self._watch
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.stop()
-
-    def _watch(self, done: int, total: int, cell: Cell | None) -> None:
-        self._bar.update(self._task, completed=done, total=total)
