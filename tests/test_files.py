@@ -1,0 +1,94 @@
+"""Files that are there whole or not at all."""
+
+import os
+import stat
+
+import pytest
+
+from dimetric._files import atomic
+
+
+def test_new_file(tmp_path):
+    with atomic(tmp_path / "table.csv.gz") as temporary:
+        assert temporary.parent == tmp_path
+        assert temporary.name.endswith("table.csv.gz")  # writers go by the ending
+        temporary.write_text("new")
+        assert not (tmp_path / "table.csv.gz").exists()
+    assert os.listdir(tmp_path) == ["table.csv.gz"]
+    assert (tmp_path / "table.csv.gz").read_text() == "new"
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    assert (tmp_path / "table.csv.gz").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_interrupted_write_leaves_what_was_there(tmp_path, error):
+    file = tmp_path / "model"
+    file.write_text("old")
+
+    def write():
+        with atomic(file) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert file.read_text() == "old"
+    file.unlink()
+    with pytest.raises(error):
+        write()
+    assert os.listdir(tmp_path) == []
+
+
+def test_permissions_and_links_stay(tmp_path):
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    with atomic(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert file.read_text() == "new"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_writer_may_replace_the_temporary_file(tmp_path):
+    with atomic(tmp_path / "file") as temporary:
+        temporary.unlink()
+        temporary.write_text("new")
+    assert (tmp_path / "file").read_text() == "new"
+
+
+def test_long_names(tmp_path):
+    name = 250 * "x" + ".csv"
+    with atomic(tmp_path / name) as temporary:
+        temporary.write_text("1")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_device():
+    with atomic("/dev/null") as temporary:
+        temporary.write_text("nothing")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def enter(path):
+    with atomic(path):
+        raise AssertionError("the block was entered")
+
+
+def test_impossible_places(tmp_path, monkeypatch):
+    with pytest.raises(OSError, match=r"there is no folder .*nowhere\. Make it first\."):
+        enter(tmp_path / "nowhere/file")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"there is no folder .*file\. Make it first\."):
+        enter(tmp_path / "file/below")
+    with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
+        enter(tmp_path)
+
+    def refused(*args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refused)  # the owner of the machine is refused nothing
+    with pytest.raises(PermissionError, match=r"cannot be written: Permission denied \(.*\)\."):
+        enter(tmp_path / "new")
