@@ -73,6 +73,8 @@ def dialect_of(path: Path, header: bool | None = None) -> Dialect:
     encoding = _encoding(path)
     with _opened(path) as file:
         text = codecs.getincrementaldecoder(encoding)().decode(file.read(SAMPLE))
+    if "\0" in text:
+        raise ValueError("it is no file of text")
     lines = list(islice((each for each in text.splitlines() if each.strip()), LINES))
     if len(text) >= SAMPLE // 4 and len(lines) > 1 and len(lines) < LINES:
         lines.pop()  # cut in the middle

@@ -108,7 +108,8 @@ def explained(path: Path) -> Iterator[None]:
     except ValueError as error:
         if type(error).__module__ == "builtins" and str(path) in str(error):
             raise
-        raise ValueError(f"{path} cannot be read as a table: {str(error).rstrip('.')}.") from error
+        why = str(error).strip().rstrip(".")
+        raise ValueError(f"{path} cannot be read as a table: {why}.") from error
 
 
 def _library() -> tuple[Any, bool]:

@@ -1,5 +1,6 @@
 """Tables, from files or data frames, as samples."""
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric.data.columns import DataSet, columns_of, is_missing
-from dimetric.data.files import read_file
+from dimetric.data.files import kind_of, read_file
 from dimetric.data.samples import encoded
 
 __all__ = ["read_table"]
 
+WHOLE = re.compile(r"-?\d+")
 TARGETS = ("class", "target", "label", "y")  # names that say what a column is for
 NUMBERINGS = ("", "id", "index", "no", "row", "rownames", "#")  # and of those that count rows
 
@@ -144,7 +146,7 @@ def open_table(
         raise ValueError(f"{name or 'The table'} has no column that is a feature.")
     chosen = _target(target, candidates, list(columns)) if labelled or target is not None else None
     columns = {each: columns[each] for each in columns if each not in drop}
-    notes = _oddities(frame, list(columns)) if frame is not source else []
+    notes = _oddities(frame, list(columns), Path(source)) if frame is not source else []
     for each in [each for each in candidates if each != chosen]:
         why = _no_feature(each, columns[each])
         if why:
@@ -165,9 +167,11 @@ def _no_feature(name: str, values: np.ndarray) -> str:
     return ""
 
 
-def _oddities(frame: Any, names: list[str]) -> list[str]:
+def _oddities(frame: Any, names: list[str], path: Path) -> list[str]:
     """Return what is to be said about the form of a file."""
     notes = []
+    if kind_of(path) == "text" and names[0] == "x0":
+        notes.append("The first line holds no names: columns are called x0, x1, ...")
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
         notes.append("Rows have names, in a column before the first: they were left out.")
     twice = [each for each in names if each.endswith(".1") and each[:-2] in names]
@@ -177,6 +181,8 @@ def _oddities(frame: Any, names: list[str]) -> list[str]:
 
 
 def _target(target: str | int | None, names: list[str], all_names: list[str]) -> str:
+    if isinstance(target, str) and target not in all_names and WHOLE.fullmatch(target):
+        target = int(target)  # as it is typed
     if isinstance(target, int | np.integer) and not isinstance(target, bool):
         if not -len(all_names) <= target < len(all_names):
             raise ValueError(
