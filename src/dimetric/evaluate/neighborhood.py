@@ -131,14 +131,16 @@ def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model) > 1 else X
         model = model[-1]
-    X = _as_array(X)
-    learner = getattr(model, "learner_", model)  # None is Euclidean
+    learner = model
+    if hasattr(model, "learner_"):  # which was fitted to arrays; None is Euclidean
+        X, learner = _as_array(X), model.learner_
     if learner is not None and not hasattr(learner, "transform"):
         raise ValueError(
             f"{type(model).__name__} has learned no map: give a learner such as NCA, or a "
             "classifier over one."
         )
-    return X, X if learner is None else _as_array(learner.transform(X))
+    Z = X if learner is None else learner.transform(X)
+    return _as_array(X), _as_array(Z)
 
 
 def _as_array(X: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ from dimetric.plot.comparison import ComparisonDisplay
 from dimetric.plot.embedding import EmbeddingDisplay
 from dimetric.plot.metric import MetricDisplay
 from dimetric.plot.neighborhood import NeighborhoodDisplay
+from dimetric.plot.regions import RegionsDisplay
 from dimetric.plot.simplex import SimplexDisplay
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "EmbeddingDisplay",
     "MetricDisplay",
     "NeighborhoodDisplay",
+    "RegionsDisplay",
     "SimplexDisplay",
 ]

@@ -52,6 +52,24 @@ def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes[order], np.argsort(order)[codes]
 
 
+def codes_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the places of labels among the classes, in whatever order these are.
+
+    Examples
+    --------
+    >>> codes_in(np.array(["b", "a"]), np.array(["a", "b", "a"]))
+    array([1, 0, 1])
+    """
+    order = np.argsort(classes)
+    return order[np.searchsorted(classes[order], labels)]
+
+
+def in_rows(codes: np.ndarray, width: float = 0.5) -> np.ndarray:
+    """Return heights of samples on a line: in the row of their class, beside one another."""
+    # Equal steps that look like chance, and are the same every time.
+    return codes + width * ((np.arange(len(codes)) * 0.6180339887) % 1 - 0.5)
+
+
 def legend_beside(ax: Any, names: Sequence[object], looks: Sequence[Style], title: str = "") -> Any:
     """Return a legend of classes, to the right of the axes, where it hides nothing."""
     from matplotlib.lines import Line2D

@@ -1,6 +1,6 @@
 """matplotlib, where it is installed; axes, and texts as they are written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,14 @@ def one_axes(who: str, ax: Any, size: tuple[float, float], *, solid: bool = Fals
 
 
 def grid_of_axes(
-    who: str, ax: Any, n: int, size: tuple[float, float], *, columns: int, solid: bool = False
+    who: str,
+    ax: Any,
+    n: int,
+    size: tuple[float, float],
+    *,
+    columns: int,
+    beside: float = 0.0,
+    solid: Sequence[bool] | None = None,
 ) -> list[Any]:
     """Return n axes in a grid: those given, new ones in the place of one, or a new figure's.
 
@@ -62,21 +69,27 @@ def grid_of_axes(
         Width and height of each in a new figure, in inches.
     columns : int
         Most of them in a row.
-    solid : bool, default=False
-        Whether three dimensions are drawn.
+    beside : float, default=0.0
+        Width of what comes beside them in a new figure.
+    solid : sequence of bool, optional
+        In which of them three dimensions are drawn; by default in none.
     """
+    solid = [False] * n if solid is None else solid
     if n == 1 and not isinstance(ax, Iterable):
-        return [one_axes(who, ax, size, solid=solid)]
+        return [one_axes(who, ax, (size[0] + beside, size[1]), solid=solid[0])]
     plt = pyplot(who)
     if isinstance(ax, Iterable):
         given = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(given) != n:
             raise ValueError(f"{who} draws {n} pictures, but ax holds {len(given)} axes.")
-        return [one_axes(who, each, size, solid=solid) for each in given]
+        return [
+            one_axes(who, one, size, solid=is_3d) for one, is_3d in zip(given, solid, strict=True)
+        ]
     across = min(columns, n)
     down = -(-n // across)
     if ax is None:
-        figure = plt.figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
+        width = size[0] * across + beside
+        figure = plt.figure(figsize=(width, size[1] * down), layout="constrained")
         cells = figure.add_gridspec(down, across)
     else:
         one_axes(who, ax, size, solid=getattr(ax, "name", "") == "3d")
@@ -85,8 +98,8 @@ def grid_of_axes(
             raise ValueError(f"{who} draws {n} pictures: give as many axes, or one of subplots().")
         ax.set_axis_off()
         cells = place.subgridspec(down, across)
-    kind = {"projection": "3d"} if solid else {}
-    return [figure.add_subplot(cells[i // across, i % across], **kind) for i in range(n)]
+    kinds: list[dict[str, str]] = [{"projection": "3d"} if each else {} for each in solid]
+    return [figure.add_subplot(cells[i // across, i % across], **kinds[i]) for i in range(n)]
 
 
 def plain(text: object, most: int = 40) -> str:

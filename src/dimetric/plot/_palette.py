@@ -35,3 +35,16 @@ def styles(n_classes: int) -> list[Style]:
     return [
         Style(COLORS[i % c], MARKERS[i // c % m], i // (c * m) % 2 == 0) for i in range(n_classes)
     ]
+
+
+def light(color: str, share: float = 0.35) -> tuple[float, float, float]:
+    """Return a colour mixed with white, for what is in the back.
+
+    Examples
+    --------
+    >>> light("#000000")
+    (0.65, 0.65, 0.65)
+    """
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (1 - share + share * part for part in parts)
+    return red, green, blue

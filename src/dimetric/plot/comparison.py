@@ -6,6 +6,7 @@ import numpy as np
 
 from dimetric.evaluate.compare import Comparison
 from dimetric.evaluate.summary import LearnerScores, summary
+from dimetric.plot._labels import in_rows
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import COLORS, INK
 
@@ -139,7 +140,7 @@ class ComparisonDisplay:
     def _draw(self, place: int, row: LearnerScores) -> None:
         """Draw the scores of a learner in its row."""
         values = row.values[np.isfinite(row.values)]
-        heights = place + 0.3 * ((np.arange(len(values)) * 0.6180339887) % 1 - 0.5)
+        heights = in_rows(np.full(len(values), place), 0.3)
         color = COLORS[1] if row.learner == self.baseline else COLORS[0]
         self.points_.append(
             self.ax_.scatter(values, heights, s=14, color=color, alpha=0.35, linewidths=0)

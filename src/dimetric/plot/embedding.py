@@ -10,6 +10,7 @@ from dimetric._arrays import checked_array
 from dimetric._xp import Array, to_host
 from dimetric.plot._labels import (
     in_order,
+    in_rows,
     labels_of,
     legend_beside,
     legend_width,
@@ -187,7 +188,7 @@ class EmbeddingDisplay:
         self.legend_, self.colorbar_, self.labels_ = None, None, []
         looks = styles(max(1, len(classes)))
         options = _options(len(Z)) | artist
-        places = Z if Z.shape[1] > 1 else np.column_stack([Z, _rows(codes, y, kind)])
+        places = Z if Z.shape[1] > 1 else np.column_stack([Z, _heights(codes, y, kind)])
         if kind == "numbers":
             self._draw_numbers(places, y, options, on_a_line=Z.shape[1] == 1)
         else:
@@ -307,12 +308,9 @@ def _size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, f
     return (9.0, 7.5) if n > 40 else (6.8, 5.6)
 
 
-def _rows(codes: np.ndarray, y: np.ndarray | None, kind: str) -> np.ndarray:
+def _heights(codes: np.ndarray, y: np.ndarray | None, kind: str) -> np.ndarray:
     """Return how high samples on a line are drawn: by number, or in the row of their class."""
-    if kind == "numbers" and y is not None:
-        return y
-    # Equal steps that look like chance, and are the same every time.
-    return codes + 0.5 * ((np.arange(len(codes)) * 0.6180339887) % 1 - 0.5)
+    return y if y is not None and kind == "numbers" else in_rows(codes)
 
 
 def _named_places(

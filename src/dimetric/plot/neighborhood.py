@@ -122,7 +122,7 @@ class NeighborhoodDisplay:
         if self.y is not None:
             classes, codes = in_order(labels_of(self.y, n))
         looks = styles(len(classes))
-        axes = grid_of_axes(type(self).__name__, ax, 2, (4.4, 4.0), columns=2)
+        axes = grid_of_axes(type(self).__name__, ax, 2, (3.9, 4.0), columns=2, beside=1.5)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
         sides = (near.places_before, near.places_after)
         radii = (near.distances_before[near.before[-1]], near.distances_after[near.after[-1]])
