@@ -22,6 +22,7 @@ __all__ = ["Choice", "choose"]
 
 ROWS = 250  # of the race in a budget of one second; their pairs grow with the budget
 VALUES = 4_000_000  # of these rows together, at most
+HALVED = 1000  # samples from which on one half races, and others judge
 SMALL = 3_000_000  # n^2 d up to which fits are over before a process has started
 SCREEN, JUDGE = 0.45, 0.4  # shares of the time
 
@@ -99,9 +100,9 @@ def choose(
 
     All learners race in the same folds, features scaled to [0, 1] by the training samples of each.
     The best then meets the Euclidean distance in other folds, inside each of which its parameters
-    are tuned. Where there are more samples than the race needs, these folds are of other samples,
-    and the verdict is as honest as a new experiment. Where there are not, the learner was chosen
-    by the same samples, if in other folds, and the verdict favours it a little.
+    are tuned. Of 1,000 samples or more, one part races and another judges, and the verdict is as
+    honest as a new experiment. Of fewer, the learner is chosen by the samples that judge it, if in
+    other folds, and the verdict favours it a little.
 
     Parameters
     ----------
@@ -168,14 +169,15 @@ def _parts(
     """Return the rows of the race and of the verdict: others, if there are enough."""
     n, rows = len(X), np.arange(len(X))
     most = min(most, max(200, VALUES // X.shape[1]))
-    if n <= most:
+    if n < HALVED:
         return rows, rows
+    most = min(most, n // 2)
     rng = np.random.default_rng(seed)
     race = _drawn(rows, y, most, n_folds, rng)
     rest = np.setdiff1d(rows, race)
     classes, counts = np.unique(y[rest], return_counts=True)
     rest = rest[np.isin(y[rest], classes[counts >= n_folds])]
-    if len(rest) < most // 2 or len(np.unique(y[rest])) < 2:
+    if len(np.unique(y[rest])) < 2:
         return race, race
     return race, _drawn(rest, y, most, n_folds, rng)
 

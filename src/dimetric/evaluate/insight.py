@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -125,7 +126,9 @@ def insight(
         plain, learned = (KNNClassifier(k, learner=each).fit(A, y[train])
                           for each in (None, clone(learner)))  # fmt: skip
     gained, lost = _changed(plain, learned, B, y[test], train, test)
-    M = learned.learner_.metric() if hasattr(learned.learner_, "metric") else None
+    M = None
+    with suppress(AttributeError):  # distances of a kernel, or along the data, have no matrix
+        M = np.asarray(learned.learner_.metric())
     importance = (
         dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
         if M is not None
