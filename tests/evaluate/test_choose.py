@@ -19,7 +19,7 @@ def shifted(n_samples, n_features):
     """Return normal samples of two classes that differ in the mean of the first feature alone."""
     X = np.random.default_rng(0).standard_normal((n_samples, n_features))
     y = np.arange(n_samples) % 2
-    X[:, 0] += 4 * y
+    X[:, 0] += 3 * y
     return X, y
 
 
