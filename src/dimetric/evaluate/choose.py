@@ -158,7 +158,8 @@ def choose(
     )  # fmt: skip
     params = _tuned(models[best], X[race], y[race], grid, n_neighbors, random_state)
     learner = clone(models[best]).set_params(**params)
-    posterior = correlated_t_test(*scores_of_pair.values(), rope, random_state, runs=runs)
+    before, after = scores_of_pair[BASELINE], scores_of_pair[best]
+    posterior = correlated_t_test(before, after, rope, random_state, runs=runs)
     return Choice(
         best, learner, params, scores, seconds, given_up, scores_of_pair, runs,
         not np.array_equal(race, judge), len(race), len(judge), posterior,
