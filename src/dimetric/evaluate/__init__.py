@@ -3,10 +3,12 @@
 from dimetric.evaluate.bayes import Posterior, correlated_t_test, sign_test, signed_rank_test
 from dimetric.evaluate.compare import Comparison, compare
 from dimetric.evaluate.dimension import choose_dimension
+from dimetric.evaluate.neighborhood import Neighborhood, before_and_after, neighborhood
 from dimetric.evaluate.pairs import PairSearch, cross_validate_pairs, search_pairs
 from dimetric.evaluate.quality import EmbeddingQuality, embedding_quality, trustworthiness
 from dimetric.evaluate.ranking import Averages, averages, ranks
 from dimetric.evaluate.store import Cell, Store
+from dimetric.evaluate.summary import LearnerScores, summary
 from dimetric.evaluate.tune import Tuned, tune, tune_knn
 from dimetric.evaluate.validate import CrossValidation, cross_validate, metadata_cross_validate
 
@@ -16,11 +18,14 @@ __all__ = [
     "Comparison",
     "CrossValidation",
     "EmbeddingQuality",
+    "LearnerScores",
+    "Neighborhood",
     "PairSearch",
     "Posterior",
     "Store",
     "Tuned",
     "averages",
+    "before_and_after",
     "choose_dimension",
     "compare",
     "correlated_t_test",
@@ -28,10 +33,12 @@ __all__ = [
     "cross_validate_pairs",
     "embedding_quality",
     "metadata_cross_validate",
+    "neighborhood",
     "ranks",
     "search_pairs",
     "sign_test",
     "signed_rank_test",
+    "summary",
     "trustworthiness",
     "tune",
     "tune_knn",

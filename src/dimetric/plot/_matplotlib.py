@@ -1,6 +1,9 @@
-"""matplotlib, where it is installed."""
+"""matplotlib, where it is installed; axes, and texts as they are written."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 
 def pyplot(who: str) -> Any:
@@ -12,3 +15,103 @@ def pyplot(who: str) -> Any:
             f"{who} draws by matplotlib: install it with pip install 'dimetric[plot]'."
         ) from error
     return plt
+
+
+def one_axes(who: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
+    """Return axes to draw into: those given, or new ones.
+
+    Parameters
+    ----------
+    who : str
+        The display that draws.
+    ax : matplotlib Axes or None
+        What was given.
+    size : tuple of float
+        Width and height of a new figure, in inches.
+    solid : bool, default=False
+        Whether three dimensions are drawn.
+    """
+    plt = pyplot(who)
+    if ax is None:
+        kind = {"projection": "3d"} if solid else {}
+        return plt.subplots(figsize=size, layout="constrained", subplot_kw=kind)[1]
+    if not hasattr(ax, "get_figure") or not hasattr(ax, "plot"):
+        raise TypeError(f"ax must be matplotlib axes, not {type(ax).__name__}.")
+    if solid != (getattr(ax, "name", "") == "3d"):
+        remedy = "make ax by projection='3d'" if solid else "make ax without a projection"
+        raise ValueError(
+            f"{who} has {3 if solid else 'fewer than 3'} dimensions to draw: {remedy}."
+        )
+    return ax
+
+
+def grid_of_axes(
+    who: str,
+    ax: Any,
+    n: int,
+    size: tuple[float, float],
+    *,
+    columns: int,
+    beside: float = 0.0,
+    solid: Sequence[bool] | None = None,
+) -> list[Any]:
+    """Return n axes in a grid: those given, new ones in the place of one, or a new figure's.
+
+    Parameters
+    ----------
+    who : str
+        The display that draws.
+    ax : matplotlib Axes, array of n of them, or None
+        What was given.
+    n : int
+        Number of axes.
+    size : tuple of float
+        Width and height of each in a new figure, in inches.
+    columns : int
+        Most of them in a row.
+    beside : float, default=0.0
+        Width of what comes beside them in a new figure.
+    solid : sequence of bool, optional
+        In which of them three dimensions are drawn; by default in none.
+    """
+    solid = [False] * n if solid is None else solid
+    if n == 1 and not isinstance(ax, Iterable):
+        return [one_axes(who, ax, (size[0] + beside, size[1]), solid=solid[0])]
+    plt = pyplot(who)
+    if isinstance(ax, Iterable):
+        given = list(np.ravel(np.asarray(ax, dtype=object)))
+        if len(given) != n:
+            raise ValueError(f"{who} draws {n} pictures, but ax holds {len(given)} axes.")
+        return [
+            one_axes(who, one, size, solid=is_3d) for one, is_3d in zip(given, solid, strict=True)
+        ]
+    across = min(columns, n)
+    down = -(-n // across)
+    if ax is None:
+        width = size[0] * across + beside
+        figure = plt.figure(figsize=(width, size[1] * down), layout="constrained")
+        cells = figure.add_gridspec(down, across)
+    else:
+        one_axes(who, ax, size, solid=getattr(ax, "name", "") == "3d")
+        place, figure = ax.get_subplotspec(), ax.get_figure()
+        if place is None:
+            raise ValueError(f"{who} draws {n} pictures: give as many axes, or one of subplots().")
+        ax.set_axis_off()
+        cells = place.subgridspec(down, across)
+    kinds: list[dict[str, str]] = [{"projection": "3d"} if each else {} for each in solid]
+    return [figure.add_subplot(cells[i // across, i % across], **kinds[i]) for i in range(n)]
+
+
+def plain(text: object, most: int = 40) -> str:
+    r"""Return a name as one short line that matplotlib shows as it is, and takes for no formula.
+
+    Examples
+    --------
+    >>> plain("price in $ and $cents$"), plain("a very long name indeed", 10)
+    ('price in \\$ and \\$cents\\$', 'a ver…deed')
+    """
+    line = " ".join(str(text).split())
+    line = "".join(each if each.isprintable() else "?" for each in line)
+    if len(line) > most:  # names often differ at their ends
+        line = f"{line[: most // 2]}…{line[len(line) - (most - 1) // 2 :]}"
+    return line.replace("$", r"\$")

@@ -1,0 +1,197 @@
+"""What is near a sample, before and after."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from dimetric._xp import Array
+from dimetric.evaluate.neighborhood import Neighborhood, before_and_after, neighborhood
+from dimetric.plot._labels import in_order, labels_of
+from dimetric.plot._matplotlib import grid_of_axes, plain
+from dimetric.plot._palette import INK, QUIET, Style, styles
+
+__all__ = ["NeighborhoodDisplay"]
+
+MARKERS = {"stayed": "o", "came in": "^", "left": "v"}
+CLASSES = 12  # of the picture, up to which the legend names each
+
+
+class NeighborhoodDisplay:
+    """The neighbours of a sample by plain distances, and by learned ones, side by side.
+
+    The sample is in the middle, others are as far from it as they are in truth, and the circle
+    goes through its k-th neighbour: those within are the k nearest. The second picture is turned
+    to the first (Procrustes); its scale is its own.
+
+    Parameters
+    ----------
+    neighborhood : Neighborhood
+        Of :func:`~dimetric.evaluate.neighborhood.neighborhood`.
+    y : array-like of shape (n_samples,), optional
+        Classes of all samples.
+    titles : tuple of str, default=("Euclidean", "learned")
+        What the two distances are called.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        Before and after.
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+        With the axes.
+    points_ : list of dict of str to list of matplotlib PathCollection
+        Before and after, what stayed, came in, left, and all others.
+    legend_ : matplotlib Legend
+        Beside the second axes.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> display = NeighborhoodDisplay.from_estimator(LDA().fit(X, y), X, y, row=17)
+    >>> len(display.neighborhood.came), len(display.neighborhood.left)
+    (8, 8)
+    """
+
+    def __init__(
+        self,
+        neighborhood: Neighborhood,
+        y: Any = None,
+        *,
+        titles: tuple[str, str] = ("Euclidean", "learned"),
+    ) -> None:
+        self.neighborhood = neighborhood
+        self.y = y
+        self.titles = titles
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Array,
+        y: Any = None,
+        *,
+        row: int,
+        n_neighbors: int = 10,
+        titles: tuple[str, str] = ("Euclidean", "learned"),
+        ax: Any = None,
+    ) -> Self:
+        """Draw what a fitted learner has changed around a sample.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted: a learner, a classifier over one, or a pipeline that ends with either: its
+            other steps, such as scaling, come before both pictures.
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), optional
+            Their classes.
+        row : int
+            The sample.
+        n_neighbors : int, default=10
+            k.
+        titles, ax
+            As in the class and :meth:`plot`.
+
+        Returns
+        -------
+        display : NeighborhoodDisplay
+        """
+        before, after = before_and_after(estimator, X)
+        found = neighborhood(before, after, row, n_neighbors=n_neighbors)
+        return cls(found, y, titles=titles).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw both pictures.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or two of them, optional
+            Axes to draw into: two, or one whose place the two take; by default new ones.
+
+        Returns
+        -------
+        display : NeighborhoodDisplay
+        """
+        near = self.neighborhood
+        n = len(near.distances_before)
+        classes, codes = np.array([""]), np.zeros(n, dtype=np.int64)
+        if self.y is not None:
+            classes, codes = in_order(labels_of(self.y, n))
+        looks = styles(len(classes))
+        axes = grid_of_axes(type(self).__name__, ax, 2, (3.9, 4.0), columns=2, beside=1.5)
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        sides = (near.places_before, near.places_after)
+        radii = (near.distances_before[near.before[-1]], near.distances_after[near.after[-1]])
+        self.points_ = []
+        for each, places, radius, title in zip(axes, sides, radii, self.titles, strict=True):
+            self.points_.append(self._draw(each, places, codes, looks))
+            self._frame(each, float(radius), title)
+        self.legend_ = self._explain(axes[1], classes, codes, looks)
+        return self
+
+    def _draw(
+        self, ax: Any, places: np.ndarray, codes: np.ndarray, looks: list[Style]
+    ) -> dict[str, list[Any]]:
+        """Draw those who stayed, came or left, and all others, each in the colour of its class."""
+        near = self.neighborhood
+        sets = {"stayed": near.stayed, "came in": near.came, "left": near.left}
+        drawn: dict[str, list[Any]] = {name: [] for name in ("other", *sets)}
+        changed = np.concatenate(list(sets.values()))
+        sets["other"] = near.shown[~np.isin(near.shown, changed)]
+        for kind, rows in sets.items():
+            at = np.isin(near.shown, rows)
+            theirs = codes[near.shown[at]]
+            for code in np.unique(theirs):
+                color = looks[code].color
+                how = {"s": 14, "alpha": 0.4, "linewidths": 0, "zorder": 2, "marker": "o"}
+                if kind != "other":
+                    how = {"s": 55, "edgecolors": INK, "linewidths": 0.7, "zorder": 3,
+                           "marker": MARKERS[kind]}  # fmt: skip
+                drawn[kind].append(ax.scatter(*places[at][theirs == code].T, color=color, **how))
+        ax.scatter(0, 0, marker="*", s=170, color=looks[codes[near.row]].color, edgecolors=INK,
+                   linewidths=1.0, zorder=4)  # fmt: skip
+        return drawn
+
+    def _frame(self, ax: Any, radius: float, title: str) -> None:
+        """Draw the circle through the k-th neighbour, and twice as much to each side."""
+        from matplotlib.patches import Circle
+
+        radius = radius or 1.0  # copies of the sample are at no distance
+        ax.add_patch(Circle((0, 0), radius, fill=False, linestyle="--", color=INK, linewidth=0.8))
+        reach = 1.9 * radius
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
+        k = len(self.neighborhood.before)
+        ax.set_title(plain(title, 60))
+        ax.set_xlabel(f"circle: the {k} nearest, within {radius:.3g}")
+
+    def _explain(self, ax: Any, classes: np.ndarray, codes: np.ndarray, looks: list[Style]) -> Any:
+        """Say what markers and colours mean, beside the axes."""
+        from matplotlib.lines import Line2D
+
+        def sign(marker: str, color: str, size: float, rim: str = INK) -> Any:
+            return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=color,
+                          markeredgecolor=rim, markeredgewidth=0.7)  # fmt: skip
+
+        near = self.neighborhood
+        counts = {"stayed": near.stayed, "came in": near.came, "left": near.left}
+        handles = [sign("*", "white", 11)]
+        names = [f"row {near.row}"]
+        for kind, rows in counts.items():
+            handles.append(sign(MARKERS[kind], "white", 7))
+            names.append(f"{len(rows)} {kind}")
+        present = np.unique(codes[[near.row, *near.before, *near.after]])
+        if self.y is not None and len(present) <= CLASSES:
+            handles += [sign("s", looks[code].color, 7, looks[code].color) for code in present]
+            names += [plain(classes[code], 24) for code in present]
+        others = sign("o", QUIET, 4, QUIET)
+        legend = ax.legend(
+            [*handles, others], [" "] * (len(names) + 1), loc="upper left", frameon=False,
+            bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, fontsize=9,
+        )  # fmt: skip
+        for text, name in zip(legend.get_texts(), [*names, "others"], strict=True):
+            text.set_text(name)
+        return legend

@@ -1,0 +1,297 @@
+"""The regions of a classifier, with and without a learned distance."""
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._arrays import checked_array
+from dimetric._xp import Array, to_host
+from dimetric.classify.knn import KNNClassifier
+from dimetric.classify.many import named
+from dimetric.classify.regions import Regions, feature_names_of, regions
+from dimetric.evaluate.neighborhood import before_and_after
+from dimetric.plot._labels import codes_in, in_order, labels_of, legend_beside, legend_width
+from dimetric.plot._matplotlib import grid_of_axes, plain
+from dimetric.plot._palette import styles
+from dimetric.plot._surfaces import Picture, draw_regions
+
+__all__ = ["RegionsDisplay"]
+
+PAIRS = 45  # pictures up to which all pairs of features are drawn
+
+
+class RegionsDisplay:
+    """Which class a classifier gives where: on a line, in a plane, in space; in several pictures.
+
+    Colours in the back are what is predicted, markers are samples in the colour of their class. Of
+    more than three features some vary, and all others are held at a section, which the title
+    tells. In space, only points beside a boundary are drawn.
+
+    Parameters
+    ----------
+    pictures : list of Picture
+        What there is to draw.
+    y : array-like of shape (n_samples,)
+        Classes of the samples.
+    n_columns : int, default=3
+        Most pictures in a row.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib Axes
+        With the pictures.
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+        With the axes.
+    surfaces_ : list of matplotlib artist
+        The regions of each picture: a mesh, or points beside boundaries.
+    points_ : list of list of matplotlib PathCollection
+        The samples of each picture, by class.
+    legend_ : matplotlib Legend or None
+        Beside the first row.
+
+    Examples
+    --------
+    >>> from dimetric import NCA
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = RegionsDisplay.from_learner(NCA(), X[:, :2], y)
+    >>> [ax.get_title() for ax in display.axes_]
+    ['3-NN', '3-NN + NCA']
+    """
+
+    def __init__(self, pictures: list[Picture], y: Any, *, n_columns: int = 3) -> None:
+        self.pictures = pictures
+        self.y = y
+        self.n_columns = n_columns
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Array, y: Any, **options: Any) -> Self:
+        """Draw the regions of one classifier.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Any with ``predict``. If it is not fitted, a copy is fitted to X and y.
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        **options
+            Of :meth:`from_estimators`.
+
+        Returns
+        -------
+        display : RegionsDisplay
+        """
+        return cls.from_estimators({"": estimator}, X, y, **options)
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, Any] | Iterable[Any],
+        X: Array,
+        y: Any,
+        *,
+        features: Any = None,
+        section: Any = "mean",
+        resolution: int | None = None,
+        n_columns: int = 3,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the regions of several classifiers, a picture for each.
+
+        Parameters
+        ----------
+        estimators : mapping of titles to classifiers, or iterable of classifiers
+            Those that are not fitted are copied and fitted to X and y.
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        features : sequence of int or str, list of such, or "pairs", optional
+            Which one, two or three features vary; several choices, or all pairs, each in a picture
+            of its own. By default all, if there are at most three.
+        section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
+            Where other features are held: see :func:`~dimetric.classify.regions.regions`.
+        resolution : int, optional
+            Points along each feature.
+        n_columns : int, default=3
+            Most pictures in a row.
+        ax : matplotlib Axes or array of them, optional
+            One for each picture, or one whose place they take; by default new ones.
+
+        Returns
+        -------
+        display : RegionsDisplay
+        """
+        models = {name: _fitted(each, X, y) for name, each in named(estimators).items()}
+        where = {"features": features, "section": section, "resolution": resolution}
+        return cls(_pictures(models, X, **where), y, n_columns=n_columns).plot(ax=ax)
+
+    @classmethod
+    def from_learner(
+        cls,
+        learner: Any,
+        X: Array,
+        y: Any,
+        *,
+        classifier: Any = None,
+        n_neighbors: int = 3,
+        mapped: bool = False,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the regions of a classifier without and with a learned distance.
+
+        Parameters
+        ----------
+        learner : learner
+            Of the distance; a copy is fitted to X and y.
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        classifier : classifier, optional
+            Any; by default nearest neighbours, of which
+        n_neighbors : int, default=3
+            are asked.
+        mapped : bool, default=False
+            Whether there is a third picture, of the samples as they are mapped, if that is to at
+            most three dimensions.
+        ax, **options
+            As in :meth:`from_estimators`.
+
+        Returns
+        -------
+        display : RegionsDisplay
+        """
+        alone = KNNClassifier(n_neighbors) if classifier is None else clone(classifier)
+        name = f"{n_neighbors}-NN" if classifier is None else type(classifier).__name__
+        both = f"{name} + {type(learner).__name__}"
+        models = {name: _fitted(alone, X, y), both: _fitted(_over(learner, alone), X, y)}
+        n_columns = options.pop("n_columns", 3)
+        pictures = _pictures(models, X, **options)
+        if mapped:
+            pictures.append(_mapped(alone, models[both], X, y, f"{both}, mapped"))
+        return cls(pictures, y, n_columns=n_columns).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the pictures.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or array of them, optional
+            One for each picture, or one whose place they take; by default new ones.
+
+        Returns
+        -------
+        display : RegionsDisplay
+        """
+        labels = labels_of(self.y, len(self.pictures[0].samples))
+        seen = [each.regions.classes for each in self.pictures]
+        classes, _ = in_order(np.unique(np.concatenate([labels, *seen])))
+        codes = codes_in(classes, labels)
+        looks = styles(len(classes))
+        solid = [len(each.regions.features) == 3 for each in self.pictures]
+        flat = len(self.pictures) == 1 and len(self.pictures[0].regions.features) == 1
+        columns, beside = self.n_columns, 0.0 if flat else legend_width(list(classes))
+        self.axes_ = grid_of_axes(
+            type(self).__name__, ax, len(self.pictures), (3.9, 3.5),
+            columns=columns, beside=beside, solid=solid,
+        )  # fmt: skip
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        self.surfaces_, self.points_ = [], []
+        for each, picture in zip(self.axes_, self.pictures, strict=True):
+            surface, points = draw_regions(each, picture, codes, classes, looks)
+            self.surfaces_.append(surface)
+            self.points_.append(points)
+        last = self.axes_[min(columns, len(self.axes_)) - 1]
+        self.legend_ = None if flat else legend_beside(last, list(classes), looks)
+        return self
+
+
+def _pictures(
+    models: Mapping[str, Any],
+    X: Any,
+    *,
+    features: Any = None,
+    section: Any = "mean",
+    resolution: int | None = None,
+) -> list[Picture]:
+    """Return a picture for each classifier and each choice of features."""
+    samples = to_host(checked_array(X, "X"))
+    names = feature_names_of(X, samples.shape[1])
+    found = []
+    for name, model in models.items():
+        for choice in _choices(features, samples.shape[1]):
+            each = regions(model, X, features=choice, section=section, resolution=resolution)
+            title = _title(name, each, names, section)
+            found.append(Picture(each, samples, names, title))
+    if not found:
+        raise ValueError("There is no classifier to draw.")
+    return found
+
+
+def _mapped(alone: Any, model: Any, X: Any, y: Any, title: str) -> Picture:
+    """Return the picture of a classifier over samples as a learner has mapped them."""
+    Z = before_and_after(model[:1] if isinstance(model, Pipeline) else model, X)[1]
+    if Z.shape[1] > 3:
+        raise ValueError(
+            f"mapped=True, but the learner maps to {Z.shape[1]} dimensions: set its n_components "
+            "to 1, 2 or 3."
+        )
+    names = [f"component {j + 1}" for j in range(Z.shape[1])]
+    return Picture(regions(clone(alone).fit(Z, y), Z), Z, names, title)
+
+
+def _choices(features: Any, d: int) -> list[Any]:
+    """Return which features vary, picture by picture."""
+    if isinstance(features, str) and features == "pairs":
+        pairs = list(combinations(range(d), 2))
+        if not 1 <= len(pairs) <= PAIRS:
+            raise ValueError(
+                f"features='pairs' of {d} features would be {len(pairs)} pictures: list those "
+                "that you want, such as [(0, 1), (0, 2)]."
+            )
+        return pairs
+    several = isinstance(features, list) and features and isinstance(features[0], tuple | list)
+    return features if several else [features]
+
+
+def _fitted(estimator: Any, X: Any, y: Any) -> Any:
+    """Return the estimator if it is fitted, else a fitted copy."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return clone(estimator).fit(X, y)
+    return estimator
+
+
+def _over(learner: Any, classifier: Any) -> Any:
+    """Return the classifier over what the learner learns."""
+    if "learner" in classifier.get_params(deep=False):
+        return clone(classifier).set_params(learner=learner)
+    return make_pipeline(clone(learner), clone(classifier))
+
+
+def _title(name: str, found: Regions, names: list[str], section: Any) -> str:
+    """Say what is shown, and where features that do not vary are held."""
+    others = [j for j in range(len(names)) if j not in found.features]
+    if not others:
+        return plain(name, 60)
+    where = {"mean": "the mean", "median": "the median"}.get(str(section), "given values")
+    where = f"row {section}" if isinstance(section, Integral) else where
+    held = f"{len(others)} other features at {where}"
+    if len(others) <= 2:
+        held = ",\n".join(f"{plain(names[j], 24)} = {found.section[j]:.3g}" for j in others)
+        held += f" ({where})" if where != "given values" else ""
+    return f"{plain(name, 60)}\n{held}".strip()
