@@ -174,11 +174,12 @@ class GradientMetric(LinearMetric):
         self._warn_unless_done(result)
         for name, value in fitted(solution.map).items():
             setattr(self, name, value)
-        self.n_iter_ = result.n_iter
+        self.n_iter_, self.history_ = result.n_iter, sign * np.array(result.history)
+        self.history_[0] += sign * ridge * at.dropped
         return {
             "n_components": len(solution.map),
             "n_iter": result.n_iter,
-            "initial_objective": sign * (result.history[0] + ridge * at.dropped),
+            "initial_objective": float(self.history_[0]),
             "final_objective": sign * result.value,
             "converged": result.converged,
             "reason": result.reason,
