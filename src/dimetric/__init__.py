@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dimetric.classify.energy import EnergyClassifier
     from dimetric.classify.knn import KNNClassifier, KNNRegressor
     from dimetric.classify.multi import MultiMetricKNNClassifier
+    from dimetric.export.file import describe, load, save, trusted_types
     from dimetric.information.dmlmj import DMLMJ
     from dimetric.information.itml import ITML
     from dimetric.information.mcml import MCML
@@ -70,6 +71,10 @@ __all__ = [
     "NCMClassifier",
     "Pairs",
     "Triplets",
+    "describe",
+    "load",
+    "save",
+    "trusted_types",
 ]
 
 _HOME = {
@@ -104,6 +109,10 @@ _HOME = {
     "PCA": "dimetric.linear.pca",
     "Pairs": "dimetric.supervision.pairs",
     "Triplets": "dimetric.supervision.triplets",
+    "describe": "dimetric.export.file",
+    "load": "dimetric.export.file",
+    "save": "dimetric.export.file",
+    "trusted_types": "dimetric.export.file",
 }
 
 

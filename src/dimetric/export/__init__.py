@@ -1,0 +1,1 @@
+"""A learned distance on its way to other places: files, other programs, search engines."""

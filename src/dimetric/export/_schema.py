@@ -1,0 +1,242 @@
+"""What a model file may hold: which classes, and what each of them must have learned.
+
+A class is looked up here by its name, never imported because a file says so. The state of a fitted
+estimator is its attributes that end in ``_``, and the private ones named in ``SCHEMA``; nothing
+that the class has itself, such as a method, is state.
+"""
+
+import re
+from dataclasses import is_dataclass
+from importlib import import_module
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+import dimetric
+
+# Estimators of scikit-learn that go with ours into one file.
+THEIRS = {
+    "Pipeline": "sklearn.pipeline",
+    "StandardScaler": "sklearn.preprocessing",
+    "MinMaxScaler": "sklearn.preprocessing",
+    "MaxAbsScaler": "sklearn.preprocessing",
+    "RobustScaler": "sklearn.preprocessing",
+    "Normalizer": "sklearn.preprocessing",
+    "SimpleImputer": "sklearn.impute",
+    "VarianceThreshold": "sklearn.feature_selection",
+    "KNeighborsRegressor": "sklearn.neighbors",
+}
+OURS_TOO = {"TableEncoder": "dimetric.data.encoder"}  # estimators without a name at the top
+RECORDS = {
+    "Kernel": "dimetric.kernel.maps",
+    "Axes": "dimetric.manifold.classical",
+    "References": "dimetric.manifold.classical",
+    "Configuration": "dimetric.manifold.smacof",
+    "Geodesics": "dimetric.manifold.isomap",
+    "Moments": "dimetric.linalg.scatter",
+    "PrincipalCoordinates": "dimetric.linalg.coordinates",
+}
+
+# By class, base classes included. "float k d" is a finite array of floating numbers; the letters
+# must stand for the same number all over an object, "*" for any. "index(C) n" are integers from 0
+# to C - 1, "labels C" any array, "several" a list of such. "maybe" is not always there.
+SCHEMA = {
+    "Learner": {"_metadata": "dict"},
+    "LinearMetric": {"components_": "float k d", "offset_": "float d"},
+    "PCA": {"_fit_svd_solver": "maybe text", "_moments": "maybe Moments or none"},
+    "LDA": {"_moments": "maybe Moments or none"},
+    "KernelMetric": {
+        "components_": "float k m",
+        "offset_": "float m",
+        "X_fit_": "float m d or none",
+        "landmarks_": "maybe int m",
+        "dual_coef_": "maybe float m d",
+        "gamma_": "number",
+        "_kernel": "Kernel",
+        "_Z_fit": "maybe float m k",
+    },
+    "Embedding": {"embedding_": "float n k"},
+    "Isomap": {"_factor": "number", "_map": "Geodesics", "regressor_": "maybe estimator"},
+    "LLE": {"_factor": "number", "_points": "float p d", "_coordinates": "float p k"},
+    "MDS": {
+        "_factor": "number",
+        "_unit": "number",
+        "_references": "References",
+        "_model": "Axes/PrincipalCoordinates/Configuration",
+    },
+    "LearnedDistance": {"learner_": "estimator or none"},
+    "DistanceClassifier": {"classes_": "labels C"},
+    "NearestNeighbors": {"_points": "float n k"},
+    "KNNClassifier": {"_codes": "index(C) n"},
+    "KNNRegressor": {"_targets": "float n ..."},
+    "MultiMetricKNNClassifier": {"components_": "float C k k", "_members": "several index(n) *"},
+    "NearestCentroids": {
+        "centroids_": "float p k",
+        "centroid_classes_": "labels p",
+        "_owners": "index(C) p",
+    },
+    "EnergyClassifier": {
+        "_points": "float n k",
+        "_codes": "index(C) n",
+        "_centre": "float k",
+        "_thresholds": "float n t",
+        "_k": "count",
+        "_mu": "number",
+    },
+    "Kernel": {
+        "name": "text",
+        "gamma": "number",
+        "degree": "number",
+        "coef0": "number",
+        "params": "dict",
+        "centre": "float d or none",
+    },
+    "Axes": {"values": "float k", "offset": "float d", "L": "float k d", "share": "number"},
+    "References": {
+        "points": "float m d or none",
+        "rows": "int m or none",
+        "metric": "text",
+        "metric_params": "dict or none",
+        "constant": "number",
+    },
+    "Configuration": {"Z": "float n k", "steps": "several float s or none"},
+    "Geodesics": {
+        "samples": "float n d or none",
+        "lengths": "float n m",
+        "coordinates": "PrincipalCoordinates",
+    },
+    "Moments": {
+        "counts": "labels C",
+        "means": "float C d",
+        "spread": "float * d",
+        "is_root": "flag",
+    },
+    "PrincipalCoordinates": {
+        "values": "float k",
+        "V": "float k m",
+        "means": "float m",
+        "smallest": "number",
+        "norm": "number",
+        "noise": "number",
+    },
+    "StandardScaler": {"mean_": "float d or none", "scale_": "float d or none"},
+    "MinMaxScaler": {"min_": "float d", "scale_": "float d"},
+    "MaxAbsScaler": {"scale_": "float d"},
+    "RobustScaler": {"center_": "float d or none", "scale_": "float d or none"},
+    "SimpleImputer": {"statistics_": "labels d", "_fill_dtype": "dtype", "_fit_dtype": "dtype"},
+    "KNeighborsRegressor": {
+        "_fit_X": "float n d",
+        "_y": "float n ...",
+        "_fit_method": "brute",
+        "_tree": "none",
+    },
+}
+OF_ANY = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
+NUMBERS = "biuf"  # kinds of dtypes that become tensors
+LEARNED_NAME = re.compile(r"[A-Za-z]\w*_")
+PLAIN: dict[str, type] = {"text": str, "dict": dict, "flag": bool, "dtype": np.dtype}
+
+
+def class_named(name: str) -> type:
+    """Return the estimator of a name that files may hold."""
+    home = THEIRS.get(name) or OURS_TOO.get(name) or dimetric._HOME.get(name)
+    found = getattr(import_module(home), name, None) if home else None
+    if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
+        raise ValueError(f"there is no estimator {name!r} that a model file can hold")
+    return found
+
+
+def record_named(name: str) -> type:
+    """Return the small class of a name that files may hold."""
+    if name not in RECORDS:
+        raise ValueError(f"there is no record {name!r} that a model file can hold")
+    return getattr(import_module(RECORDS[name]), name)
+
+
+def all_types() -> list[type]:
+    """Return all classes of ours that a fitted model can consist of."""
+    names = [*dimetric._HOME, *OURS_TOO]
+    found = []
+    for name in names:
+        try:
+            found.append(class_named(name))
+        except (ValueError, ModuleNotFoundError):  # a function, or no estimator
+            continue
+    return found + [record_named(name) for name in RECORDS]
+
+
+def schema_of(cls: type) -> dict[str, str]:
+    """Return what instances of a class hold, from all its bases; the class itself has the say."""
+    held = {} if is_dataclass(cls) else dict(OF_ANY)
+    for base in reversed(cls.__mro__):
+        held |= SCHEMA.get(base.__name__, {})
+    return held
+
+
+def is_state(cls: type, name: str) -> bool:
+    """Tell whether a name is one of fitted state, and of nothing that the class has itself."""
+    known = bool(LEARNED_NAME.fullmatch(name)) or name in schema_of(cls)
+    return known and not hasattr(cls, name)
+
+
+def check_held(cls: type, held: dict[str, Any]) -> None:
+    """Raise unless the attributes of an instance are what its class says they are."""
+    schema = schema_of(cls)
+    if is_dataclass(cls) and set(held) != set(schema):
+        raise ValueError(f"{cls.__name__} has other fields than it must have")
+    sizes = {} if is_dataclass(cls) else {"d": held.get("n_features_in_")}
+    for name, text in schema.items():
+        wanted, _, none = text.removeprefix("maybe ").partition(" or ")
+        if name not in held:
+            if text.startswith("maybe "):
+                continue
+            raise ValueError(f"{cls.__name__} has no {name}")
+        if not (none and held[name] is None) and not _fits(held[name], wanted, sizes):
+            raise ValueError(f"{name} of {cls.__name__} is not as it must be ({text})")
+
+
+def _fits(value: Any, wanted: str, sizes: dict[str, Any]) -> bool:
+    kind, *letters = wanted.split()
+    if kind in PLAIN:
+        return isinstance(value, PLAIN[kind])
+    if kind in ("number", "count"):
+        return isinstance(value, Real if kind == "number" else Integral) and isfinite(value)
+    if kind == "several":
+        return isinstance(value, (list, tuple)) and all(
+            _fits(each, " ".join(letters), sizes) for each in value
+        )
+    if kind in ("none", "brute"):
+        return value is None if kind == "none" else value == kind
+    if kind == "estimator":
+        return isinstance(value, BaseEstimator)
+    if not letters:
+        return type(value).__name__ in kind.split("/")
+    return _is_array(value, kind, sizes) and _has_shape(value, letters, sizes)
+
+
+def _is_array(value: Any, kind: str, sizes: dict[str, Any]) -> bool:
+    if not isinstance(value, np.ndarray) and not sparse.issparse(value):
+        return False
+    if kind == "float":
+        numbers = value.data if sparse.issparse(value) else value
+        return value.dtype.kind == "f" and bool(np.all(np.isfinite(numbers)))
+    if kind == "labels":
+        return True
+    bound = kind.partition("(")[2].rstrip(")")
+    if value.dtype.kind not in "iu" or not value.size:
+        return False
+    return not bound or bool(value.min() >= 0 and value.max() < sizes.get(bound, 0))
+
+
+def _has_shape(value: Any, letters: list[str], sizes: dict[str, Any]) -> bool:
+    shape = value.shape
+    if letters[-1] == "...":
+        letters, shape = letters[:-1], shape[: len(letters) - 1]
+    if len(shape) != len(letters):
+        return False
+    pairs = list(zip(letters, shape, strict=True))
+    return all(letter == "*" or sizes.setdefault(letter, size) == size for letter, size in pairs)

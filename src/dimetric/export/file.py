@@ -1,0 +1,316 @@
+"""Model files: a fitted estimator as tensors and a JSON header, in the format safetensors.
+
+The format is described in docs/model-file.md, so that other programs can read it. It holds no code:
+a file from anywhere can be looked at and loaded.
+"""
+
+import json
+import os
+import struct
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._files import atomic
+from dimetric.export._decode import Decoder
+from dimetric.export._encode import Encoder
+from dimetric.export._schema import THEIRS, all_types
+
+__all__ = ["describe", "load", "save", "trusted_types"]
+
+FORMAT = 1
+DEEPEST = 100  # objects within objects of a header
+KEY = "dimetric"  # of the safetensors' metadata: our header
+LONGEST = 100_000_000  # bytes of a header, as safetensors has it
+PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
+DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
+
+
+def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = None) -> None:
+    """Write a fitted estimator to a file, all or nothing.
+
+    Parameters
+    ----------
+    model : estimator
+        Of dimetric, or a :class:`~sklearn.pipeline.Pipeline` of such and of scikit-learn's scalers.
+    path : path
+        The file; by convention its name ends in ``.dimetric``.
+    about : str, dict or list, optional
+        Anything JSON can say about the model: what it was learned from, how well it does.
+
+    See Also
+    --------
+    load, describe
+
+    Notes
+    -----
+    Arrays keep their dtype. Those of torch and other namespaces come back as NumPy's; a map moves
+    to where it is applied. Functions (a kernel or metric of your own) cannot be saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from dimetric import LDA, load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = LDA().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(lda, f"{folder}/iris.dimetric")
+    ...     again = load(f"{folder}/iris.dimetric")
+    >>> bool((again.transform(X) == lda.transform(X)).all())
+    True
+    """
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(f"A model file holds an estimator, not {type(model).__name__}.")
+    check_is_fitted(model)
+    encoder = Encoder()
+    header = {
+        "format": FORMAT,
+        "versions": {name: _version(name) for name in PACKAGES},
+        "features": _listed(getattr(model, "feature_names_in_", None)),
+        "n_features": int(getattr(model, "n_features_in_", 0)) or None,
+        "classes": _listed(getattr(model, "classes_", None)),
+        "about": about,
+        "model": encoder.estimator(model),
+    }
+    try:
+        text = json.dumps(header, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"about must be plain JSON: {error}.") from None
+    if len(text) > LONGEST // 2:  # quotes in it are escaped
+        raise ValueError("The model has too many names and texts for a file's header.")
+    from_numpy = _safetensors().numpy
+    with atomic(path) as temporary:
+        from_numpy.save_file(encoder.tensors, temporary, metadata={KEY: text})
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted estimator of a file that :func:`save` has written.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    model : estimator
+        Equal to the one that was saved. Its arrays are NumPy's.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of a model, or cut off, or holds what no model does. Nothing that a
+        file says is executed.
+    """
+    header, tensors = _header(path)
+    found = {}
+    try:
+        with _safetensors().safe_open(path, framework="numpy") as file:
+            found = {name: file.get_tensor(name) for name in tensors}
+        model = Decoder(found).model(header["model"])
+        check_is_fitted(model)
+    except (ImportError, OSError):
+        raise
+    except Exception as error:  # whatever an estimator makes of values that no fit has given it
+        raise ValueError(f"{path} cannot be loaded: {_sentence(error)}.") from error
+    _warn_of_other_version(header)
+    return model
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a model file says about itself; only its header is read.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    about : dict
+        ``format``, ``class``, ``parameters`` (of a pipeline ``steps``, each with its own),
+        ``features``, ``n_features``, ``classes``, ``versions``, ``about``, ``tensors`` (dtype and
+        shape by name) and ``bytes``. All of it is plain JSON.
+    """
+    header, tensors = _header(path)
+    summary = {"format": header["format"], **_outline(header["model"])}
+    for name in ("features", "n_features", "classes", "versions", "about"):
+        summary[name] = header.get(name)
+    summary["tensors"] = {
+        name: {"dtype": each["dtype"], "shape": each["shape"]} for name, each in tensors.items()
+    }
+    summary["bytes"] = Path(path).stat().st_size
+    return summary
+
+
+def trusted_types() -> list[str]:
+    """Return the names of the types that models of dimetric consist of, for skops.
+
+    Examples
+    --------
+    >>> import skops.io
+    >>> from dimetric import LDA, trusted_types
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> model = make_pipeline(StandardScaler(), LDA()).fit(*load_iris(return_X_y=True))
+    >>> again = skops.io.loads(skops.io.dumps(model), trusted=trusted_types())
+    >>> again[-1]
+    LDA()
+    """
+    return sorted(f"{each.__module__}.{each.__qualname__}" for each in all_types())
+
+
+def _header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return our header, and what safetensors says of each tensor; both are checked."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            start = file.read(8)
+            length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+            if not 2 <= length <= min(LONGEST, size - 8):
+                raise ValueError("it is no safetensors file, or it is cut off")
+            outer = _parsed(file.read(length))
+        metadata = outer.pop("__metadata__", {})
+        if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
+            raise ValueError("it is a safetensors file, but dimetric has not written it")
+        _check_tensors(outer, size - 8 - length)
+        header = _parsed(metadata[KEY])
+        if header.get("format") != FORMAT:
+            raise ValueError(
+                f"its format is {header.get('format')!r}, and this dimetric reads {FORMAT}: "
+                "upgrade by pip install -U dimetric"
+            )
+        if not isinstance(header.get("versions"), dict):
+            raise ValueError("its header names no versions")
+        _outline(header.get("model"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a model file: {_sentence(error)}.") from None
+    return header, outer
+
+
+def _parsed(text: str | bytes) -> dict[str, Any]:
+    """Return a JSON object; numbers that are none, and keys that come twice, are errors."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("its header has a name twice")
+        return dict(pairs)
+
+    def finite(digits: str) -> float:
+        if not np.isfinite(value := float(digits)):
+            raise ValueError("its header has a number that is none")
+        return value
+
+    try:
+        found = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+    except RecursionError:
+        raise ValueError("its header holds objects within objects, too deep") from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise ValueError("its header is no JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("its header is no JSON object")
+    level: list[Any] = [found]
+    for _ in range(DEEPEST):
+        level = [
+            each
+            for held in level
+            for each in (held.values() if isinstance(held, dict) else held)
+            if isinstance(each, (dict, list))
+        ]
+    if level:
+        raise ValueError("its header holds objects within objects, too deep")
+    return found
+
+
+def _check_tensors(tensors: dict[str, Any], size: int) -> None:
+    """Raise unless the tensors have dtypes and shapes, and fill the rest of the file."""
+    end = 0
+    for name, each in tensors.items():
+        keys = {"dtype", "shape", "data_offsets"}
+        if not isinstance(each, dict) or set(each) != keys or each["dtype"] not in DTYPES:
+            raise ValueError(f"its tensor {name!r} is of no kind that a model has")
+        shape, offsets = each["shape"], each["data_offsets"]
+        if not all(isinstance(both, list) and all(type(i) is int and i >= 0 for i in both)
+                   for both in (shape, offsets)) or len(offsets) != 2:  # fmt: skip
+            raise ValueError(f"its tensor {name!r} has no shape or place")
+        end = max(end, offsets[1])
+    if end != size:
+        raise ValueError(f"it is cut off, or has more to it: {size} bytes where {end} should be")
+
+
+def _outline(model: Any) -> dict[str, Any]:
+    """Return the class and parameters of a model from its JSON."""
+    if not isinstance(model, dict) or not isinstance(model.get("$class"), str):
+        raise ValueError("its header describes no estimator")
+    parameters = model.get("parameters")
+    if not isinstance(parameters, dict):
+        raise ValueError("its header describes no parameters")
+    if model["$class"] != "Pipeline":
+        return {"class": model["$class"], "parameters": _readable(parameters)}
+    steps = parameters.get("steps")
+    listed = steps if isinstance(steps, list) else []
+    pairs = [each.get("$tuple") if isinstance(each, dict) else None for each in listed]
+    good = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    if not pairs or len(good) < len(pairs):
+        raise ValueError("its header describes a pipeline without steps")
+    named = [{"name": name, **_outline(step)} for name, step in good if isinstance(step, dict)]
+    return {"class": "Pipeline", "steps": named}
+
+
+def _readable(value: Any) -> Any:
+    """Return encoded parameters as a reader expects them."""
+    if isinstance(value, list):
+        return [_readable(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if "$class" in value:
+        return _outline(value)
+    for key in ("$tuple", "$scalar", "$float", "$dtype"):
+        if key in value:
+            return _readable(value[key])
+    if "$tensor" in value:
+        return f"tensor {value['$tensor']}"
+    return {key: _readable(each) for key, each in value.items()}
+
+
+def _warn_of_other_version(header: dict[str, Any]) -> None:
+    """Warn of state of scikit-learn's that another version of it has written."""
+    then, now = header.get("versions", {}).get("scikit-learn"), _version("scikit-learn")
+    text = json.dumps(header["model"])
+    if then != now and any(f'"$class": "{name}"' in text for name in THEIRS):
+        warnings.warn(
+            f"The model was saved with scikit-learn {then}, and this is {now}: its scalers may "
+            "have changed. Learn and save it anew if results differ.",
+            stacklevel=3,
+        )
+
+
+def _listed(values: Any) -> list[Any] | None:
+    return None if values is None else np.asarray(values).tolist()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _sentence(error: BaseException) -> str:
+    """Return what an error says, as a part of a sentence."""
+    return " ".join((str(error) or type(error).__name__).split()).rstrip(".")
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:  # pragma: no cover - the tests have it
+        raise ImportError("Model files need safetensors: pip install 'dimetric[export]'.") from None
+    return safetensors

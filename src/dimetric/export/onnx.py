@@ -1,0 +1,225 @@
+"""Models as ONNX graphs, which run wherever an ONNX runtime does: servers, browsers, phones."""
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from dimetric._files import atomic
+from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
+
+__all__ = ["to_onnx"]
+
+OPSET, IR_VERSION = 17, 8  # of 2022: runtimes in use know them
+SPARE = 10  # nearest points by the product of matrices, of which the k nearest are found exactly
+
+
+def to_onnx(
+    model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
+) -> Any:
+    """Return a model as an ONNX graph, and write it to a file if one is named.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
+        of scalers and one of these.
+    path : path, optional
+        File to write.
+    dtype : {"float32", "float64"}, default="float32"
+        Of the input ``X`` and of the output. Kernels and distances are computed in float64 either
+        way, as here.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+        Its input is ``X`` of shape (n, n_features), any n. Learners have the output ``Z``,
+        classifiers ``label`` and, if they vote, ``probabilities``.
+
+    Notes
+    -----
+    A batch of n samples takes memory for its distances to all m reference points, n * m, and for
+    the laplacian kernel n * m * n_features.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_iris
+    >>> graph = to_onnx(LDA(1).fit(*load_iris(return_X_y=True)))
+    >>> [node.op_type for node in graph.graph.node]
+    ['Sub', 'MatMul', 'Add']
+    """
+    if dtype not in ("float32", "float64"):
+        raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}.")
+    plan = plan_of(model)
+    graph = Graph(dtype)
+    Z = "X"
+    for each in plan.maps:
+        Z = graph.linear(Z, each) if isinstance(each, Linear) else graph.of_kernel(Z, each)
+    found = graph.finished(Z, plan.vote, len(plan.features), type(model).__name__)
+    if path is not None:
+        with atomic(path) as temporary:
+            temporary.write_bytes(found.SerializeToString())
+    return found
+
+
+class Graph:
+    """A graph under construction; methods add nodes and return the name of their result."""
+
+    def __init__(self, dtype: str) -> None:
+        self.onnx, self.dtype = _onnx(), np.dtype(dtype)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def node(
+        self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **how: Any
+    ) -> str:
+        """Add a node; arrays among its inputs become constants. Return its first output."""
+        names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
+        outputs = outputs or [f"{operation.lower()}{len(self.nodes)}"]
+        self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **how))
+        return outputs[0]
+
+    def _constant(self, array: np.ndarray) -> str:
+        name = f"constant{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def cast(self, x: str, dtype: Any) -> str:
+        """Convert a tensor."""
+        wanted = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.node("Cast", x, to=wanted)
+
+    def linear(self, x: str, given: Linear) -> str:
+        r"""Add :math:`W (x - o) + b`."""
+        W, o, b = (a.astype(self.dtype) for a in (given.W, given.o, given.b))
+        moved = self.node("Sub", x, o)
+        scaled = self.node("Mul", moved, W) if W.ndim == 1 else self.node("MatMul", moved, W.T)
+        return self.node("Add", scaled, b)
+
+    def of_kernel(self, x: str, given: KernelMap) -> str:
+        r"""Add :math:`A (k(S, x) - o)`, in float64: coefficients of kernels cancel each other."""
+        K = self._kernel(self.cast(x, np.float64), given)
+        moved = self.node("Sub", K, given.o)
+        return self.cast(self.node("MatMul", moved, given.A.T), self.dtype)
+
+    def _kernel(self, x: str, given: KernelMap) -> str:
+        kernel, S = given.kernel, given.S
+        gamma, coef0, degree = (np.float64(a) for a in (kernel.gamma, kernel.coef0, kernel.degree))
+        if kernel.centre is not None:
+            x, S = self.node("Sub", x, kernel.centre), S - kernel.centre
+        if kernel.name == "laplacian":
+            return self.node("Exp", self.node("Mul", self._manhattan(x, S), np.asarray(-gamma)))
+        if kernel.name == "rbf":
+            return self.node("Exp", self.node("Mul", self._squared(x, S), np.asarray(-gamma)))
+        if kernel.name == "cosine":
+            length = np.linalg.norm(S, axis=1, keepdims=True)
+            x, S = self._unit(x), S / np.where(length > 0, length, 1)
+        if kernel.name in ("linear", "cosine"):
+            return self.node("MatMul", x, S.T)
+        # Not a product with gamma after that of matrices: onnxruntime would round it to float32.
+        inner = self.node("Add", self.node("MatMul", x, gamma * S.T), np.asarray(coef0))
+        if kernel.name == "sigmoid":
+            return self.node("Tanh", inner)
+        return self.node("Pow", inner, np.asarray(degree))
+
+    def _squared(self, x: str, S: np.ndarray) -> str:
+        """Add squared distances, (n, m), by a product of matrices."""
+        rows = self.node("ReduceSumSquare", x, axes=[1], keepdims=1)
+        products = self.node("MatMul", x, -2 * S.T)
+        D = self.node("Add", self.node("Add", products, rows), np.sum(S * S, axis=1)[None, :])
+        return self.node("Max", D, np.asarray(0.0))
+
+    def _manhattan(self, x: str, S: np.ndarray) -> str:
+        apart = self.node("Sub", self.node("Unsqueeze", x, np.array([1])), S[None, :, :])
+        return self.node("ReduceSum", self.node("Abs", apart), np.array([2]), keepdims=0)
+
+    def _unit(self, x: str) -> str:
+        length = self.node("ReduceL2", x, axes=[1], keepdims=1)
+        nothing = self.node("Equal", length, np.asarray(0.0))
+        return self.node("Div", x, self.node("Where", nothing, np.asarray(1.0), length))
+
+    def vote(self, z: str, given: Vote) -> str:
+        """Add the shares of the votes that each class gets, in float64."""
+        centre = given.points.mean(axis=0)
+        points, z = given.points - centre, self.node("Sub", self.cast(z, np.float64), centre)
+        near, distances = self._nearest(z, points, given.k)
+        codes = self.node("Gather", given.codes.astype(np.int64), near, axis=0)
+        classes = np.arange(len(given.classes))[None, None, :]
+        is_of = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
+        votes = self.cast(is_of, np.float64)
+        if given.by_distance:
+            weights = self.node("Unsqueeze", self._inverse(distances), np.array([2]))
+            votes = self.node("Mul", votes, weights)
+        sums = self.node("ReduceSum", votes, np.array([1]), keepdims=0)
+        total = self.node("ReduceSum", sums, np.array([1]), keepdims=1)
+        return self.node("Div", sums, total)
+
+    def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
+        """Add the rows of the k nearest points, and their distances from differences."""
+        m = len(points)
+        outputs = [f"near{len(self.nodes)}", f"who{len(self.nodes)}"]
+        some = np.array([min(m, k + SPARE)])
+        self.node("TopK", self._squared(z, points), some, outputs=outputs, largest=0)
+        apart = self.node(
+            "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, outputs[1])
+        )
+        exact = self.node("ReduceL2", apart, axes=[2], keepdims=0)
+        best = [f"distances{len(self.nodes)}", f"places{len(self.nodes)}"]
+        self.node("TopK", exact, np.array([k]), outputs=best, largest=0)
+        return self.node("GatherElements", outputs[1], best[1], axis=1), best[0]
+
+    def _inverse(self, distances: str) -> str:
+        """Add 1 over distances; where some are 0, these alone count."""
+        inverse = self.node("Div", np.asarray(1.0), distances)
+        at_zero = self.cast(self.node("IsInf", inverse), np.float64)
+        any_zero = self.node("ReduceMax", at_zero, axes=[1], keepdims=1)
+        return self.node("Where", self.cast(any_zero, bool), at_zero, inverse)
+
+    def finished(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
+        """Return the whole graph, with its outputs named and checked."""
+        helper = self.onnx.helper
+        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
+        tensor = helper.make_tensor_value_info
+        if vote is None:
+            self.nodes[-1].output[0] = "Z"
+            outputs = [tensor("Z", kind, ["n", None])]
+        else:
+            outputs = [self._labels(self.vote(z, vote), vote)]
+            if vote.k > 1 or vote.by_distance:
+                outputs.append(tensor("probabilities", kind, ["n", len(vote.classes)]))
+        graph = helper.make_graph(
+            self.nodes, name, [tensor("X", kind, ["n", n_features])], outputs, self.constants
+        )
+        opset = helper.make_opsetid("", OPSET)
+        found = helper.make_model(
+            graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="dimetric"
+        )
+        self.onnx.checker.check_model(found, full_check=True)
+        return found
+
+    def _labels(self, shares: str, vote: Vote) -> Any:
+        """Add the label of the class with the most votes, the first of equals."""
+        best = self.node("ArgMax", shares, axis=1, keepdims=0)
+        classes = vote.classes
+        classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes
+        if classes.dtype.kind not in "if":
+            classes = classes.astype(str).astype(object)
+        self.node("Gather", classes, best, outputs=["label"], axis=0)
+        self.node("Cast", shares, outputs=["probabilities"],
+                  to=self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))  # fmt: skip
+        kind = (
+            self.onnx.TensorProto.STRING
+            if classes.dtype == object
+            else self.onnx.helper.np_dtype_to_tensor_dtype(classes.dtype)
+        )
+        return self.onnx.helper.make_tensor_value_info("label", kind, ["n"])
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError:  # pragma: no cover - the tests have it
+        raise ImportError("ONNX needs its package: pip install 'dimetric[export]'.") from None
+    return onnx

@@ -1,0 +1,599 @@
+"""Model files: what was learned comes back to the last bit, and nothing else gets in."""
+
+import json
+import os
+import struct
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from estimators import LEARNERS, ONE_OF_EACH, each, fit, has_partial_fit, samples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+
+import dimetric
+from dimetric import (
+    KPCA,
+    LDA,
+    MDS,
+    NCA,
+    NCMML,
+    PCA,
+    EnergyClassifier,
+    Isomap,
+    KNNClassifier,
+    KNNRegressor,
+    MultiMetricKNNClassifier,
+    NCMCClassifier,
+    NCMClassifier,
+    describe,
+    load,
+    save,
+)
+from dimetric.export.file import KEY
+
+CLASSIFIERS = [
+    KNNClassifier(),
+    KNNClassifier(5, learner=NCA(2), weights="distance"),
+    KNNClassifier(learner=KPCA(2)),
+    KNNClassifier(learner=make_pipeline(StandardScaler(), LDA())),
+    KNNRegressor(learner=PCA(2)),
+    NCMClassifier(NCMML()),
+    NCMCClassifier(2, random_state=0),
+    NCMCClassifier([1, 2, 3], learner=LDA(), random_state=0),
+    EnergyClassifier(),
+    MultiMetricKNNClassifier(max_iter=5),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some.dimetric"
+
+
+def quietly(learner, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fit(learner, X, y)
+
+
+def results(model, X):
+    """Return what a model makes of samples, by all that it can do."""
+    names = ("transform", "predict", "predict_proba", "energy", "kneighbors")
+    return [getattr(model, name)(X) for name in names if hasattr(model, name)]
+
+
+def assert_same(model, again, X):
+    assert type(again) is type(model)
+    pairs = list(zip(results(model, X), results(again, X), strict=True))
+    assert pairs
+    for ours, theirs in pairs:
+        several = isinstance(ours, tuple)
+        for a, b in zip(ours, theirs, strict=True) if several else [(ours, theirs)]:
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+
+@each(learners=LEARNERS + CLASSIFIERS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_round_trip(learner, dtype, path):
+    X, y = samples()
+    model = quietly(learner, X.astype(dtype), y)
+    save(model, path)
+    again = load(path)
+    new = (X[::3] + 0.25).astype(dtype)
+    assert_same(model, again, new)
+    assert str(again) == str(model)
+    assert set(vars(again)) == set(vars(model))
+    if hasattr(model, "metadata"):
+        assert again.metadata() == model.metadata()
+    if hasattr(model, "inverse_transform"):
+        Z = model.transform(new)
+        np.testing.assert_array_equal(again.inverse_transform(Z), model.inverse_transform(Z))
+    assert not clone(again).__dict__.keys() - model.get_params().keys()
+
+
+SCALERS = [
+    StandardScaler(),
+    StandardScaler(with_mean=False, with_std=False),
+    MinMaxScaler(),
+    MaxAbsScaler(),
+    RobustScaler(),
+    Normalizer(),
+    SimpleImputer(strategy="median"),
+    "passthrough",
+]
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_pipelines(scaler, path):
+    X, y = samples()
+    X[3, 1] = np.nan if isinstance(scaler, SimpleImputer) else X[3, 1]
+    model = Pipeline([("scale", scaler), ("model", KNNClassifier(learner=LDA()))]).fit(X, y)
+    save(model, path)
+    assert_same(model, load(path), samples(seed=1)[0])
+
+
+@pytest.mark.parametrize("n_steps", [1, 2])
+def test_pipeline_of_texts_and_names(n_steps, path):
+    X, y = samples()
+    frame = pd.DataFrame(X, columns=["länge", 'a "quoted" one', "$class", ""])
+    labels = np.array(["rot", "grün", "日本"])[y]
+    model = make_pipeline(*[StandardScaler()] * (n_steps - 1), KNNClassifier(learner=NCA()))
+    model.fit(frame, labels)
+    save(model, path, about={"source": "nowhere"})
+    again = load(path)
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    assert again.predict(frame).dtype.kind == model.predict(frame).dtype.kind
+    assert list(again.feature_names_in_) == list(frame.columns)
+    with pytest.raises(ValueError, match="feature names should match"):
+        again.predict(frame.rename(columns={"länge": "breite"}))
+    said = describe(path)
+    assert said["features"] == list(frame.columns)
+    assert sorted(said["classes"]) == sorted(set(labels))
+    assert said["about"] == {"source": "nowhere"}
+
+
+@each(has_partial_fit, learners=ONE_OF_EACH)
+def test_partial_fit_goes_on(learner, path):
+    X, y = samples()
+    model = clone(learner).partial_fit(X[:30], y[:30])
+    save(model, path)
+    again = load(path)
+    assert_same(model.partial_fit(X[30:], y[30:]), again.partial_fit(X[30:], y[30:]), X)
+
+
+def test_set_output_is_kept(path):
+    X, y = samples()
+    model = LDA().set_output(transform="pandas").fit(X, y)
+    save(model, path)
+    assert isinstance(load(path).transform(X), pd.DataFrame)
+
+
+def test_sparse_points(path):
+    X, y = samples()
+    model = KNNClassifier().fit(sparse.csr_array(X), y)
+    save(model, path)
+    assert_same(model, load(path), sparse.csr_array(X[:7] + 1))
+    isomap = quietly(Isomap(metric="precomputed", n_neighbors=None), *graph_of(X))
+    save(isomap, path)
+    assert_same(isomap, load(path), graph_of(X)[0][:7])
+
+
+def graph_of(X):
+    from sklearn.neighbors import kneighbors_graph
+
+    graph = kneighbors_graph(X, 12, mode="distance")
+    return graph.maximum(graph.T), None
+
+
+def test_precomputed_kernel(path):
+    X, _ = samples()
+    model = KPCA(2, kernel="precomputed", n_landmarks=10, random_state=0).fit(X @ X.T)
+    save(model, path)
+    assert_same(model, load(path), X[:5] @ X.T)
+    mds = MDS(metric="precomputed").fit(np.abs(X[:, :1] - X[:, 0]))
+    save(mds, path)
+    assert_same(mds, load(path), np.abs(X[:5, :1] - X[:, 0]))
+
+
+def test_other_namespaces_come_back_as_numpy(path):
+    torch = pytest.importorskip("torch")
+    X, _ = samples()
+    model = fit(KPCA(2), torch.asarray(X, dtype=torch.float32), None)
+    save(model, path)
+    again = load(path)
+    assert type(again.components_) is np.ndarray
+    assert again.components_.dtype == np.float32
+    new = torch.asarray(X[:5], dtype=torch.float32)
+    assert torch.equal(again.transform(new), model.transform(new))
+
+
+def test_describe(path):
+    X, y = samples()
+    save(make_pipeline(StandardScaler(), NCA(2, reg=0.5)).fit(X, y), path, about="a test")
+    said = describe(path)
+    json.dumps(said)
+    assert [step["class"] for step in said["steps"]] == ["StandardScaler", "NCA"]
+    assert said["steps"][1]["parameters"]["reg"] == 0.5
+    assert said["tensors"]["steps.1.1.components_"] == {"dtype": "F64", "shape": [2, 4]}
+    assert said["n_features"] == 4
+    assert said["about"] == "a test"
+    assert said["versions"]["numpy"] == np.__version__
+    assert said["bytes"] == path.stat().st_size
+    save(KNNClassifier(learner=LDA(), weights="distance").fit(X, y), path)
+    said = describe(path)
+    assert said["class"] == "KNNClassifier"
+    assert said["parameters"]["learner"]["class"] == "LDA"
+    assert said["classes"] == [0, 1, 2]
+
+
+def test_the_documented_reader_works(path):
+    """As docs/model-file.md says that another program can."""
+    from pathlib import Path
+
+    X, y = samples()
+    model = make_pipeline(StandardScaler(), LDA()).fit(X, y)
+    save(model, path)
+    text = (Path(__file__).parents[2] / "docs/model-file.md").read_text()
+    code = text.split("```python")[2].split("```")[0]
+    known = {"path": path, "X": X}
+    exec(code, known)
+    np.testing.assert_allclose(known["Z"], model.transform(X), rtol=1e-12)
+
+
+# What cannot be saved ------------------------------------------------------------------------
+
+
+def kernel(X, Y):
+    return X @ Y.T
+
+
+class Own(LDA):
+    """Not known to files."""
+
+
+@pytest.mark.parametrize(
+    ("model", "error"),
+    [
+        (KPCA(kernel=kernel), r"no functions: kernel is <function kernel"),
+        (KNNClassifier(weights=np.exp), r"no functions: weights is"),
+        (Isomap(metric=lambda a, b: abs(a - b).sum()), "no functions: metric is"),
+        (KPCA(random_state=np.random.RandomState(0)), "Set random_state to an int"),
+        (Own(), r"cannot hold .*test_file\.Own"),
+        (KNNClassifier(learner=PolynomialFeatures()), r"PolynomialFeatures \(learner\)"),
+        (make_pipeline(PolynomialFeatures(), LDA()), r"PolynomialFeatures \(steps\.0\.1\)"),
+        (Isomap(regressor=KNeighborsRegressor(1, algorithm="kd_tree")), "algorithm='brute'"),
+    ],
+)
+def test_refused_on_saving(model, error, path):
+    X, y = samples()
+    model.fit(X, y)
+    with pytest.raises(ValueError, match=error):
+        save(model, path)
+    assert not os.listdir(path.parent)
+
+
+def test_wrong_arguments_of_save(path):
+    X, y = samples()
+    with pytest.raises(NotFittedError):
+        save(LDA(), path)
+    with pytest.raises(TypeError, match="holds an estimator, not dict"):
+        save({}, path)
+    model = LDA().fit(X, y)
+    with pytest.raises(ValueError, match="about must be plain JSON"):
+        save(model, path, about={1, 2})
+    model.transform = None
+    with pytest.raises(ValueError, match="'transform' that is no state"):
+        save(model, path)
+    with pytest.raises(OSError, match="there is no folder"):
+        save(LDA().fit(X, y), path.parent / "nowhere" / "file")
+
+
+def test_failed_save_leaves_the_old_file(path):
+    X, y = samples()
+    save(LDA().fit(X, y), path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="no functions"):
+        save(KPCA(kernel=kernel).fit(X), path)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+
+
+# What cannot be loaded -----------------------------------------------------------------------
+
+
+def written(path, **changes):
+    """Write a file of LDA with some changes of its model's JSON; return its header and tensors."""
+    X, y = samples()
+    save(changes.pop("model", LDA()).fit(X, y), path)
+    return parts(path)
+
+
+def parts(path):
+    from safetensors.numpy import load_file
+
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][KEY])
+    return header, load_file(path)
+
+
+def rewrite(path, header, tensors):
+    text = header if isinstance(header, str) else json.dumps(header)
+    save_file(tensors, path, metadata={KEY: text})
+
+
+def change(place, value):
+    """Return a change of a header: put a value at a path of keys, or delete it."""
+
+    def apply(header, tensors):
+        *above, last = place.split("/")
+        for key in above:
+            header = header[key]
+        if value is ...:
+            del header[last]
+        else:
+            header[last] = value
+
+    return apply
+
+
+def tensor(name, value):
+    def apply(header, tensors):
+        tensors[name] = value(tensors[name]) if callable(value) else value
+
+    return apply
+
+
+def nested(depth):
+    return json.loads("[" * depth + "]" * depth)
+
+
+CHANGES = {
+    "format": (change("format", 2), "its format is 2, and this dimetric reads 1: upgrade"),
+    "no format": (change("format", ...), "its format is None"),
+    "no model": (change("model", ...), "describes no estimator"),
+    "versions": (change("versions", []), "names no versions"),
+    "class": (change("model/$class", "os.system"), "no estimator 'os.system'"),
+    "no estimator": (change("model/$class", "Pairs"), "no estimator 'Pairs'"),
+    "function": (change("model/$class", "save"), "no estimator 'save'"),
+    "parameter": (change("model/parameters/evil", 1), "LDA has no parameter 'evil'"),
+    "parameter's value": (change("model/parameters/reg", "x"), "'reg' parameter of LDA must be"),
+    "method": (change("model/state/transform", 1), "LDA has no state 'transform'"),
+    "dunder": (change("model/state/__class__", 1), "LDA has no state '__class__'"),
+    "private": (change("model/state/_fit", 1), "LDA has no state '_fit'"),
+    "private of another": (change("model/state/_points", 1), "LDA has no state '_points'"),
+    "parameter as state": (change("model/state/reg", 1), "LDA has no state 'reg'"),
+    "missing state": (change("model/state/offset_", ...), "LDA has no offset_"),
+    "no state": (change("model/state", {}), "a tensor '.*' of no use"),
+    "state as list": (change("model/state", []), "'state' is not as it must be"),
+    "more keys": (change("model/evil", 1), "of unknown kind"),
+    "unknown kind": (change("model/state/components_", {"$eval": "1"}), "of unknown kind"),
+    "no tensor": (
+        change("model/state/components_", {"$tensor": "x", "order": "C"}), "no tensor 'x'",
+    ),
+    "same tensor": (
+        change("model/state/components_", {"$tensor": "offset_", "order": "C"}), "used twice",
+    ),
+    "order": (
+        change("model/state/components_", {"$tensor": "components_", "order": "K"}), "no tensor",
+    ),
+    "text for an array": (change("model/state/offset_", "0"), "offset_ of LDA is not as it must"),
+    "features": (change("model/state/n_features_in_", 5), "components_ of LDA is not as it must"),
+    "huge": (change("model/state/n_features_in_", 10**30), "components_ of LDA is not as it must"),
+    "no number": (
+        change("model/state/n_features_in_", {"$float": "inf"}), "n_features_in_ of LDA is not",
+    ),
+    "strange float": (change("model/state/extra_", {"$float": "1"}), "a number is none"),
+    "metadata": (change("model/state/_metadata", 1), "_metadata of LDA is not as it must"),
+    "names": (
+        change("model/state/feature_names_in_",
+               {"$array": ["a"], "text": False, "shape": [1]}), "other feature names",
+    ),
+    "array": (
+        change("model/state/x_", {"$array": [[1]], "text": False, "shape": [1]}), "something else",
+    ),
+    "shape": (change("model/state/x_", {"$array": ["a"], "text": True, "shape": [-1]}), "'shape'"),
+    "size": (change("model/state/x_", {"$array": ["a"], "text": True, "shape": [2]}), "reshape"),
+    "record": (change("model/state/x_", {"$record": "Popen", "fields": {}}), "no record 'Popen'"),
+    "fields": (change("model/state/x_", {"$record": "Kernel", "fields": {}}), "other fields"),
+    "dtype": (change("model/state/x_", {"$dtype": "M8[s]"}), "of no use"),
+    "scalar": (change("model/state/x_", {"$scalar": "a", "dtype": "float64"}), "is no number"),
+    "scalar's dtype": (change("model/state/x_", {"$scalar": 1, "dtype": "x"}), "data type 'x'"),
+    "sparse": (change("model/state/x_", {"$sparse": [], "shape": [1, 1]}), "a sparse matrix needs"),
+    "dict": (change("model/state/x_", {"$dict": [[1, 2], [1, 3]]}), "a key twice"),
+    "pair": (change("model/state/x_", {"$dict": [[1, 2, 3]]}), "too many values"),
+    "list": (change("model/state/x_", {"$tuple": 1}), "a list is none"),
+    "deep": (change("model/state/x_", nested(60)), "too deep"),
+    "deeper": (change("about", nested(200)), "too deep"),
+    "nan": (tensor("components_", lambda L: L * np.nan), "components_ of LDA is not as it must"),
+    "infinite": (tensor("offset_", lambda o: o + np.inf), "offset_ of LDA is not as it must"),
+    "integers": (tensor("offset_", lambda o: o.astype(np.int64)), "offset_ of LDA is not as it"),
+    "other shape": (tensor("offset_", lambda o: o[:-1]), "offset_ of LDA is not as it must"),
+    "one more": (tensor("more", np.ones(3)), "a tensor 'more' of no use"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_refused_on_loading(name, path):
+    header, tensors = written(path)
+    apply, error = CHANGES[name]
+    apply(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=error) as raised:
+        load(path)
+    assert str(path) in str(raised.value)
+    assert str(raised.value).endswith(".")
+
+
+POINTS = "model/state/_points"
+
+
+@pytest.mark.parametrize(
+    ("apply", "error"),
+    [
+        (tensor("_codes", lambda codes: codes + 1), "_codes of KNNClassifier"),
+        (tensor("_codes", lambda codes: codes - 1), "_codes of KNNClassifier"),
+        (tensor("_points", lambda Z: np.ascontiguousarray(Z[:, :1])), "points of 1 numbers, not"),
+        (tensor("_points", lambda Z: Z[1:]), "_codes of KNNClassifier"),
+        (change("model/state/n_samples_fit_", 3), "other than n_samples_fit_ points"),
+        (change("model/state/learner_", 3), "learner_ of KNNClassifier is not"),
+        (change("model/parameters/n_neighbors", 0), "'n_neighbors' parameter"),
+    ],
+)
+def test_refused_classifier(apply, error, path):
+    header, tensors = written(path, model=KNNClassifier(learner=LDA()))
+    apply(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=error):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "error"),
+    [
+        ("model/parameters/memory", "/tmp", "no memory"),
+        ("model/parameters/steps", [], "a pipeline without steps"),
+        ("model/parameters/steps", [{"$tuple": ["a", 1]}], "named steps that are estimators"),
+        ("model/parameters/steps", 1, "a pipeline without steps"),
+    ],
+)
+def test_refused_pipeline(place, value, error, path):
+    header, tensors = written(path, model=make_pipeline(StandardScaler(), LDA()))
+    change(place, value)(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=error):
+        load(path)
+
+
+def test_refused_kernel(path):
+    header, tensors = written(path, model=KPCA(2))
+    change("model/state/_kernel/fields/name", "linear")(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match="another kernel than its own"):
+        load(path)
+
+
+def test_not_a_model_file(path, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(path)
+    for data in (b"", b"PK\x03\x04 a zip file", b"\x80\x04\x95 a pickle of some length", b"x" * 99):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match="is not a model file: it is no safetensors file"):
+            load(path)
+    save_file({"a": np.ones(3)}, path)
+    for read in (load, describe):
+        with pytest.raises(ValueError, match="but dimetric has not written it"):
+            read(path)
+    with pytest.raises(IsADirectoryError):
+        load(tmp_path)
+
+
+def raw(path, outer, data=b""):
+    text = outer.encode() if isinstance(outer, str) else json.dumps(outer).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def test_strange_headers(path):
+    header, _ = written(path)
+    mine = {"__metadata__": {KEY: json.dumps(header)}}
+    place = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
+    cases = [
+        ("[]", "no JSON object"),
+        ("{{", "no JSON"),
+        ("{" * 100_000, "no JSON|too deep"),
+        ("[" * 100_000 + "]" * 100_000, "too deep"),
+        ('{"a": 1, "a": 2}', "a name twice"),
+        ('{"a": NaN}', "a number that is none"),
+        ('{"a": 1e999}', "a number that is none"),
+        ('{"a": ' + "9" * 5000 + "}", "digits"),
+        (mine | {"x": 1}, "'x' is of no kind"),
+        (mine | {"x": place | {"dtype": "BF16"}}, "'x' is of no kind"),
+        (mine | {"x": place | {"shape": [-1]}}, "'x' has no shape or place"),
+        (mine | {"x": place | {"shape": None}}, "'x' has no shape or place"),
+        (mine | {"x": place}, "cut off, or has more to it: 0 bytes where 16 should be"),
+        ({"__metadata__": 1}, "dimetric has not written it"),
+        ({"__metadata__": {KEY: 1}}, "dimetric has not written it"),
+        ({"__metadata__": {KEY: '{"format": 1, "format": 1}'}}, "a name twice"),
+    ]
+    for outer, error in cases:
+        raw(path, outer)
+        for read in (load, describe):
+            with pytest.raises(ValueError, match=f"is not a model file: .*({error})"):
+                read(path)
+    raw(path, mine | {"x": place | {"shape": [3]}}, bytes(16))
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load(path)
+
+
+def tried(path, data):
+    """Load some bytes; return whether they made a model, and fail on anything but a sentence."""
+    path.write_bytes(data)
+    try:
+        return isinstance(load(path), BaseEstimator)
+    except ValueError as error:
+        if str(error).startswith(str(path)) and str(error).endswith("."):
+            return False
+        raise
+
+
+@pytest.mark.parametrize("learner", [LDA(), KNNClassifier(learner=KPCA(2)), MDS()], ids=str)
+def test_truncated(learner, path):
+    X, y = samples(n=12)
+    save(fit(learner, X, y), path)
+    data = path.read_bytes()
+    assert tried(path, data)
+    assert not any(tried(path, data[:length]) for length in range(0, len(data), 7))
+    assert not tried(path, data + b"x")
+
+
+@pytest.mark.filterwarnings("ignore:The model was saved with scikit-learn")
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)),
+                        min_size=1, max_size=4), number=st.integers(0, 3))  # fmt: skip
+def test_flipped_bytes(changes, number, tmp_path_factory):
+    path = tmp_path_factory.mktemp("flipped") / "file"
+    X, y = samples(n=12)
+    models = [
+        LDA(),
+        KNNClassifier(learner=NCA()),
+        Isomap(),
+        make_pipeline(StandardScaler(), KPCA()),
+    ]
+    save(quietly(models[number], X, y), path)
+    data = bytearray(path.read_bytes())
+    for place, byte in changes:
+        data[int(place * len(data))] = byte
+    tried(path, bytes(data))
+
+
+def test_other_version_of_scikit_learn(path):
+    header, tensors = written(path, model=make_pipeline(StandardScaler(), LDA()))
+    header["versions"]["scikit-learn"] = "0.1"
+    rewrite(path, header, tensors)
+    with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.1, and this is"):
+        load(path)
+    header, tensors = written(path)  # none of scikit-learn's state
+    header["versions"]["scikit-learn"] = "0.1"
+    rewrite(path, header, tensors)
+    load(path)
+
+
+# skops ---------------------------------------------------------------------------------------
+
+
+@each(learners=ONE_OF_EACH + CLASSIFIERS)
+def test_skops(learner):
+    X, y = samples()
+    model = make_pipeline(MinMaxScaler(), clone(learner))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+        data = skops.io.dumps(model)
+        again = skops.io.loads(data, trusted=dimetric.trusted_types())
+    assert_same(model, again, X[::3])
+
+
+def test_trusted_types_are_ours():
+    names = dimetric.trusted_types()
+    assert "dimetric.linear.pca.PCA" in names
+    assert all(name.startswith("dimetric.") for name in names)
+    assert len(set(names)) == len(names)

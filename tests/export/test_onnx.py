@@ -1,0 +1,146 @@
+"""ONNX graphs compute what our models do, in another runtime."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from estimators import fit, samples
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from dimetric import (
+    KDA,
+    KPCA,
+    LDA,
+    LMNN,
+    NCA,
+    PCA,
+    EnergyClassifier,
+    Isomap,
+    Kernelized,
+    KNNClassifier,
+    MultiMetricKNNClassifier,
+    NCMCClassifier,
+    NCMClassifier,
+)
+from dimetric.export.onnx import to_onnx
+
+KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine")
+MAPS = [
+    PCA(2),
+    NCA(),
+    *(KPCA(2, kernel=kernel, gamma=0.1) for kernel in KERNELS),
+    KPCA(3, n_landmarks=10, random_state=0),
+    KDA(),
+    Kernelized(LMNN(), n_components_kernel=5),
+    make_pipeline(StandardScaler(), LDA()),
+    make_pipeline(StandardScaler(with_std=False), MinMaxScaler((-1, 2)), PCA(3), LDA()),
+    make_pipeline(RobustScaler(), MaxAbsScaler(), PCA(2, whiten=True)),
+    make_pipeline(StandardScaler(), KPCA(2), StandardScaler()),
+    make_pipeline(StandardScaler(), "passthrough", make_pipeline(MinMaxScaler(), PCA())),
+]
+VOTES = [
+    KNNClassifier(),
+    KNNClassifier(5, learner=NCA(2)),
+    KNNClassifier(7, learner=LDA(), weights="distance"),
+    KNNClassifier(1, learner=KPCA(2)),
+    KNNClassifier(60),
+    make_pipeline(StandardScaler(), KNNClassifier(4, learner=make_pipeline(MinMaxScaler(), LDA()))),
+    NCMClassifier(LDA()),
+    NCMCClassifier(2, random_state=0),
+]
+TOLERANCE = {"float32": 1e-5, "float64": 1e-9}
+
+
+def run(graph, X):
+    """Return the outputs by name."""
+    onnx.checker.check_model(graph, full_check=True)
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": X}), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite")
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("model", MAPS, ids=str)
+def test_maps(model, dtype):
+    X, y = samples()
+    model = fit(model, X, y)
+    graph = to_onnx(model, dtype=dtype)
+    for new in (X[:1] + 0.5, X[::2] * 1.1):  # any number of samples
+        new = new.astype(dtype)
+        Z = run(graph, new)["Z"]
+        assert Z.dtype == dtype
+        wanted = model.transform(new)
+        assert np.abs(Z - wanted).max() <= TOLERANCE[dtype] * max(1, np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("labels", [[3, 5, 9], ["c", "ä", "日本"], [1.0, 2.0, 4.0]], ids=str)
+@pytest.mark.parametrize("model", VOTES, ids=str)
+def test_votes(model, labels, dtype):
+    X, codes = samples()
+    X = X.astype(dtype)
+    labels = np.array(labels)
+    model = fit(model, X, labels[codes])
+    new = np.concatenate([X[::5], samples(seed=1)[0].astype(dtype)])  # copies are at distance 0
+    found = run(to_onnx(model, dtype=dtype), new)
+    np.testing.assert_array_equal(found["label"].astype(labels.dtype), model.predict(new))
+    if "probabilities" in found:
+        np.testing.assert_allclose(
+            found["probabilities"], model.predict_proba(new), atol=10 * TOLERANCE[dtype]
+        )
+
+
+def test_equally_near_points_vote_in_order():
+    X = np.array([[1.0], [-1.0], [1.0], [-1.0], [5.0]])
+    model = KNNClassifier(1).fit(X, ["b", "a", "c", "d", "e"])
+    new = np.array([[0.0], [1.0], [-1.0]])
+    assert run(to_onnx(model, dtype="float64"), new)["label"].tolist() == ["b", "b", "a"]
+    assert model.predict(new).tolist() == ["b", "b", "a"]
+
+
+def test_far_from_the_origin():
+    X, y = samples()
+    X = X + 1e6
+    model = KNNClassifier(5, learner=PCA(2)).fit(X, y)
+    found = run(to_onnx(model, dtype="float64"), X[::3] + 0.25)
+    np.testing.assert_array_equal(found["label"], model.predict(X[::3] + 0.25))
+
+
+def test_file(tmp_path):
+    X, y = samples()
+    graph = to_onnx(LDA().fit(X, y), tmp_path / "lda.onnx")
+    assert onnx.load(tmp_path / "lda.onnx") == graph
+
+
+def cubic(X, Y):
+    return (X @ Y.T) ** 3
+
+
+@pytest.mark.parametrize(
+    ("model", "error"),
+    [
+        (Isomap(), "Isomap has no formula"),
+        (EnergyClassifier(), "EnergyClassifier has no formula"),
+        (make_pipeline(MinMaxScaler(clip=True), PCA()), "MinMaxScaler has no formula"),
+        (MultiMetricKNNClassifier(max_iter=2), "a metric for each class"),
+        (KNNClassifier(weights=np.exp), "weights that are a function"),
+        (KPCA(2, kernel=cubic), "The kernel is a function"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_refused(model, error):
+    X, y = samples()
+    with pytest.raises(ValueError, match=error):
+        to_onnx(model.fit(X, y))
+
+
+def test_wrong_arguments():
+    X, y = samples()
+    with pytest.raises(ValueError, match="dtype must be 'float32' or 'float64', not 'float16'"):
+        to_onnx(LDA().fit(X, y), dtype="float16")
+    with pytest.raises(ValueError, match="not fitted"):
+        to_onnx(LDA())
