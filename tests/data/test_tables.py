@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from dimetric.data import DataSet, read_table, tables
+from dimetric.data import DataSet, files, read_table
 
 COLUMNS = {
     "size": [1.5, 2.5, 3.5, 4.5],
@@ -48,7 +48,7 @@ def table(request, tmp_path):
 def library(request, monkeypatch):
     """What files are read by."""
     chosen = (pd, True) if request.param == "pandas" else (pl, False)
-    monkeypatch.setattr(tables, "_library", lambda: chosen)
+    monkeypatch.setattr(files, "_library", lambda: chosen)
 
 
 @pytest.mark.usefixtures("library")
@@ -176,7 +176,7 @@ def test_numbers_that_came_as_objects():
         (lambda path: _file(path, "a.xls", b"x"), ValueError, "a.xls is of no known kind"),
         (lambda path: _file(path, "a.csv", b"a,b\n"), ValueError, "a is empty: it has no rows"),
         (lambda path: _file(path, "a.csv.gz", b"no gzip"), ValueError, "cannot be read as a table"),
-        (lambda path: _file(path, "a.csv", b"\xff\xfe\xfa,1\n"), ValueError, "cannot be read"),
+        (lambda path: _file(path, "a.csv", b"\xff\xfe\x00\xd8"), ValueError, "cannot be read"),
         (lambda path: [[1, 2]], TypeError, "not list"),
         (lambda path: pd.DataFrame({"class": [1]}), ValueError, "no column that is a feature"),
         (lambda path: pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"]), ValueError,
@@ -204,7 +204,7 @@ def test_unknown_columns():
 
 def test_without_pandas_and_polars(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    assert tables._library()[0] is pl
+    assert files._library()[0] is pl
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(ImportError, match="needs pandas or polars: pip install pandas"):
         read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))

@@ -248,9 +248,9 @@ def test_machine_without_proc(monkeypatch):
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
-        ((0.96, 0.02, 0.02), "NCA is worse than PCA (0.96)."),
-        ((0.0, 1.0, 0.0), "NCA does as well as PCA (1.00)."),
-        ((0.0, 0.2, 0.8), "Undecided; most likely NCA is better than PCA (0.80)."),
+        ((0.96, 0.02, 0.02), "NCA is worse than PCA with probability 0.96."),
+        ((0.0, 1.0, 0.0), "NCA does as well as PCA with probability 1.00."),
+        ((0.0, 0.2, 0.8), "Undecided; most likely NCA is better than PCA, with probability 0.80."),
     ],
 )
 def test_verdicts(shares, words):

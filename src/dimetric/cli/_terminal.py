@@ -1,5 +1,9 @@
-"""What the verbs share: progress on the terminal, lists of names."""
+"""What the verbs share: progress on the terminal, what is told there, lists of names."""
 
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +19,46 @@ def names(text: str) -> list[str] | None:
     (['iris', 'wine'], None)
     """
     return [each.strip() for each in text.split(",") if each.strip()] or None
+
+
+def say(*sentences: str) -> None:
+    """Tell the user something, on standard error: standard output is for results.
+
+    Parameters
+    ----------
+    sentences : str
+        A line each.
+    """
+    for each in sentences:
+        print(each, file=sys.stderr)
+
+
+def as_json(found: Any) -> None:
+    """Print results as one JSON object, and numbers that are none as null.
+
+    Parameters
+    ----------
+    found : mapping
+        Of texts, numbers, lists, mappings; arrays, paths.
+
+    Examples
+    --------
+    >>> as_json({"score": math.nan, "names": ("a", "b")})
+    {"score": null, "names": ["a", "b"]}
+    """
+    print(json.dumps(_plain(found), ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return [_plain(each) for each in value] if isinstance(value, Iterable) else str(value)
 
 
 class progress:
@@ -36,9 +80,11 @@ class progress:
             TimeRemainingColumn,
         )
 
+        console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+            TimeRemainingColumn(), console=console, transient=True,
+            disable=not console.is_terminal,
         )  # fmt: skip
         self._task = self._bar.add_task(title, total=None)
 
@@ -49,5 +95,5 @@ class progress:
     def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
-    def _watch(self, done: int, total: int, cell: "Cell | None") -> None:
+    def _watch(self, done: int, total: int | None, cell: "Cell | None" = None) -> None:
         self._bar.update(self._task, completed=done, total=total)

@@ -12,7 +12,7 @@ try:
 except ImportError:  # pragma: no cover - the tests have it
     typer = None  # type: ignore[assignment]
 
-VERBS = ("reproduce",)
+VERBS = ("compare", "fit", "transform", "predict", "reproduce")
 
 
 def main() -> None:

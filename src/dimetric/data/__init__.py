@@ -1,6 +1,7 @@
 """Data sets to learn from: by name, from files, and generated ones with known truth."""
 
 from dimetric.data.columns import DataSet
+from dimetric.data.encoder import TableEncoder
 from dimetric.data.keel import read_keel, write_keel
 from dimetric.data.named import data_set_names, load_data_set
 from dimetric.data.tables import read_table
@@ -8,6 +9,7 @@ from dimetric.data.toy import Toy, parallel_bands, rings, s_curve, swiss_roll
 
 __all__ = [
     "DataSet",
+    "TableEncoder",
     "Toy",
     "data_set_names",
     "load_data_set",

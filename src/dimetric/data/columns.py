@@ -1,14 +1,18 @@
-"""From columns of any kind to samples: missing values, categories, dates."""
+"""Samples with names, and the columns of any kind they are made of."""
 
 import re
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+# Texts that stand for no value; the second kind only among numbers: "-" may well be a category.
+GAPS = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "NaT"})
+GAPS_AMONG_NUMBERS = frozenset({"-", "--", ".", "n.a.", "na"})
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?")
-TEXTS = 50  # different ones up to which a column of texts is one of categories for sure
+MISSING, UNKNOWN = -1, -2  # in place of a category's number
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,67 +52,55 @@ class DataSet:
         return "\n  ".join(lines)
 
 
-def encoded(
-    columns: Mapping[str, np.ndarray],
-    target: str | None,
-    *,
-    name: str = "",
-    missing: str = "drop",
-    extra: Iterable[str] = (),
-    categories: Mapping[str, Sequence[str]] | None = None,
-) -> DataSet:
-    """Return columns as samples: categories one-hot, rows with missing values dropped or imputed.
+def columns_of(table: Any) -> dict[str, np.ndarray]:
+    """Return the columns of a table: numbers, dates, or objects in which None is missing.
 
     Parameters
     ----------
-    columns : mapping of names to ndarrays of shape (n,)
-        Numbers, in which NaN is missing; or objects, that are texts, in which None is missing.
-    target : str or None
-        The column that is y.
-    name : str
-        Name of the data set.
-    missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values: they are left out, which a warning counts;
-        or the values are the median, or the most frequent category, of their column. Rows without
-        a target are always left out, unless that is an error.
-    extra : iterable of str
-        Columns that are no features, and are kept as they are.
-    categories : mapping of names to sequences of str, optional
-        All categories of columns of texts; by default those that are there, sorted.
+    table : data frame of pandas or polars, or mapping of names to arrays
+        Columns of texts that are all numbers ("1,234" among them) become numbers.
 
     Examples
     --------
-    >>> columns = {
-    ...     "size": np.array([1.0, 2.0, 5.0]),
-    ...     "colour": np.array(["red", "blue", "green"], dtype=object),
-    ...     "class": np.array(["a", "b", "b"], dtype=object),
-    ... }
-    >>> encoded(columns, "class", name="balls")
-    DataSet('balls': 3 samples, 4 features, 2 values of y)
-      Column 'colour' is one-hot: 3 categories.
+    >>> columns_of({"a": np.array(["1", "2,500", "9"]), "b": np.array(["x", "-", "?"])})
+    {'a': array([1.0e+00, 2.5e+03, 9.0e+00]), 'b': array(['x', '-', None], dtype=object)}
     """
-    if missing not in ("drop", "impute", "raise"):
-        raise ValueError(f"missing={missing!r} must be 'drop', 'impute' or 'raise'.")
-    extra = list(extra)
-    features = [each for each in columns if each != target and each not in extra]
-    if not features:
-        raise ValueError(f"{name or 'The table'} has no column that is a feature.")
-    for each in features:
-        _refuse_dates(each, columns[each])
-    rows, notes = _kept_rows(columns, features, target, missing)
-    parts, names = [], []
-    for each in features:
-        part, labels, note = _as_numbers(each, columns[each][rows], (categories or {}).get(each))
-        parts.append(part)
-        names += labels
-        notes += note
-    X = np.concatenate(parts, axis=1)
-    if not np.all(np.isfinite(X)):
-        bad = names[int(np.flatnonzero(~np.isfinite(X).all(axis=0))[0])]
-        raise ValueError(f"Column {bad!r} holds infinite values: replace them, or leave it out.")
-    y = None if target is None else _as_target(columns[target][rows])
-    others = {each: columns[each][rows] for each in extra}
-    return DataSet(X, y, tuple(names), target, name, tuple(notes), others)
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
+    columns = {}
+    for name in names:
+        series = table[name]
+        if getattr(series, "ndim", 1) != 1 or str(name) in columns:
+            raise ValueError(f"There is more than one column {name!r}: names must differ.")
+        values = series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)
+        if values.dtype.kind not in "iufbmM":
+            listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
+            values = np.empty(len(listed), dtype=object)
+            values[:] = [None if _is_gap(each) else each for each in listed]
+            numbers = numbers_of(values)
+            values = values if numbers is None else numbers
+        columns[str(name)] = values
+    return columns
+
+
+def numbers_of(values: np.ndarray) -> np.ndarray | None:
+    """Return objects as numbers, NaN where there is none; None unless all others are numbers.
+
+    Examples
+    --------
+    >>> numbers_of(np.array(["1", None, "-"], dtype=object))
+    array([ 1., nan, nan])
+    """
+    found = np.full(len(values), np.nan)
+    some = False
+    for i, value in enumerate(values):
+        if value is None or (isinstance(value, str) and value.strip() in GAPS_AMONG_NUMBERS):
+            continue
+        try:
+            found[i] = float(_plain(value))
+        except (TypeError, ValueError):
+            return None
+        some = True
+    return found if some else None
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:
@@ -126,74 +118,73 @@ def is_missing(values: np.ndarray) -> np.ndarray:
     return np.isnat(values) if values.dtype.kind in "mM" else values != values
 
 
-def _kept_rows(
-    columns: Mapping[str, np.ndarray], features: list[str], target: str | None, missing: str
-) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of the rows that are kept, and what there is to say about it."""
-    n = len(columns[features[0]])
-    absent = np.zeros(n, dtype=bool)
-    without = np.zeros(n, dtype=bool) if target is None else is_missing(columns[target])
-    where = [each for each in features if is_missing(columns[each]).any()]
-    for each in where:
-        absent |= is_missing(columns[each])
-    if missing == "raise" and (absent | without).any():
-        some = where or [str(target)]
-        raise ValueError(
-            f"{int((absent | without).sum())} of {n} rows have missing values, in {some[:5]}: set "
-            "missing='drop' to leave them out, or missing='impute' to fill them in."
-        )
-    gone = without | absent if missing == "drop" else without
-    if gone.all():
-        remedy = " Set missing='impute'." if not without.all() else ""
-        raise ValueError(f"All {n} rows have missing values: none would be left.{remedy}")
-    notes = []
-    if gone.any():
-        notes.append(f"{int(gone.sum())} of {n} rows with missing values were left out.")
-        warnings.warn(notes[-1], stacklevel=4)
-    if missing == "impute" and (absent & ~without).any():
-        notes.append(
-            f"Missing values of {len(where)} columns, in {int((absent & ~without).sum())} rows, "
-            "are the median or most frequent value of their column."
-        )
-    return np.flatnonzero(~gone), notes
+def as_numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """Return a column of numbers, as which it is known, as such."""
+    numbers = values
+    if values.dtype.kind not in "iufb":
+        found = numbers_of(values) if values.dtype.kind == "O" else None
+        if found is None and not is_missing(values).all():
+            odd = next(each for each in values if each is not None and not _is_number(each))
+            raise ValueError(
+                f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
+            )
+        numbers = np.full(len(values), np.nan) if found is None else found
+    numbers = numbers.astype(np.float64)
+    if np.any(np.isinf(numbers)):
+        raise ValueError(f"Column {name!r} holds infinite values: replace them, or leave it out.")
+    return numbers
 
 
-def _as_numbers(
-    name: str, values: np.ndarray, known: Sequence[str] | None
-) -> tuple[np.ndarray, list[str], list[str]]:
-    """Return a column as one or several of numbers, their names, and what was done."""
+def codes_of(values: np.ndarray, categories: Sequence[str]) -> np.ndarray:
+    """Return the number of each value's category."""
+    numbers = {each: i for i, each in enumerate(categories)}
     absent = is_missing(values)
-    if absent.all():
-        raise ValueError(f"Column {name!r} holds no value at all: leave it out.")
-    if values.dtype.kind in "iufb":
-        numbers = values.astype(np.float64)
-        if absent.any():
-            numbers[absent] = np.median(numbers[~absent])
-        return numbers[:, None], [name], []
-    texts = np.array([str(each) for each in values], dtype=object)
-    categories, counts = np.unique(texts[~absent].astype(str), return_counts=True)
-    if len(categories) > max(TEXTS, len(values) // 2):
-        raise ValueError(
-            f"Column {name!r} holds {len(categories)} different texts in {len(values)} rows: they "
-            "are no categories. Leave it out, or turn it into numbers."
-        )
-    texts[absent] = categories[np.argmax(counts)]
-    categories = categories if known is None else np.array(known)
-    if len(categories) <= 2:  # one column tells them apart
-        last = categories[-1]
-        note = f"Column {name!r} is 1 where it is {str(last)!r}, else 0."
-        return (texts == last).astype(np.float64)[:, None], [f"{name}={last}"], [note]
-    one_hot = (texts[:, None] == categories).astype(np.float64)
-    note = f"Column {name!r} is one-hot: {len(categories)} categories."
-    return one_hot, [f"{name}={each}" for each in categories], [note]
+    return np.array(
+        [MISSING if gone else numbers.get(text(value), UNKNOWN)
+         for value, gone in zip(values.tolist(), absent.tolist(), strict=True)],
+        dtype=np.int64,
+    )  # fmt: skip
 
 
-def _as_target(values: np.ndarray) -> np.ndarray:
-    """Return targets as numbers, or as an array of texts."""
-    return values if values.dtype.kind in "iufb" else np.array([str(each) for each in values])
+def one_hot(codes: np.ndarray, n_categories: int) -> np.ndarray:
+    """Return a feature for each category; of two, one for the last."""
+    if n_categories > 2:
+        found = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
+    else:
+        found = (codes == n_categories - 1).astype(np.float64)[:, None]
+        found[codes == UNKNOWN] = 0.5
+    found[codes == MISSING] = np.nan
+    return found
 
 
-def _refuse_dates(name: str, values: np.ndarray) -> None:
+def text(value: Any) -> str:
+    """Return a category's name: 1.0 is called 1, as columns with gaps make the one of the other."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _is_number(value: Any) -> bool:
+    one = np.empty(1, dtype=object)
+    one[0] = value
+    return numbers_of(one) is not None
+
+
+def median(name: str, values: np.ndarray) -> float:
+    """Return the median of the values that are there; some must be."""
+    there = values[~np.isnan(values)]
+    if not len(there):
+        raise ValueError(f"Column {name!r} holds no value at all: {leave_out(name)}.")
+    return float(np.median(there))
+
+
+def leave_out(name: str) -> str:
+    """Return how to leave a column out, as the end of a sentence."""
+    return f"leave it out (drop=[{name!r}], on the command line --drop {name!r})"
+
+
+def refuse_dates(name: str, values: np.ndarray) -> None:
+    """Raise if a column holds dates."""
     there = values[~is_missing(values)]
     dates = values.dtype.kind in "mM" or (
         values.dtype.kind == "O"
@@ -203,5 +194,21 @@ def _refuse_dates(name: str, values: np.ndarray) -> None:
     if dates:
         raise ValueError(
             f"Column {name!r} holds dates or times, between which there is no natural distance: "
-            "turn it into numbers (days since the first, the month, ...), or leave it out."
+            f"turn it into numbers (days since the first, the month, ...), or {leave_out(name)}."
         )
+
+
+def _is_gap(value: Any) -> bool:
+    """Tell whether a value stands for none; pandas' NA refuses to be compared."""
+    if isinstance(value, str):
+        return value.strip() in GAPS
+    return value is None or str(value) in ("<NA>", "NaT") or value != value
+
+
+def _plain(value: Any) -> Any:
+    """Return a number's text without commas between its thousands."""
+    if not isinstance(value, str):
+        return value
+    if "_" in value:  # Python's own way to write numbers, nobody else's
+        raise ValueError(value)
+    return value.replace(",", "") if THOUSANDS.fullmatch(value.strip()) else value

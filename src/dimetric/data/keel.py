@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_array, column_or_1d
 
-from dimetric.data.columns import DataSet, encoded
+from dimetric.data.columns import DataSet
+from dimetric.data.samples import encoded
 
 __all__ = ["read_keel", "write_keel"]
 

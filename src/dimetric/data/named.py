@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from dimetric.data.columns import DataSet
+from dimetric.data.files import read_file
 from dimetric.data.keel import read_keel
-from dimetric.data.tables import read_file, read_table
+from dimetric.data.tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
 

@@ -1,41 +1,50 @@
 """Tables, from files or data frames, as samples."""
 
+import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric.data.columns import DataSet, encoded
+from dimetric.data.columns import DataSet, columns_of, is_missing
+from dimetric.data.files import kind_of, read_file
+from dimetric.data.samples import encoded
 
 __all__ = ["read_table"]
 
+WHOLE = re.compile(r"-?\d+")
 TARGETS = ("class", "target", "label", "y")  # names that say what a column is for
-SEPARATORS = ",;\t|"
+NUMBERINGS = ("", "id", "index", "no", "row", "rownames", "#")  # and of those that count rows
 
 
 def read_table(
     source: Any,
-    target: str | None = None,
+    target: str | int | None = None,
     *,
     drop: Iterable[str] = (),
     extra: Iterable[str] = (),
     missing: str = "drop",
     name: str | None = None,
+    header: bool | None = None,
 ) -> DataSet:
     """Return a table as samples.
 
     Texts are categories, and one-hot: a column for each, named ``column=category``, or a single
-    one where there are two. What was done is told in ``notes``. Dates are refused.
+    one where there are two. Columns that only number the rows are left out. What was done is told
+    in ``notes``. Dates are refused.
 
     Parameters
     ----------
     source : path, or data frame of pandas or polars
         A ``.csv`` (or ``.tsv``, ``.txt``; perhaps ``.gz``) or ``.parquet`` file, read by whichever
-        of pandas and polars is there; or a frame.
-    target : str, optional
-        The column that is y. By default one called "class", "target", "label" or "y", else the
-        last one.
+        of pandas and polars is there; ``.npz`` with X and y; or a frame. Of a file of text the
+        separator (comma, semicolon, tab, bar or spaces), the decimal sign and the encoding are
+        found out.
+    target : str or int, optional
+        The column that is y, by name or by number, from the end if that is negative. By default
+        one called "class", "target", "label" or "y", else the last one.
     drop : iterable of str
         Columns to leave out.
     extra : iterable of str
@@ -45,6 +54,8 @@ def read_table(
         or the values are the median, or the most frequent category, of their column.
     name : str, optional
         Name of the data set; by default that of the file.
+    header : bool or None, default=None
+        Whether the first line of a file of text holds names; None finds out.
 
     Returns
     -------
@@ -62,10 +73,63 @@ def read_table(
     >>> data.feature_names, data.y
     (('a', 'b=y'), array(['s', 't', 't'], dtype='<U1'))
     """
+    table = open_table(source, target, drop=drop, extra=extra, name=name, header=header)
+    found = encoded(
+        table.columns, table.target, name=table.name, missing=missing, extra=table.extra
+    )
+    return DataSet(
+        found.X, found.y, found.feature_names, found.target_name, found.name,
+        (*table.notes, *found.notes), found.extra,
+    )  # fmt: skip
+
+
+class Table(NamedTuple):
+    """The columns of a table, of any kind, and what each is for.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray
+        Features, target and others.
+    target : str or None
+        Name of the target.
+    extra : list of str
+        Names of columns that are no features.
+    name : str
+        Name of the table.
+    notes : list of str
+        What was left out, in sentences.
+    """
+
+    columns: dict[str, np.ndarray]
+    target: str | None
+    extra: list[str]
+    name: str
+    notes: list[str]
+
+
+def open_table(
+    source: Any,
+    target: str | int | None = None,
+    *,
+    drop: Iterable[str] = (),
+    extra: Iterable[str] = (),
+    name: str | None = None,
+    header: bool | None = None,
+    labelled: bool = True,
+) -> Table:
+    """Return the columns of a table, those that are no features told apart.
+
+    Parameters
+    ----------
+    source, target, drop, extra, name, header
+        As in :func:`read_table`.
+    labelled : bool, default=True
+        Whether there is a target where none is named.
+    """
     if isinstance(source, str | Path):
         path = Path(source)
-        name = _stem(path) if name is None else name
-        frame = read_file(path)
+        name = path.name.split(".")[0] if name is None else name
+        frame = read_file(path, header)
     else:
         frame = source
         if not hasattr(frame, "columns") or not hasattr(frame, "dtypes"):
@@ -73,19 +137,58 @@ def read_table(
                 f"A table is the path of a file, or a data frame of pandas or polars, not "
                 f"{type(source).__name__}."
             )
-    columns = _columns(frame)
+    columns = columns_of(frame)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows, or no columns.")
     drop, extra = _known(drop, columns, "drop"), _known(extra, columns, "extra")
-    columns = {each: values for each, values in columns.items() if each not in drop}
-    candidates = [each for each in columns if each not in extra]
+    candidates = [each for each in columns if each not in (*extra, *drop)]
     if not candidates:
         raise ValueError(f"{name or 'The table'} has no column that is a feature.")
-    target = _target(target, candidates)
-    return encoded(columns, target, name=name or "", missing=missing, extra=extra)
+    chosen = _target(target, candidates, list(columns)) if labelled or target is not None else None
+    columns = {each: columns[each] for each in columns if each not in drop}
+    notes = _oddities(frame, list(columns), Path(source)) if frame is not source else []
+    for each in [each for each in candidates if each != chosen]:
+        why = _no_feature(each, columns[each])
+        if why:
+            notes.append(f"Column {each!r} {why}: it was left out.")
+            del columns[each]
+    return Table(columns, chosen, extra, name or "", notes)
 
 
-def _target(target: str | None, names: list[str]) -> str:
+def _no_feature(name: str, values: np.ndarray) -> str:
+    """Return why a column that nobody left out is no feature, if so."""
+    plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
+    if plain not in NUMBERINGS:
+        return ""
+    if not plain and is_missing(values).all():
+        return "has neither name nor values"  # lines end with a separator
+    if values.dtype.kind in "iu" and len(np.unique(values)) == len(values) > 1:
+        return "numbers the rows"
+    return ""
+
+
+def _oddities(frame: Any, names: list[str], path: Path) -> list[str]:
+    """Return what is to be said about the form of a file."""
+    notes = []
+    if kind_of(path) == "text" and names[0] == "x0":
+        notes.append("The first line holds no names: columns are called x0, x1, ...")
+    if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
+        notes.append("Rows have names, in a column before the first: they were left out.")
+    twice = [each for each in names if each.endswith(".1") and each[:-2] in names]
+    if twice:
+        notes.append(f"More than one column is called {twice[0][:-2]!r}: others got a number.")
+    return notes
+
+
+def _target(target: str | int | None, names: list[str], all_names: list[str]) -> str:
+    if isinstance(target, str) and target not in all_names and WHOLE.fullmatch(target):
+        target = int(target)  # as it is typed
+    if isinstance(target, int | np.integer) and not isinstance(target, bool):
+        if not -len(all_names) <= target < len(all_names):
+            raise ValueError(
+                f"target={target}: there are {len(all_names)} columns, from 0 on, or from -1 back."
+            )
+        target = all_names[target]
     if target is not None:
         _known([target], names, "target")
         return target
@@ -96,8 +199,6 @@ def _target(target: str | None, names: list[str]) -> str:
 
 def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
     """Return the names of columns, all of which must be there."""
-    from difflib import get_close_matches
-
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:
@@ -105,96 +206,3 @@ def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
             hint = f"did you mean {near[0]!r}?" if near else f"there are {names[:20]}."
             raise ValueError(f"{role}: there is no column {each!r}; {hint}")
     return wanted
-
-
-def read_file(path: Path) -> Any:
-    """Return a file as a data frame of pandas or polars."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file.")
-    if not path.stat().st_size:
-        raise ValueError(f"{path} is empty.")
-    library, is_pandas = _library()
-    kind = [each.lower() for each in path.suffixes]
-    try:
-        if ".parquet" in kind:
-            return library.read_parquet(path)
-        if not {".csv", ".tsv", ".txt", ".dat"} & set(kind):
-            raise ValueError(
-                f"{path.name} is of no known kind: a table is a .csv, .tsv, .txt (perhaps .gz) or "
-                ".parquet file."
-            )
-        separator = _separator(path)
-        if is_pandas:
-            return library.read_csv(path, sep=separator, skipinitialspace=True)
-        return library.read_csv(path, separator=separator, null_values=["", "NA", "?"])
-    except (UnicodeDecodeError, EOFError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as a table: {error}.") from error
-
-
-def _library() -> tuple[Any, bool]:
-    """Return pandas, or else polars, and whether it is pandas."""
-    try:
-        import pandas
-
-        return pandas, True
-    except ImportError:
-        pass
-    try:
-        import polars
-
-        return polars, False
-    except ImportError:
-        raise ImportError(
-            "To read a file of a table, dimetric needs pandas or polars: pip install pandas "
-            "pyarrow, or give the samples as arrays."
-        ) from None
-
-
-def _separator(path: Path) -> str:
-    """Return the separator that the first line has most of."""
-    import gzip
-
-    with gzip.open(path, "rt") if path.suffix == ".gz" else open(path) as lines:
-        first = lines.readline()
-    return max(SEPARATORS, key=first.count)
-
-
-def _stem(path: Path) -> str:
-    return path.name.split(".")[0]
-
-
-def _columns(frame: Any) -> dict[str, np.ndarray]:
-    """Return the columns of a frame: numbers, dates, or objects in which None is missing."""
-    columns = {}
-    for name in frame.columns:
-        series = frame[name]
-        if getattr(series, "ndim", 1) != 1:
-            raise ValueError(f"There is more than one column {name!r}: names must differ.")
-        values = series.to_numpy()
-        if values.dtype.kind not in "iufbmM":
-            values = np.empty(len(series), dtype=object)
-            values[:] = [None if _is_gap(each) else each for each in series.to_list()]
-            values = _numbers_if_all_are(values)
-        columns[str(name)] = values
-    return columns
-
-
-def _is_gap(value: object) -> bool:
-    """Tell whether a value stands for none; pandas' NA refuses to be compared."""
-    return value is None or str(value) in ("<NA>", "NaT", "?") or value != value
-
-
-def _numbers_if_all_are(values: np.ndarray) -> np.ndarray:
-    """Return objects as numbers if all of them are; None is NaN."""
-    there = [each for each in values if each is not None]
-    if not there or not all(_is_number(each) for each in there):
-        return values
-    return np.array([np.nan if each is None else float(each) for each in values])
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    return True

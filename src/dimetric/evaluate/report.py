@@ -31,9 +31,9 @@ def verdict(baseline: str, learner: str, found: Posterior) -> str:
     Examples
     --------
     >>> verdict("Euclidean", "NCA", Posterior(0.01, 0.02, 0.97, np.empty(0)))
-    'NCA is better than Euclidean (0.97).'
+    'NCA is better than Euclidean with probability 0.97.'
     >>> verdict("Euclidean", "NCA", Posterior(0.1, 0.6, 0.3, np.empty(0)))
-    'Undecided; most likely NCA does as well as Euclidean (0.60).'
+    'Undecided; most likely NCA does as well as Euclidean, with probability 0.60.'
     """
     sayings = {
         f"{learner} is worse than {baseline}": found.left,
@@ -41,8 +41,9 @@ def verdict(baseline: str, learner: str, found: Posterior) -> str:
         f"{learner} is better than {baseline}": found.right,
     }
     saying, probability = max(sayings.items(), key=lambda each: each[1])
-    sure = "" if probability >= SURE else "Undecided; most likely "
-    return f"{sure}{saying} ({probability:.2f})."
+    if probability >= SURE:
+        return f"{saying} with probability {probability:.2f}."
+    return f"Undecided; most likely {saying}, with probability {probability:.2f}."
 
 
 def write(found: Reproduction, folder: str | Path) -> list[Path]:
@@ -112,10 +113,7 @@ def markdown(found: Reproduction) -> str:
     posteriors = found.posteriors()
     if posteriors:
         lines = [f"- {verdict(a, b, found)}" for (a, b), found in posteriors.items()]
-        about = (
-            "Bayesian sign test over the data sets: differences up to 0.01 are none, and the "
-            "probability is in brackets."
-        )
+        about = "Bayesian sign test over the data sets: differences up to 0.01 are none."
         parts += ["## Verdicts", about, "\n".join(lines)]
     parts += _troubles(found)
     return "\n\n".join(parts) + "\n"

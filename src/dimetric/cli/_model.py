@@ -1,0 +1,318 @@
+"""What verbs do with models: make one, apply one to a table some rows at a time."""
+
+import ast
+import warnings
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from dimetric.cli._terminal import names, say
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dimetric.data.samples import Samples
+    from dimetric.data.tables import Table
+
+# Options that several verbs have.
+Target = Annotated[
+    str | None,
+    typer.Option(help="Column of the classes: its name, or its number from 0 on (-1: the last)."),
+]
+Drop = Annotated[str, typer.Option(help="Columns to leave out, with commas between them.")]
+Missing = Annotated[
+    str, typer.Option(help="Rows with missing values: 'drop' them, or 'impute' the values.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(help="Whether the first line holds names. [default: found out]"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+
+
+class Read(NamedTuple):
+    """A table that is read to learn from."""
+
+    samples: "Samples"
+    table: "Table"
+    notes: list[str]
+
+
+def read(
+    path: Path, target: str | None, drop: str, missing: str, header: bool | None, *, labelled: bool
+) -> Read:
+    """Return the rows of a file that can be learned from.
+
+    Parameters
+    ----------
+    path, target, drop, missing, header
+        As the user gave them.
+    labelled : bool
+        Whether there is a target where none is named.
+    """
+    from dimetric.data.samples import samples_of
+    from dimetric.data.tables import open_table
+
+    if missing not in ("drop", "impute"):
+        raise ValueError(f"--missing {missing} must be 'drop' or 'impute'.")
+    found = open_table(path, target, drop=names(drop) or [], header=header, labelled=labelled)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the notes say it
+        samples = samples_of(found.columns, found.target, missing=missing, name=found.name)
+    notes = [*found.notes, *samples.notes]
+    if target is None and found.target is not None:
+        notes.insert(0, f"The classes are in column {found.target!r}: no --target was given.")
+    return Read(samples, found, notes)
+
+
+def class_counts(y: "np.ndarray", name: str) -> dict[str, int]:
+    """Return how many samples each class has, the largest first; raise if these are no classes.
+
+    Parameters
+    ----------
+    y : ndarray
+        The target.
+    name : str
+        Its name.
+    """
+    import numpy as np
+
+    values, counts = np.unique(y, return_counts=True)
+    few = max(20, len(y) // 5)
+    if (y.dtype.kind == "f" and np.any(values != np.round(values))) or len(values) > few:
+        raise ValueError(
+            f"Column {name!r} holds {len(values)} different {_kind(y)} in {len(y)} rows: they are "
+            "no classes. Name another column by --target, or make classes of its values (cut "
+            "numbers into ranges)."
+        )
+    if len(values) < 2:
+        raise ValueError(
+            f"Column {name!r} holds one class alone, {str(values[0])!r}: there is nothing to tell "
+            "apart. Name another column by --target."
+        )
+    order = np.argsort(-counts, kind="stable")
+    return {str(values[i]): int(counts[i]) for i in order}
+
+
+def _kind(y: "np.ndarray") -> str:
+    return "numbers" if y.dtype.kind in "iuf" else "texts"
+
+
+def learner_from(name: str, options: list[str], seed: int) -> Any:
+    """Return a learner by name, with options of the form name=value.
+
+    Parameters
+    ----------
+    name : str
+        As in ``dimetric``, in any case of letters; "Euclidean" is None.
+    options : list of str
+        Its parameters.
+    seed : int
+        Where it draws at random, unless an option says otherwise.
+    """
+    import dimetric
+
+    known = {
+        each.lower(): each
+        for each in dimetric.__all__
+        if hasattr(getattr(dimetric, each), "transform") and each != "Kernelized"
+    }
+    if name.lower() == "euclidean":
+        if options:
+            raise ValueError("The Euclidean distance has no --option.")
+        return None
+    if name.lower() not in known:
+        near = get_close_matches(name.lower(), known, 3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(known[each] for each in near)}?"
+        there = f"There are {', '.join(sorted(known.values(), key=str.lower))}, Euclidean."
+        raise ValueError(f"There is no learner {name!r}. {hint if near else there}")
+    learner = getattr(dimetric, known[name.lower()])()
+    given = dict(_option(each, learner) for each in options)
+    if "random_state" in learner.get_params() and "random_state" not in given:
+        given["random_state"] = seed
+    return learner.set_params(**given)
+
+
+def _option(text: str, learner: Any) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    name, params = name.strip(), list(learner.get_params())
+    if not equals:
+        raise ValueError(f"--option {text} must be name=value, as n_components=2.")
+    if name not in params:
+        near = get_close_matches(name, params, 1)
+        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(params)}."
+        raise ValueError(f"{type(learner).__name__} has no option {name!r}. {hint}")
+    try:
+        return name, ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name, value.strip()  # a text, as of solver=sgd
+
+
+def pipeline(learner: Any, *, k: int | None, scale: str, missing: str) -> Any:
+    """Return a model that is not fitted: columns, scale, and a classifier or a learner.
+
+    Parameters
+    ----------
+    learner : learner or None
+        The learner; None is the Euclidean distance.
+    k : int or None
+        Neighbours that vote; None if there are no classes.
+    scale : {"minmax", "standard", "none"}
+        How features are scaled.
+    missing : {"drop", "impute"}
+        What was done about missing values, and is to be done about new ones.
+    """
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    from dimetric.classify.knn import KNNClassifier
+    from dimetric.data.encoder import TableEncoder
+
+    scalers = {"minmax": [MinMaxScaler()], "standard": [StandardScaler()], "none": []}
+    if scale not in scalers:
+        raise ValueError(f"--scale {scale} must be 'minmax', 'standard' or 'none'.")
+    encoder = TableEncoder(missing="impute" if missing == "impute" else "raise")
+    last = ("learner", learner) if k is None else ("model", KNNClassifier(k, learner=learner))
+    return Pipeline([("columns", encoder), *(("scale", each) for each in scalers[scale]), last])
+
+
+class Applied(NamedTuple):
+    """Some rows of a table, as features.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_complete, n_features)
+        Features of the rows that are complete, scaled.
+    complete : ndarray of bool, of shape (n_rows,)
+        Which rows those are.
+    kept : dict of str to ndarray
+        Columns that are passed through.
+    """
+
+    features: "np.ndarray"
+    complete: "np.ndarray"
+    kept: dict[str, "np.ndarray"]
+
+
+class Applier:
+    """A model and a file it is applied to, some rows at a time.
+
+    Parameters
+    ----------
+    model : estimator
+        The loaded model.
+    path : path
+        The table.
+    keep : str
+        Columns to pass through, with commas between them.
+    header : bool or None
+        Whether the first line holds names.
+    """
+
+    def __init__(self, model: Any, path: Path, keep: str, header: bool | None) -> None:
+        self.encoder, self._scalers, self.last = parts_of(model)
+        self._path, self._keep, self._header = path, names(keep) or [], header
+        self.n_rows = self.n_incomplete = 0
+        self.unknown: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Applied]:
+        import numpy as np
+
+        from dimetric.data.files import read_chunks
+
+        texts = [
+            name
+            for name, own in zip(self.encoder._names(), self.encoder.categories_, strict=True)
+            if own is not None
+        ]
+        for chunk in read_chunks(self._path, texts=[*texts, *self._keep], header=self._header):
+            columns = [str(each) for each in chunk]
+            lost = next((each for each in self._keep if each not in columns), None)
+            if lost is not None:
+                near = get_close_matches(lost, columns, 1)
+                hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(columns)}."
+                raise ValueError(f"--keep: there is no column {lost!r}. {hint}")
+            features, unknown = self.encoder.encode(chunk)
+            for name, count in unknown.items():
+                self.unknown[name] = self.unknown.get(name, 0) + count
+            complete = ~np.isnan(features).any(axis=1)
+            features = features[complete]
+            if len(features):
+                for each in self._scalers:
+                    features = each.transform(features)
+            self.n_rows += len(complete)
+            self.n_incomplete += int(np.sum(~complete))
+            kept = {each: np.asarray(chunk[each]) for each in self._keep}
+            yield Applied(features, complete, kept)
+
+    def notes(self) -> list[str]:
+        """Return what is to be said in the end."""
+        notes = [
+            f"Column {name!r} holds {count} values that are none of the model's categories."
+            for name, count in self.unknown.items()
+        ]
+        if self.n_incomplete:
+            notes.append(
+                f"{self.n_incomplete} of {self.n_rows} rows have missing values: their results are "
+                "empty."
+            )
+        return notes
+
+
+def parts_of(model: Any) -> tuple[Any, list[Any], Any]:
+    """Return the encoder of a model, what scales, and what learned.
+
+    Parameters
+    ----------
+    model : estimator
+        A pipeline, or a learner or classifier alone, which takes numbers as they are.
+    """
+    import numpy as np
+
+    from dimetric.data.encoder import TableEncoder
+
+    steps = [each for _, each in getattr(model, "steps", [("", model)])]
+    if isinstance(steps[0], TableEncoder):
+        return steps[0], steps[1:-1], steps[-1]
+    encoder = TableEncoder()
+    first = steps[0]
+    if not hasattr(first, "n_features_in_"):
+        raise ValueError(f"{type(first).__name__} does not say what features it takes.")
+    encoder.n_features_in_ = int(first.n_features_in_)
+    encoder.categories_, encoder.notes_ = [None] * encoder.n_features_in_, []
+    encoder.fills_ = [0.0] * encoder.n_features_in_
+    if hasattr(first, "feature_names_in_"):
+        encoder.feature_names_in_ = np.asarray(first.feature_names_in_, dtype=object)
+    return encoder, steps[:-1], steps[-1]
+
+
+def applied(
+    applier: Applier, out: Path | None, matrices: dict[str, list[str]],
+    results: Callable[["Applied"], "dict[str, np.ndarray]"], title: str,
+) -> None:  # fmt: skip
+    """Write the results for all rows of a table, in their order; say what was odd.
+
+    Parameters
+    ----------
+    applier : Applier
+        Model and table.
+    out : path or None
+        File; None is standard output.
+    matrices : dict of str to list of str
+        Results that are one array in NPZ.
+    results : callable
+        From some rows to columns.
+    title : str
+        Of the progress bar.
+    """
+    from dimetric.cli._columns import ColumnWriter
+    from dimetric.cli._terminal import progress
+
+    with ColumnWriter(out, matrices) as writer, progress(title) as watch:
+        for part in applier:
+            writer.write(part.kept | results(part))
+            watch(applier.n_rows, None)
+    say(*applier.notes())

@@ -1,0 +1,5 @@
+"""The verb compare."""
+
+
+def compare() -> None:
+    """To come."""
