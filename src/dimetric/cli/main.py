@@ -12,7 +12,7 @@ try:
 except ImportError:  # pragma: no cover - the tests have it
     typer = None  # type: ignore[assignment]
 
-VERBS = ("compare", "fit", "transform", "predict", "reproduce")
+VERBS = ("compare", "fit", "transform", "predict", "embed", "neighbors", "reproduce")
 
 
 def main() -> None:
