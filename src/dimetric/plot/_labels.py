@@ -109,24 +109,36 @@ def _most(names: Sequence[object]) -> int:
     return 20 if len(names) > ROWS else 32
 
 
-def names_at_centres(
-    ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
+def names_at_places(
+    ax: Any, places: np.ndarray, codes: np.ndarray, names: Sequence[object], looks: Sequence[Style]
 ) -> list[Any]:
-    """Write the names of classes where these are, apart from each other.
+    """Write the names of classes in their middle, apart from each other; return them in order.
 
-    A name that had to give way has a line to its place.
+    A name that had to give way has a line to its place; those of large classes come first.
 
     Parameters
     ----------
     ax : matplotlib Axes
         With the samples in it.
-    centres : ndarray of shape (n_classes, 2)
-        Where the classes are, those first that are to be nearest to their place.
+    places : ndarray of shape (n_samples, 2)
+        Where the samples are.
+    codes : ndarray of shape (n_samples,)
+        Their classes.
     names : sequence
         Of the classes.
     looks : sequence of Style
         Theirs.
     """
+    centres = np.array([np.median(places[codes == i], axis=0) for i in range(len(names))])
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    written = _names_apart(ax, centres[order], [names[i] for i in order], [looks[i] for i in order])
+    return [written[i] for i in np.argsort(order)]
+
+
+def _names_apart(
+    ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
+) -> list[Any]:
+    """Write names near their places, those first that are first."""
     from matplotlib import patheffects
 
     many = len(names) > 40

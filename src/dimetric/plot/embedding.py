@@ -14,7 +14,7 @@ from dimetric.plot._labels import (
     labels_of,
     legend_beside,
     legend_width,
-    names_at_centres,
+    names_at_places,
 )
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import SEQUENTIAL, Style, styles
@@ -198,7 +198,7 @@ class EmbeddingDisplay:
             if beside:
                 self.legend_ = legend_beside(ax, classes, looks, self.target_name)
             else:
-                self.labels_ = _named_places(ax, places, codes, classes, looks)
+                self.labels_ = names_at_places(ax, places, codes, classes, looks)
         return self
 
     def _kind(self, y: np.ndarray | None) -> str:
@@ -311,15 +311,3 @@ def _size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, f
 def _heights(codes: np.ndarray, y: np.ndarray | None, kind: str) -> np.ndarray:
     """Return how high samples on a line are drawn: by number, or in the row of their class."""
     return y if y is not None and kind == "numbers" else in_rows(codes)
-
-
-def _named_places(
-    ax: Any, places: np.ndarray, codes: np.ndarray, classes: list[Any], looks: list[Style]
-) -> list[Any]:
-    """Write the names of the classes in their middle, those of large classes first."""
-    centres = np.array([np.median(places[codes == i], axis=0) for i in range(len(classes))])
-    order = np.argsort(-np.bincount(codes), kind="stable")
-    written = names_at_centres(
-        ax, centres[order], [classes[i] for i in order], [looks[i] for i in order]
-    )
-    return [written[i] for i in np.argsort(order)]
