@@ -1,7 +1,7 @@
 """Which learner for these samples? A race within a time budget, a winner, an honest verdict."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -9,27 +9,22 @@ from typing import Any
 import joblib
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric.evaluate._learners import grid_of, sensible
+from dimetric.evaluate._race import BASELINE, TUNING_FOLDS, Tell, common, judged, raced
 from dimetric.evaluate.bayes import Posterior, correlated_t_test
-from dimetric.evaluate.compare import Cell, Comparison, compare
 from dimetric.evaluate.report import verdict
-from dimetric.evaluate.store import Store
 from dimetric.evaluate.tune import tune
 
 __all__ = ["Choice", "choose"]
 
-BASELINE = "Euclidean"
 ROWS = 250  # of the race in a budget of one second; their pairs grow with the budget
 VALUES = 4_000_000  # of these rows together, at most
+HALVED = 1000  # samples from which on one half races, and others judge
 SMALL = 3_000_000  # n^2 d up to which fits are over before a process has started
 SCREEN, JUDGE = 0.45, 0.4  # shares of the time
-TUNING_FOLDS = 3
-
-Tell = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +100,9 @@ def choose(
 
     All learners race in the same folds, features scaled to [0, 1] by the training samples of each.
     The best then meets the Euclidean distance in other folds, inside each of which its parameters
-    are tuned. Where there are more samples than the race needs, these folds are of other samples,
-    and the verdict is as honest as a new experiment. Where there are not, the learner was chosen
-    by the same samples, if in other folds, and the verdict favours it a little.
+    are tuned. Of 1,000 samples or more, one part races and another judges, and the verdict is as
+    honest as a new experiment. Of fewer, the learner is chosen by the samples that judge it, if in
+    other folds, and the verdict favours it a little.
 
     Parameters
     ----------
@@ -136,7 +131,7 @@ def choose(
     >>> from sklearn.datasets import load_wine
     >>> found = choose(*load_wine(return_X_y=True), {"LDA": LDA(), "PCA": PCA(2)})
     >>> found.best, round(found.means["LDA"], 2)
-    ('LDA', 0.98)
+    ('LDA', 0.99)
     """
     started = perf_counter()
     X, y = np.asarray(X), np.asarray(y)
@@ -147,23 +142,23 @@ def choose(
     if len(models) == 1:
         raise ValueError("There is no learner beside the Euclidean distance: name one.")
     options = {"n_neighbors": n_neighbors, "n_folds": n_folds, "n_jobs": _jobs(X[race], n_jobs)}
-    cells, given_up = _raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
-    scores, seconds = _common(cells, models, given_up, budget)
+    cells, given_up = raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
+    scores, seconds = common(cells, models, given_up, budget)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
     grid = grid_of(models[best], X.shape[1])
     left = budget - (perf_counter() - started)
-    grid, runs = _affordable(grid, seconds[best], JUDGE / (1 - SCREEN) * left, options)
+    share = JUDGE / (1 - SCREEN) * left
+    grid, runs = _affordable(grid, seconds[best], share, options)
     pair = {BASELINE: None, best: models[best]}
-    found = _run(
-        pair, X[judge], y[judge], None, options | {"n_repeats": runs}, random_state + 1, tell,
-        "verdict", grids={best: grid} if grid else None,
+    scores_of_pair, runs = judged(
+        pair, X[judge], y[judge], share, options | {"n_repeats": runs}, random_state + 1, tell,
+        {best: grid} if grid else None,
     )  # fmt: skip
-    judged = {name: _scores(found, name) for name in pair}
     params = _tuned(models[best], X[race], y[race], grid, n_neighbors, random_state)
     learner = clone(models[best]).set_params(**params)
-    posterior = correlated_t_test(*judged.values(), rope, random_state, runs=runs)
+    posterior = correlated_t_test(*scores_of_pair.values(), rope, random_state, runs=runs)
     return Choice(
-        best, learner, params, scores, seconds, given_up, judged, runs,
+        best, learner, params, scores, seconds, given_up, scores_of_pair, runs,
         not np.array_equal(race, judge), len(race), len(judge), posterior,
     )  # fmt: skip
 
@@ -174,103 +169,36 @@ def _parts(
     """Return the rows of the race and of the verdict: others, if there are enough."""
     n, rows = len(X), np.arange(len(X))
     most = min(most, max(200, VALUES // X.shape[1]))
-    if n <= most:
+    if n < HALVED:
         return rows, rows
-    race, rest = _drawn(rows, y, most, seed)
-    if len(rest) < most // 2 or np.min(np.unique(y[rest], return_counts=True)[1]) < n_folds:
+    most = min(most, n // 2)
+    rng = np.random.default_rng(seed)
+    race = _drawn(rows, y, most, n_folds, rng)
+    rest = np.setdiff1d(rows, race)
+    classes, counts = np.unique(y[rest], return_counts=True)
+    rest = rest[np.isin(y[rest], classes[counts >= n_folds])]
+    if len(np.unique(y[rest])) < 2:
         return race, race
-    return race, rest if len(rest) <= most else _drawn(rest, y, most, seed + 1)[0]
+    return race, _drawn(rest, y, most, n_folds, rng)
 
 
-def _drawn(rows: np.ndarray, y: np.ndarray, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return so many rows, in their order, all classes in proportion, and those that are left."""
-    chosen, rest = train_test_split(rows, train_size=size, stratify=y[rows], random_state=seed)
-    return np.sort(chosen), np.sort(rest)
+def _drawn(
+    rows: np.ndarray, y: np.ndarray, size: int, least: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return about so many rows, in their order: classes in proportion, but no fewer than some."""
+    if len(rows) <= size:
+        return rows
+    found = []
+    for label in np.unique(y[rows]):
+        own = rows[y[rows] == label]
+        share = max(least, round(size * len(own) / len(rows)))
+        found.append(rng.permutation(own)[:share])
+    return np.sort(np.concatenate(found))
 
 
 def _jobs(X: np.ndarray, n_jobs: int | None) -> int:
     small = len(X) ** 2 * X.shape[1] <= SMALL
     return 1 if small else min(8, joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
-
-
-class _Over(Exception):
-    """The time is over."""
-
-
-class _Dropped(Exception):
-    """A learner failed, or took too long: it is not asked again."""
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-
-
-def _raced(
-    models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: dict[str, Any],
-    seed: int, tell: Tell | None,
-) -> tuple[list[Cell], dict[str, str]]:  # fmt: skip
-    """Return what all learners did until the time was over, and why some of them did not."""
-    deadline = perf_counter() + seconds
-    limit = None if options["n_jobs"] == 1 else max(1.0, seconds / 4)
-    cells: list[Cell] = []
-    given_up: dict[str, str] = {}
-    store = Store()  # what is done is done, whoever is dropped
-
-    def watch(cell: Cell) -> None:
-        cells.append(cell)
-        if cell.status != "ok" and cell.learner != BASELINE:
-            raise _Dropped(cell)
-        if perf_counter() > deadline:
-            raise _Over
-
-    while len(given_up) + 1 < len(models):
-        racing = {name: each for name, each in models.items() if name not in given_up}
-        try:
-            _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
-            break
-        except _Dropped as drop:
-            given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
-        except _Over:
-            break
-    store.close()
-    return cells, given_up
-
-
-def _run(
-    models: dict[str, Any], X: np.ndarray, y: np.ndarray, limit: float | None,
-    options: dict[str, Any], seed: int, tell: Tell | None, what: str,
-    watch: Callable[[Cell], None] | None = None, grids: dict[str, Any] | None = None,
-) -> Comparison:  # fmt: skip
-    def told(done: int, total: int, cell: Cell | None) -> None:
-        if tell is not None:
-            tell(what, done, total)
-        if cell is not None and watch is not None:
-            watch(cell)
-
-    return compare(
-        models, {"data": (X, y)}, time_budget=limit, params=grids, n_tuning_folds=TUNING_FOLDS,
-        random_state=seed, watch=told, **options,
-    )  # fmt: skip
-
-
-def _common(
-    cells: list[Cell], models: dict[str, Any], given_up: dict[str, str], budget: float
-) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Return scores in the folds that all learners have finished, and times."""
-    done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in given_up}
-    for cell in cells:
-        if cell.status == "ok" and cell.learner in done:
-            done[cell.learner][cell.fold] = cell
-    for name in [name for name, own in done.items() if len(own) < 2]:
-        given_up[name] = "The time was over."
-        del done[name]
-    if BASELINE not in done or len(done) == 1:
-        why = "; ".join(f"{name}: {message}" for name, message in given_up.items())
-        raise ValueError(f"A time budget of {budget:g} s is too short to judge any learner: {why}")
-    folds = sorted(set.intersection(*(set(own) for own in done.values())))
-    scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
-    seconds = {name: float(np.mean([own[fold].time for fold in folds]))
-               for name, own in done.items()}  # fmt: skip
-    return scores, seconds
 
 
 def _affordable(
@@ -287,14 +215,6 @@ def _affordable(
             grid = {}
     per_fold = size * TUNING_FOLDS + 1 if grid else 1
     return grid, int(np.clip(fits // per_fold, 1, 4))
-
-
-def _scores(found: Comparison, name: str) -> np.ndarray:
-    cells = [cell for cell in found.cells if cell.learner == name]
-    bad = next((cell for cell in cells if cell.status != "ok"), None)
-    if bad is not None:
-        raise ValueError(f"{name} could not be judged: {bad.message or bad.status}")
-    return np.array([cell.test for cell in cells])
 
 
 def _tuned(

@@ -1,0 +1,130 @@
+"""The folds of a choice: a race of learners until the time is over, then a duel."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dimetric.evaluate.compare import compare
+from dimetric.evaluate.store import Cell, Store
+
+BASELINE = "Euclidean"
+TUNING_FOLDS = 3
+
+Tell = Callable[[str, int, int | None], None]
+
+
+class _Over(Exception):
+    """The time is over."""
+
+
+class _Dropped(Exception):
+    """A learner failed, or took too long: it is not asked again."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = cell
+
+
+def raced(
+    models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: dict[str, Any],
+    seed: int, tell: Tell | None,
+) -> tuple[list[Cell], dict[str, str]]:  # fmt: skip
+    """Return what all learners did until the time was over, and why some of them did not.
+
+    The time begins with the first fit, as processes may take theirs to start, and is not over
+    before some learner was judged twice.
+    """
+    deadline = np.inf
+    limit = None if options["n_jobs"] == 1 else max(1.0, seconds / 4)
+    cells: list[Cell] = []
+    given_up: dict[str, str] = {}
+    store = Store()  # what is done is done, whoever is dropped
+
+    def watch(cell: Cell) -> None:
+        nonlocal deadline
+        deadline = min(deadline, perf_counter() + seconds)
+        cells.append(cell)
+        if cell.status != "ok" and cell.learner != BASELINE:
+            raise _Dropped(cell)
+        twice = sum(each.fold == cell.fold for each in cells) > 1 and cell.fold > 0
+        if perf_counter() > deadline and twice:
+            raise _Over
+
+    while len(given_up) + 1 < len(models):
+        racing = {name: each for name, each in models.items() if name not in given_up}
+        try:
+            _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
+            break
+        except _Dropped as drop:
+            given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
+        except _Over:
+            break
+    store.close()
+    return cells, given_up
+
+
+def _run(
+    models: dict[str, Any], X: np.ndarray, y: np.ndarray, limit: float | None,
+    options: dict[str, Any], seed: int, tell: Tell | None, what: str,
+    watch: Callable[[Cell], None] | None = None, grids: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    def told(done: int, total: int, cell: Cell | None) -> None:
+        if tell is not None:
+            tell(what, done, total)
+        if cell is not None and watch is not None:
+            watch(cell)
+
+    compare(
+        models, {"data": (X, y)}, time_budget=limit, params=grids, n_tuning_folds=TUNING_FOLDS,
+        random_state=seed, watch=told, **options,
+    )  # fmt: skip
+
+
+def common(
+    cells: list[Cell], models: dict[str, Any], given_up: dict[str, str], budget: float
+) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """Return scores in the folds that all learners have finished, and times."""
+    done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in given_up}
+    for cell in cells:
+        if cell.status == "ok" and cell.learner in done:
+            done[cell.learner][cell.fold] = cell
+    for name in [name for name, own in done.items() if len(own) < 2]:
+        given_up[name] = "The time was over."
+        del done[name]
+    if BASELINE not in done or len(done) == 1:
+        why = "; ".join(f"{name}: {message}" for name, message in given_up.items())
+        raise ValueError(f"A time budget of {budget:g} s is too short to judge any learner: {why}")
+    folds = sorted(set.intersection(*(set(own) for own in done.values())))
+    scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
+    seconds = {name: float(np.mean([own[fold].time for fold in folds]))
+               for name, own in done.items()}  # fmt: skip
+    return scores, seconds
+
+
+def judged(
+    pair: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: dict[str, Any],
+    seed: int, tell: Tell | None, grids: dict[str, Any] | None,
+) -> tuple[dict[str, np.ndarray], int]:  # fmt: skip
+    """Return the scores of two learners in all runs that were finished in time, one at least."""
+    deadline, of_run = perf_counter() + seconds, options["n_folds"] * len(pair)
+    cells: list[Cell] = []
+
+    def watch(cell: Cell) -> None:
+        if cell.status != "ok":
+            raise ValueError(f"{cell.learner} could not be judged: {cell.message or cell.status}")
+        cells.append(cell)
+        whole = [each for each in cells if each.repeat == 0]
+        if perf_counter() > deadline and len(whole) == of_run:
+            raise _Over
+
+    with suppress(_Over):
+        _run(pair, X, y, None, options, seed, tell, "verdict", watch, grids)
+    counts = np.bincount([cell.repeat for cell in cells])
+    runs = [run for run, count in enumerate(counts) if count == of_run]
+    cells = sorted((each for each in cells if each.repeat in runs),
+                   key=lambda each: (each.repeat, each.fold))  # fmt: skip
+    scores = {name: np.array([each.test for each in cells if each.learner == name])
+              for name in pair}  # fmt: skip
+    return scores, len(runs)
