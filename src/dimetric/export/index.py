@@ -1,0 +1,183 @@
+"""Samples under a learned distance in a search index: faiss and usearch."""
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._files import atomic
+from dimetric.export._plan import Plan, plan_of
+
+__all__ = ["to_faiss", "to_usearch"]
+
+KINDS = ("flat", "hnsw")
+LINKS = 32  # of a point in the graph of "hnsw"
+
+
+def to_faiss(
+    model: BaseEstimator,
+    X: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    ids: Any = None,
+    kind: str = "flat",
+) -> Any:
+    """Return a faiss index that maps samples itself: it is asked with samples as they are.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted linear learner, a classifier over one, or a Pipeline of scalers and one of these.
+    X : array-like of shape (n, n_features), optional
+        The samples to find. None: those that a nearest-neighbour classifier was fitted to.
+    path : path, optional
+        File to write, for ``faiss.read_index``.
+    ids : array-like of shape (n,), optional
+        Integers by which samples are found; by default their row numbers.
+    kind : {"flat", "hnsw"}, default="flat"
+        Exact search, or one in a graph, which takes a tiny part of the time and finds nearly all.
+
+    Returns
+    -------
+    index : faiss.IndexPreTransform
+        Its distances are squares of the learned ones, in float32.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> index = to_faiss(LDA().fit(X, y), X)
+    >>> distances, ids = index.search(X[:2].astype("float32"), 3)
+    >>> ids[:, 0].tolist()
+    [0, 1]
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}.")
+    faiss = _package("faiss", "faiss")
+    plan = plan_of(model)
+    linear = plan.linear("A faiss index")
+    Z, ids = _vectors(model, X, ids, plan)
+    W, d = linear.matrix(), len(plan.features)
+    mapping = faiss.LinearTransform(d, len(W), True)
+    # Distances do not depend on where the origin is, but their digits do: it is among the samples.
+    shift = linear.b - Z.mean(axis=0)
+    faiss.copy_array_to_vector(W.astype(np.float32).ravel(), mapping.A)
+    faiss.copy_array_to_vector((shift - W @ linear.o).astype(np.float32), mapping.b)
+    mapping.is_trained = True
+    flat = faiss.IndexFlatL2(len(W)) if kind == "flat" else faiss.IndexHNSWFlat(len(W), LINKS)
+    inner = faiss.IndexIDMap2(flat)
+    inner.add_with_ids(np.ascontiguousarray(Z - Z.mean(axis=0), dtype=np.float32), ids)
+    index = faiss.IndexPreTransform(mapping, inner)
+    if path is not None:
+        with atomic(path) as temporary:
+            faiss.write_index(index, str(temporary))
+    return index
+
+
+def to_usearch(
+    model: BaseEstimator,
+    X: Any = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    ids: Any = None,
+) -> Any:
+    """Return a usearch index of mapped samples: it is asked with ``model.transform(new)``.
+
+    Parameters
+    ----------
+    model : estimator
+        Any fitted learner, a classifier over one, or a Pipeline that ends in one of these.
+    X : array-like of shape (n, n_features), optional
+        The samples to find. None: those that a nearest-neighbour classifier was fitted to.
+    path : path, optional
+        File to write, for ``usearch.index.Index.restore``.
+    ids : array-like of shape (n,), optional
+        Integers by which samples are found; by default their row numbers.
+
+    Returns
+    -------
+    index : usearch.index.Index
+        Its distances are squares of the learned ones, in float32.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = LDA().fit(X, y)
+    >>> index = to_usearch(lda, X)
+    >>> index.search(lda.transform(X[:1])[0].astype("float32"), 3).keys[0].item()
+    0
+    """
+    usearch = _package("usearch.index", "usearch")
+    Z, ids = _vectors(model, X, ids, None)
+    index = usearch.Index(ndim=Z.shape[1], metric="l2sq", dtype="f32")
+    index.add(ids, np.ascontiguousarray(Z, dtype=np.float32))
+    if path is not None:
+        with atomic(path) as temporary:
+            index.save(str(temporary))
+    return index
+
+
+def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
+    """Return samples as a model maps them, whether it ends in a map or in a classifier.
+
+    Examples
+    --------
+    >>> from dimetric import KNNClassifier, PCA
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
+    >>> model = KNNClassifier(1, learner=PCA(1)).fit(X, [0, 0, 1])
+    >>> mapped(model, X).shape
+    (3, 1)
+    """
+    check_is_fitted(model)
+    steps = getattr(model, "steps", [("", model)])
+    for _, step in steps[:-1]:
+        X = X if step in (None, "passthrough") else step.transform(X)
+    last = steps[-1][1]
+    if hasattr(last, "_mapped") and hasattr(last, "learner_"):
+        return np.asarray(last._mapped(X))
+    if not hasattr(last, "transform"):
+        raise ValueError(f"{type(last).__name__} maps no samples: it has no transform.")
+    return np.asarray(last.transform(X))
+
+
+def _vectors(
+    model: BaseEstimator, X: Any, ids: Any, plan: Plan | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mapped samples, in float64, and their ids."""
+    if X is not None:
+        Z = np.asarray(mapped(model, X), dtype=np.float64)
+    else:
+        last = getattr(model, "steps", [("", model)])[-1][1]
+        points = getattr(last, "_points", None)
+        if points is None or not hasattr(last, "n_samples_fit_"):
+            raise ValueError(
+                f"Give the samples X to find: {type(last).__name__} has not kept any of its own."
+            )
+        Z = np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
+    if ids is None:
+        return Z, np.arange(len(Z), dtype=np.int64)
+    ids = np.asarray(ids)
+    if ids.shape != (len(Z),) or ids.dtype.kind not in "iu":
+        raise ValueError(
+            f"ids must be integers, one for each of {len(Z)} samples; they have dtype {ids.dtype} "
+            f"and shape {ids.shape}. An index knows no texts: keep a list of them beside it."
+        )
+    if len(np.unique(ids)) < len(ids) or np.min(ids, initial=0) < 0:
+        raise ValueError("ids must be all different, and not negative.")
+    return Z, ids.astype(np.int64)
+
+
+def _package(name: str, wanted: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError:
+        raise ImportError(
+            f"An index of {wanted} needs its package: pip install 'dimetric[ann]'."
+        ) from None

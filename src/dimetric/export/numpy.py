@@ -1,0 +1,200 @@
+"""Models as Python files that need NumPy and nothing else."""
+
+import base64
+import os
+import textwrap
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from dimetric._files import atomic
+from dimetric.export._plan import KernelMap, Linear, Plan, Vote, plan_of
+
+__all__ = ["to_numpy"]
+
+HEAD = '''\
+"""A learned distance, written by dimetric {version}: {name} of {n_features} features.
+
+transform(X) maps samples; the learned distance is the Euclidean one between what it returns.{more}
+Needs NumPy alone. X has the columns FEATURES, in this order.
+"""
+
+import base64
+
+import numpy as np
+
+
+def _array(text, dtype, *shape):
+    return np.frombuffer(base64.b64decode(text), dtype=dtype).reshape(shape)
+
+
+FEATURES = {features}
+{constants}
+
+{kernel}def transform(X):
+    """Return the samples, of shape (n, {n_features}), under the learned map."""
+    Z = np.asarray(X, dtype=np.float64)
+    if Z.ndim != 2 or Z.shape[1] != len(FEATURES):
+        raise ValueError(f"X has shape {{Z.shape}}; it must have {{len(FEATURES)}} columns.")
+{maps}
+    return Z
+'''
+
+VOTE = '''
+
+def neighbors(X, k={k}):
+    """Return the distances and row numbers of the k nearest {what}, nearest first."""
+    Z, points = transform(X) - CENTRE, POINTS - CENTRE
+    distances, rows = np.empty((len(Z), k)), np.empty((len(Z), k), dtype=np.int64)
+    lengths = np.sum(points * points, axis=1)
+    for i, z in enumerate(Z):
+        near = np.argsort(lengths - 2 * (points @ z), kind="stable")[: k + 10]
+        exact = np.sqrt(np.sum((POINTS[near] - CENTRE - z) ** 2, axis=1))
+        order = np.lexsort((near, exact))[:k]
+        distances[i], rows[i] = exact[order], near[order]
+    return distances, rows
+
+
+def predict_proba(X):
+    """Return the share of the votes that each of CLASSES gets, of shape (n, n_classes)."""
+    distances, rows = neighbors(X)
+    weights = np.ones_like(distances)
+    if BY_DISTANCE:
+        with np.errstate(divide="ignore"):
+            weights = 1 / distances
+        zero = np.isinf(weights)
+        weights = np.where(np.any(zero, axis=1, keepdims=True), zero, weights)
+    votes = np.zeros((len(rows), len(CLASSES)))
+    for neighbor, weight in zip(CODES[rows].T, weights.T):
+        votes[np.arange(len(rows)), neighbor] += weight
+    return votes / np.sum(votes, axis=1, keepdims=True)
+
+
+def predict(X):
+    """Return the class of each sample."""
+    return CLASSES[np.argmax(predict_proba(X), axis=1)]
+'''
+
+KERNELS = {
+    "linear": "return X @ S.T",
+    "poly": "return ({gamma!r} * (X @ S.T) + {coef0!r}) ** {degree!r}",
+    "sigmoid": "return np.tanh({gamma!r} * (X @ S.T) + {coef0!r})",
+    "rbf": (
+        "squared = np.sum(X * X, axis=1)[:, None] - 2 * X @ S.T + np.sum(S * S, axis=1)\n"
+        "return np.exp(-{gamma!r} * np.maximum(squared, 0))"
+    ),
+    "laplacian": (
+        "return np.exp([-{gamma!r} * np.sum(np.abs(S - x), axis=1) for x in X])"
+    ),
+    "cosine": (
+        "X, S = (A / np.maximum(np.linalg.norm(A, axis=1), 1e-300)[:, None] for A in (X, S))\n"
+        "return X @ S.T"
+    ),
+}  # fmt: skip
+
+
+def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -> str:
+    """Return a model as the text of a Python file that needs NumPy alone, and write it.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
+        of scalers and one of these.
+    path : path, optional
+        File to write, such as ``model.py``.
+
+    Returns
+    -------
+    text : str
+        A module with ``FEATURES`` and ``transform(X)``; of classifiers also ``CLASSES``,
+        ``neighbors(X, k)``, ``predict_proba(X)`` and ``predict(X)``. It computes in float64.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> module = {}
+    >>> exec(to_numpy(LDA().fit(X, y)), module)
+    >>> module["transform"](X).shape
+    (150, 2)
+    """
+    plan = plan_of(model)
+    text = _module(plan, type(model).__name__)
+    if path is not None:
+        with atomic(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return text
+
+
+def _module(plan: Plan, name: str) -> str:
+    constants: dict[str, str] = {}
+    maps: list[str] = []
+    kernel = ""
+    for number, each in enumerate(plan.maps, 1):
+        if isinstance(each, Linear):
+            constants |= {f"{key}{number}": _literal(getattr(each, key)) for key in "Wob"}
+            times = f"* W{number}" if each.W.ndim == 1 else f"@ W{number}.T"
+            maps.append(f"Z = (Z - o{number}) {times} + b{number}")
+        else:
+            constants |= {f"{key}{number}": _literal(getattr(each, key)) for key in "SAo"}
+            kernel += _kernel(each, number)
+            maps.append(f"Z = (_kernel{number}(Z, S{number}) - o{number}) @ A{number}.T")
+    vote = _vote(plan.vote, constants) if plan.vote is not None else ""
+    head = HEAD.format(
+        version=version("dimetric"),
+        name=name,
+        n_features=len(plan.features),
+        more="\npredict(X) returns the class of each sample." if vote else "",
+        features=_texts(plan.features),
+        constants="\n".join(f"{key} = {each}" for key, each in constants.items()),
+        kernel=kernel,
+        maps=textwrap.indent("\n".join(maps), "    "),
+    )
+    return head + vote
+
+
+def _kernel(given: KernelMap, number: int) -> str:
+    kernel = given.kernel
+    numbers = {key: float(getattr(kernel, key)) for key in ("gamma", "coef0", "degree")}
+    body = KERNELS[str(kernel.name)].format(**numbers)
+    if kernel.centre is not None:  # which rounding depends on, and nothing else
+        body = f"centre = {_literal(kernel.centre)}\nX, S = X - centre, S - centre\n{body}"
+    return f"def _kernel{number}(X, S):\n{textwrap.indent(body, '    ')}\n\n\n"
+
+
+def _vote(vote: Vote, constants: dict[str, str]) -> str:
+    constants |= {
+        "POINTS": _literal(vote.points),
+        "CENTRE": _literal(vote.points.mean(axis=0)),
+        "CODES": _literal(vote.codes.astype(np.int64)),
+        "CLASSES": _labels(vote.classes),
+        "BY_DISTANCE": repr(bool(vote.by_distance)),
+    }
+    return VOTE.format(k=vote.k, what="points that the model knows")
+
+
+def _literal(array: np.ndarray) -> str:
+    """Return Python that gives the array back to the last bit."""
+    plain = np.ascontiguousarray(array)
+    plain = plain.astype(plain.dtype.newbyteorder("<"))
+    text = base64.b64encode(plain.tobytes()).decode()
+    return f"_array({text!r}, {plain.dtype.str!r}, {', '.join(map(str, array.shape))})"
+
+
+def _labels(classes: np.ndarray) -> str:
+    if classes.dtype.kind in "iufb":
+        return _literal(classes)
+    values: list[Any] = classes.tolist()
+    known = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
+    if not known:
+        raise ValueError("The classes are no texts or numbers: a Python file cannot name them.")
+    return f"np.array({_texts(values)}{', dtype=object' if classes.dtype.kind == 'O' else ''})"
+
+
+def _texts(values: Any) -> str:
+    """Return a list as Python; whatever texts hold, they stay texts."""
+    return f"[{', '.join(ascii(each) for each in values)}]"

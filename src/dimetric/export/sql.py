@@ -1,0 +1,287 @@
+"""Linear maps as SQL, for samples that are in a database: DuckDB, and PostgreSQL with pgvector."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+import dimetric
+from dimetric._files import atomic
+from dimetric.export._plan import Linear, plan_of
+
+__all__ = ["to_sql"]
+
+DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
+FORMS = ("auto", "expression", "matrix")
+SMALL = 1000  # weights up to which expressions are shorter than a table of them
+PER_INSERT = 500  # rows
+
+HEAD = """\
+-- {name} of {n_features} features and {k} coordinates, written by dimetric {version} for {dialect}.
+-- Run it after the samples have changed. Rows with missing values are left out.
+-- The rows nearest to row 17 under the learned distance: SELECT * FROM {nearest}(17, 10);
+"""
+
+EXPRESSION = """
+DROP TABLE IF EXISTS {mapped};
+CREATE TABLE {mapped} AS
+SELECT {id}, {vector} AS z
+FROM (
+  SELECT {id},
+{coordinates}
+  FROM {table}
+) AS each
+WHERE z1 IS NOT NULL;
+"""
+
+MATRIX = """
+DROP TABLE IF EXISTS {matrix};
+CREATE TABLE {matrix} (coordinate integer, feature integer, weight float8, origin float8);
+{rows}
+
+DROP TABLE IF EXISTS {mapped};
+CREATE TABLE {mapped} AS
+WITH long AS (
+{long}
+), products AS (
+  SELECT {id}, coordinate, sum(weight * (x - origin)) AS z, count(x) = count(*) AS complete
+  FROM long JOIN {matrix} USING (feature)
+  GROUP BY {id}, coordinate
+)
+SELECT {id}, {vector} AS z
+FROM products
+GROUP BY {id}
+HAVING bool_and(complete);
+"""
+
+NEAREST = {
+    "duckdb": """
+CREATE OR REPLACE MACRO {nearest}(row_id_, k_) AS TABLE
+SELECT other.{id}, array_distance(other.z, one.z) AS distance
+FROM {mapped} AS other, (SELECT z FROM {mapped} WHERE {id} = row_id_) AS one
+WHERE other.{id} <> row_id_
+ORDER BY distance, other.{id}
+LIMIT k_;
+""",
+    "postgres": """
+-- Of many rows most of the nearest are found faster by an index:
+-- CREATE INDEX ON {remarked} USING hnsw (z vector_l2_ops);
+DROP FUNCTION IF EXISTS {nearest};
+CREATE FUNCTION {nearest}({table}.{id}%TYPE, integer)
+RETURNS TABLE ({id} {table}.{id}%TYPE, distance float8)
+LANGUAGE sql STABLE AS {quote}
+SELECT other.{id}, other.z <-> (SELECT one.z FROM {mapped} AS one WHERE one.{id} = $1)
+FROM {mapped} AS other
+WHERE other.{id} <> $1
+ORDER BY other.z <-> (SELECT one.z FROM {mapped} AS one WHERE one.{id} = $1)
+LIMIT $2
+{quote};
+""",
+}
+
+
+def to_sql(
+    model: BaseEstimator,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    dialect: str = "duckdb",
+    table: str = "samples",
+    id: str = "id",
+    columns: str | Sequence[str] | None = None,
+    form: str = "auto",
+) -> str:
+    """Return a script that maps the samples of a table, and finds the nearest ones.
+
+    It makes a table ``<table>_mapped`` of the mapped samples and a function
+    ``<table>_nearest(row, k)`` of the k rows that are nearest to one, nearest first.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted linear learner, a classifier over one, or a Pipeline of scalers and one of these.
+    path : path, optional
+        File to write.
+    dialect : {"duckdb", "postgres"}, default="duckdb"
+        The latter needs the extension pgvector, whose vectors are in float32.
+    table, id : str
+        Name of the table, and of its column that tells rows apart.
+    columns : list of str, or str, optional
+        Columns of the features in the order of the fit; or the one column that holds vectors. By
+        default those that the model was fitted to, or x0, x1, ... if they had no names.
+    form : {"auto", "expression", "matrix"}, default="auto"
+        Write the map as an expression for each coordinate, or as a table that is joined. "auto"
+        is the first up to a thousand weights.
+
+    Returns
+    -------
+    script : str
+        Names in it are quoted, whatever they hold.
+
+    Examples
+    --------
+    >>> from dimetric import PCA
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
+    >>> script = to_sql(PCA(1).fit(X), columns=["a", "b"])
+    >>> [line for line in script.splitlines() if '"a"' in line]
+    ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
+    """
+    if dialect not in DIALECTS or form not in FORMS:
+        raise ValueError(
+            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}; "
+            f"they are {dialect!r} and {form!r}."
+        )
+    plan = plan_of(model)
+    linear, d = plan.linear("SQL"), len(plan.features)
+    columns = list(plan.features) if columns is None else columns
+    if not isinstance(columns, str) and len(set(columns)) != d:
+        raise ValueError(
+            f"The model has {d} features: name as many columns, all different, or the one that "
+            f"holds vectors; these are {len(columns)}."
+        )
+    script = Script(linear, dialect, table, id, columns)
+    small = linear.matrix().size <= SMALL if form == "auto" else form == "expression"
+    text = script.whole(type(model).__name__, small)
+    if path is not None:
+        with atomic(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return text
+
+
+@dataclass(frozen=True)
+class Script:
+    """The parts of a script; what they are is said by :func:`to_sql`."""
+
+    linear: Linear
+    dialect: str
+    table: str
+    id: str
+    columns: str | Sequence[str]
+
+    def whole(self, name: str, small: bool) -> str:
+        """Return the script."""
+        W = self.linear.matrix()
+        k, d = W.shape
+        if self.id in ("z", "each"):
+            raise ValueError(f"The column of ids cannot be called {self.id!r} here: rename it.")
+        named = {
+            "id": quoted(self.id),
+            "table": quoted(self.table),
+            **{each: quoted(f"{self.table}_{each}") for each in ("mapped", "matrix", "nearest")},
+        }
+        head = HEAD.format(
+            name=name,
+            n_features=d,
+            k=k,
+            version=dimetric.__version__,
+            dialect=DIALECTS[self.dialect],
+            nearest=_in_line(named["nearest"]),
+        )
+        first = "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
+        body = self._expression(named) if small else self._matrix(named)
+        remarked = _in_line(named["mapped"])
+        nearest = NEAREST[self.dialect].format(
+            **named, remarked=remarked, quote=_dollar_quote("".join(named.values()))
+        )
+        return head + first + body + nearest
+
+    def _expression(self, named: dict[str, str]) -> str:
+        W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
+        coordinates = []
+        for j, weights in enumerate(W):
+            terms = [
+                f"({x}::float8 - {number(origin)}) * {number(weight)}"
+                for x, weight, origin in zip(self._features(), weights, o, strict=True)
+            ]
+            terms += [number(b[j])] if b[j] != 0 else []
+            coordinates.append("    " + "\n    + ".join(terms) + f" AS z{j + 1}")
+        names = ", ".join(f"z{j + 1}" for j in range(len(W)))
+        vector = f"[{names}]" if self.dialect == "duckdb" else f"ARRAY[{names}]"
+        return EXPRESSION.format(
+            **named, vector=self._as_vector(vector), coordinates=",\n".join(coordinates)
+        )
+
+    def _matrix(self, named: dict[str, str]) -> str:
+        W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
+        weights, origin = np.column_stack([W, b]), np.append(o, 0.0)  # b is the weight of a 1
+        rows = "\n".join(_inserts(named["matrix"], weights, origin))
+        vector = self._as_vector("array_agg(z ORDER BY coordinate)")
+        return MATRIX.format(**named, rows=rows, vector=vector, long=self._long(named))
+
+    def _long(self, named: dict[str, str]) -> str:
+        """Return the query for a row of each sample and feature, and one more with a 1."""
+        values = ", ".join(f"{x}::float8" for x in self._features())
+        if self.dialect == "duckdb":
+            n = self.linear.o.shape[0] + 1
+            return (
+                f"  SELECT {named['id']}, unnest([{values}, 1.0]) AS x, "
+                f"unnest(range(1, {n + 1})) AS feature\n  FROM {named['table']}"
+            )
+        return (
+            f"  SELECT {named['id']}, x, feature\n  FROM {named['table']}, "
+            f"unnest(ARRAY[{values}, 1.0]) WITH ORDINALITY AS each (x, feature)"
+        )
+
+    def _features(self) -> Iterator[str]:
+        if not isinstance(self.columns, str):
+            yield from map(quoted, self.columns)
+            return
+        column = quoted(self.columns)
+        column = column if self.dialect == "duckdb" else f"({column}::real[])"
+        for i in range(self.linear.o.shape[0]):
+            yield f"{column}[{i + 1}]"
+
+    def _as_vector(self, values: str) -> str:
+        k = self.linear.b.shape[0]
+        return f"{values}::float8[{k}]" if self.dialect == "duckdb" else f"{values}::vector({k})"
+
+
+def _inserts(matrix: str, weights: np.ndarray, origin: np.ndarray) -> Iterator[str]:
+    cells = [
+        f"({j + 1}, {i + 1}, {number(weight)}, {number(origin[i])})"
+        for j, row in enumerate(weights)
+        for i, weight in enumerate(row)
+    ]
+    for start in range(0, len(cells), PER_INSERT):
+        yield f"INSERT INTO {matrix} VALUES\n{', '.join(cells[start : start + PER_INSERT])};"
+
+
+def _in_line(name: str) -> str:
+    """Return a name for a comment, which ends with its line."""
+    return " ".join(name.split())
+
+
+def _dollar_quote(text: str) -> str:
+    """Return a quote that nothing in the text can end."""
+    tag = "nearest"
+    while f"${tag}$" in text:
+        tag += "_"
+    return f"${tag}$"
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL quotes it, so that it is nothing but a name.
+
+    Examples
+    --------
+    >>> quoted('a "b"; DROP TABLE c')
+    '"a ""b""; DROP TABLE c"'
+    """
+    if not name or "\0" in name:
+        raise ValueError(f"{name!r} cannot be the name of a table or column.")
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def number(value: float) -> str:
+    """Return a number to its last digit, as one that is a float in any dialect.
+
+    Examples
+    --------
+    >>> number(0.1), number(-1e-30)
+    ('0.1e0::float8', '(-1e-30)::float8')
+    """
+    digits = repr(float(value))
+    digits = digits if "e" in digits else f"{digits}e0"
+    return f"({digits})::float8" if digits.startswith("-") else f"{digits}::float8"

@@ -1,0 +1,108 @@
+"""Indexes find the neighbours that we do."""
+
+import sys
+
+import faiss
+import numpy as np
+import pytest
+from estimators import fit, samples
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from usearch.index import Index
+
+from dimetric import KPCA, LDA, LMNN, NCA, PCA, Isomap, KNNClassifier
+from dimetric.export.index import mapped, to_faiss, to_usearch
+
+N = 400
+MODELS = [
+    PCA(2),
+    NCA(),
+    make_pipeline(StandardScaler(), LMNN(2)),
+    make_pipeline(MinMaxScaler(), KNNClassifier(learner=LDA())),
+    KNNClassifier(),
+]
+
+
+def top10(model, X, new):
+    """Return the row numbers of the nearest samples by our own search."""
+    Z, queries = mapped(model, X), mapped(model, new)
+    return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors(queries)[1]
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_faiss(model, kind, tmp_path):
+    X, y = samples(N)
+    X = X + 100  # the origin is far away
+    model = fit(model, X, y)
+    new = samples(50, seed=1)[0] + 100
+    to_faiss(model, X, tmp_path / "index", kind=kind)
+    index = faiss.read_index(str(tmp_path / "index"))
+    distances, rows = index.search(new.astype(np.float32), 10)
+    np.testing.assert_array_equal(rows, top10(model, X, new))
+    apart = mapped(model, new)[:, None] - mapped(model, X)[rows]
+    np.testing.assert_allclose(distances, np.sum(apart**2, axis=2), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [*MODELS, KPCA(2), Isomap()], ids=str)
+def test_usearch(model, tmp_path):
+    X, y = samples(N)
+    model = fit(model, X, y)
+    new = samples(50, seed=1)[0]
+    to_usearch(model, X, tmp_path / "index")
+    index = Index.restore(str(tmp_path / "index"))
+    queries = mapped(model, new).astype(np.float32)
+    wanted = top10(model, X, new)
+    np.testing.assert_array_equal(index.search(queries, 10, exact=True).keys, wanted)
+    found = index.search(queries, 10).keys  # in its graph
+    assert np.mean(found == wanted) > 0.95
+
+
+@pytest.mark.parametrize("make", [to_faiss, to_usearch])
+def test_ids_are_kept(make):
+    X, y = samples(N)
+    model = KNNClassifier(learner=LDA()).fit(X, y)
+    ids = 7 * np.arange(N)[::-1] + 1
+    queries = X[:5] if make is to_faiss else mapped(model, X[:5])
+    for index, wanted in ((make(model, X, ids=ids), ids[:5]), (make(model), np.arange(5))):
+        found = index.search(queries.astype(np.float32), 1)
+        keys = found[1] if make is to_faiss else found.keys
+        np.testing.assert_array_equal(np.ravel(keys), wanted)
+
+
+@pytest.mark.parametrize("make", [to_faiss, to_usearch])
+def test_errors(make, monkeypatch):
+    X, y = samples()
+    model = LDA().fit(X, y)
+    with pytest.raises(ValueError, match="Give the samples X to find: LDA has not kept any"):
+        make(model)
+    with pytest.raises(ValueError, match="ids must be integers, one for each of 60 samples"):
+        make(model, X, ids=["a"] * 60)
+    with pytest.raises(ValueError, match="ids must be integers"):
+        make(model, X, ids=np.arange(59))
+    with pytest.raises(ValueError, match="all different"):
+        make(model, X, ids=np.zeros(60, int))
+    with pytest.raises(ValueError, match="all different, and not negative"):
+        make(model, X, ids=np.arange(60) - 1)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        make(model, X[:, :3])
+    name = "faiss" if make is to_faiss else "usearch.index"
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"pip install 'dimetric\[ann\]'"):
+        make(model, X)
+
+
+def test_faiss_takes_linear_maps_only():
+    X, y = samples()
+    with pytest.raises(ValueError, match="A faiss index takes linear maps"):
+        to_faiss(KPCA(2).fit(X), X)
+    with pytest.raises(ValueError, match="kind must be one of flat, hnsw, not 'tree'"):
+        to_faiss(LDA().fit(X, y), X, kind="tree")
+
+
+def test_mapped_needs_a_map():
+    X, y = samples()
+    model = KNeighborsRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="KNeighborsRegressor maps no samples"):
+        mapped(model, X)

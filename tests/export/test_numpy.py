@@ -1,0 +1,97 @@
+"""Python files compute what our models do, with NumPy alone."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import fit, samples
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dimetric import KPCA, LDA, PCA, Isomap, KNNClassifier, NCMCClassifier
+from dimetric.export.numpy import to_numpy
+
+MAPS = [
+    PCA(2),
+    make_pipeline(StandardScaler(), LDA()),
+    make_pipeline(StandardScaler(), KPCA(2), StandardScaler()),
+    *(KPCA(2, kernel=kernel, gamma=0.1) for kernel in ("linear", "poly", "rbf")),
+    *(KPCA(2, kernel=kernel, gamma=0.1) for kernel in ("laplacian", "sigmoid", "cosine")),
+]
+VOTES = [
+    KNNClassifier(),
+    KNNClassifier(7, learner=LDA(), weights="distance"),
+    make_pipeline(StandardScaler(), KNNClassifier(4, learner=KPCA(2))),
+    NCMCClassifier(2, learner=LDA(), random_state=0),
+]
+
+
+def loaded(model):
+    module = {}
+    exec(compile(to_numpy(model), "model.py", "exec"), module)
+    return module
+
+
+@pytest.mark.filterwarnings("ignore:The kernel is indefinite")
+@pytest.mark.parametrize("model", MAPS, ids=str)
+def test_maps(model):
+    X, y = samples()
+    model = fit(model, X, y)
+    new = X[::2] * 1.1
+    np.testing.assert_allclose(
+        loaded(model)["transform"](new), model.transform(new), rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("labels", [[3, 5, 9], ["c", 'ä"\n\\', "日本"]], ids=["numbers", "texts"])
+@pytest.mark.parametrize("model", VOTES, ids=str)
+def test_votes(model, labels):
+    X, codes = samples()
+    labels = np.array(labels)
+    model = fit(model, X, labels[codes])
+    module = loaded(model)
+    new = np.concatenate([X[::5], samples(seed=1)[0]])
+    predicted = module["predict"](new)
+    assert predicted.dtype == labels.dtype
+    np.testing.assert_array_equal(predicted, model.predict(new))
+    if isinstance(model, KNNClassifier):
+        np.testing.assert_allclose(module["predict_proba"](new), model.predict_proba(new))
+        wanted = model.kneighbors(new, 10)
+        found = module["neighbors"](new, 10)
+        np.testing.assert_allclose(found[0], wanted[0], atol=1e-12)
+        np.testing.assert_array_equal(found[1], wanted[1])
+
+
+def test_file_needs_numpy_alone(tmp_path):
+    X, y = samples()
+    model = KNNClassifier(learner=LDA()).fit(X, y)
+    to_numpy(model, tmp_path / "learned.py")
+    script = (
+        "import sys, numpy as np, learned\n"
+        "X = np.loadtxt(sys.stdin)\n"
+        "print(*learned.predict(X))\n"
+        "assert not {'dimetric', 'sklearn', 'scipy'} & set(sys.modules)"
+    )
+    text = "\n".join(" ".join(map(repr, row)) for row in X.tolist())
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, input=text,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout.split() == [str(each) for each in model.predict(X)]
+
+
+def test_hostile_names_stay_names():
+    X, y = samples()
+    names = ['"""', "'); raise SystemExit #", "\\", "x\ny{0}"]
+    module = loaded(LDA().fit(pd.DataFrame(X, columns=names), y))
+    assert module["FEATURES"] == names
+    labels = np.array(['"]); raise SystemExit #', "'''", "{}"])
+    assert loaded(KNNClassifier().fit(X, labels[y]))["predict"](X[:1]) == labels[y[:1]]
+
+
+def test_errors():
+    X, y = samples()
+    with pytest.raises(ValueError, match=r"X has shape \(2, 3\); it must have 4 columns"):
+        loaded(LDA().fit(X, y))["transform"](X[:2, :3])
+    with pytest.raises(ValueError, match="Isomap has no formula"):
+        to_numpy(Isomap().fit(X))

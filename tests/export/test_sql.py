@@ -1,0 +1,197 @@
+"""Databases find the neighbours that we do."""
+
+import os
+import subprocess
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import fit, samples
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
+from dimetric.export.index import mapped
+from dimetric.export.sql import quoted, to_sql
+
+MODELS = [
+    PCA(2),
+    NCA(),
+    make_pipeline(StandardScaler(), LMNN(2)),
+    make_pipeline(MinMaxScaler(), KNNClassifier(learner=LDA())),
+    KNNClassifier(),
+]
+NAMES = ["länge", 'a "quoted" one', "x; DROP TABLE samples; --", "select"]
+QUERIES = (3, 77, 150)
+
+
+def top10(model, X):
+    """Return the row numbers nearest to some rows, themselves left out, by our own search."""
+    Z = mapped(model, X)
+    return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors()[1][list(QUERIES)]
+
+
+def data(n=300):
+    X, y = samples(n)
+    return pd.DataFrame(X, columns=NAMES).assign(id=100 + np.arange(n)), X, y
+
+
+@pytest.mark.parametrize("form", ["expression", "matrix"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_duckdb(model, form):
+    frame, _, y = data()
+    model = fit(model, frame[NAMES], y)
+    with duckdb.connect() as base:
+        base.sql("CREATE TABLE samples AS SELECT * FROM frame")
+        base.execute(to_sql(model, form=form))
+        found = [
+            base.execute("SELECT * FROM samples_nearest(?, 10)", [100 + row]).fetchnumpy()
+            for row in QUERIES
+        ]
+        z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
+    Z = mapped(model, frame[NAMES])
+    np.testing.assert_allclose(z, Z, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal([each["id"] - 100 for each in found], top10(model, frame[NAMES]))
+    for row, each in zip(QUERIES, found, strict=True):
+        wanted = np.linalg.norm(Z[each["id"] - 100] - Z[row], axis=1)
+        np.testing.assert_allclose(each["distance"], wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["expression", "matrix"])
+def test_duckdb_column_of_vectors(form):
+    _, X, y = data()
+    model = LDA().fit(X, y)
+    frame = pd.DataFrame({"key": np.arange(len(X)), "embedding": X.tolist()})
+    with duckdb.connect() as base:
+        base.register("frame", frame)
+        base.sql('CREATE TABLE "my texts" AS SELECT * FROM frame')
+        base.execute(to_sql(model, table="my texts", id="key", columns="embedding", form=form))
+        found = [
+            base.execute('SELECT key FROM "my texts_nearest"(?, 10)', [row]).fetchnumpy()["key"]
+            for row in QUERIES
+        ]
+    np.testing.assert_array_equal(found, top10(model, X))
+
+
+@pytest.mark.parametrize("form", ["expression", "matrix"])
+def test_rows_with_missing_values_are_left_out(form):
+    frame, _, y = data(50)
+    model = LDA().fit(frame[NAMES], y)
+    frame.loc[7, NAMES[2]] = None
+    with duckdb.connect() as base:
+        base.sql("CREATE TABLE samples AS SELECT * FROM frame")
+        base.execute(
+            "UPDATE samples SET " + quoted(NAMES[2]) + " = NULL WHERE id = 107"
+        )  # NaN is a number there
+        base.execute(to_sql(model, form=form))
+        ids = base.sql("SELECT id FROM samples_mapped ORDER BY id").fetchnumpy()["id"]
+    np.testing.assert_array_equal(ids, frame["id"].drop(7))
+
+
+def test_form_by_size():
+    X, y = samples(100, d=40)
+    assert "samples_matrix" not in to_sql(LDA().fit(X, y))
+    assert "samples_matrix" in to_sql(PCA().fit(X))
+    assert '"x0"' in to_sql(LDA().fit(X, y))
+
+
+def test_hostile_names():
+    frame, X, y = data(50)
+    table, key = 'evil"; DROP TABLE other; --\nSELECT', "$nearest$; DROP TABLE other"
+    frame = frame.rename(columns={"id": key})
+    model = LDA().fit(X, y)
+    with duckdb.connect() as base:
+        base.sql("CREATE TABLE other (a integer)")
+        base.sql(f"CREATE TABLE {quoted(table)} AS SELECT * FROM frame")
+        base.execute(to_sql(model, table=table, id=key, columns=NAMES))
+        rows = base.sql(f"SELECT * FROM {quoted(table + '_nearest')}(103, 5)").fetchall()
+        assert len(rows) == 5
+        assert base.sql("SELECT * FROM other").fetchall() == []
+    text = to_sql(model, dialect="postgres", table=table, id=key, columns=NAMES)
+    assert "$nearest_$" in text
+    assert all(line.startswith("--") for line in text.splitlines()[:3])
+
+
+def test_file_and_errors(tmp_path):
+    frame, X, y = data(50)
+    model = LDA().fit(frame[NAMES], y)
+    text = to_sql(model, tmp_path / "map.sql")
+    assert (tmp_path / "map.sql").read_text(encoding="utf-8") == text
+    with pytest.raises(ValueError, match="SQL takes linear maps"):
+        to_sql(KPCA(2).fit(X))
+    with pytest.raises(ValueError, match="dialect must be one of duckdb, postgres and form"):
+        to_sql(model, dialect="oracle")
+    for columns in (["a"], ["a", "b", "c", "c"]):
+        with pytest.raises(ValueError, match="The model has 4 features: name as many columns"):
+            to_sql(model, columns=columns)
+    with pytest.raises(ValueError, match="'' cannot be the name"):
+        to_sql(model, table="x", id="")
+    with pytest.raises(ValueError, match=r"'a\\x00' cannot be the name"):
+        to_sql(model, table="a\0")
+    with pytest.raises(ValueError, match="cannot be called 'z' here"):
+        to_sql(model, id="z")
+
+
+# DIMETRIC_POSTGRES is a connection string, as libpq has it, of a server for tests.
+needs_postgres = pytest.mark.skipif(
+    "DIMETRIC_POSTGRES" not in os.environ, reason="DIMETRIC_POSTGRES names no server with pgvector"
+)
+
+
+def in_postgres(script):
+    """Return what a script prints; it has a schema of its own."""
+    psql = ["psql", os.environ["DIMETRIC_POSTGRES"], "-v", "ON_ERROR_STOP=1", "-Atq"]
+    before = (
+        "SET client_min_messages = warning; CREATE SCHEMA dimetric_test; "
+        "SET search_path = dimetric_test, public;\n"
+    )
+    after = "SET client_min_messages = warning; DROP SCHEMA dimetric_test CASCADE;"
+    try:
+        done = subprocess.run(
+            psql, input=before + script, capture_output=True, text=True, check=False
+        )
+    finally:
+        subprocess.run(psql, input=after, capture_output=True, text=True, check=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@needs_postgres
+@pytest.mark.parametrize("form", ["expression", "matrix"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_postgres(model, form):
+    frame, X, y = data()
+    model = fit(model, frame[NAMES], y)
+    columns = ", ".join(f"{quoted(name)} float8" for name in NAMES)
+    rows = ", ".join(
+        f"({', '.join(map(repr, row))}, {100 + i})" for i, row in enumerate(X.tolist())
+    )
+    script = (
+        f"CREATE TABLE samples ({columns}, id bigint); INSERT INTO samples VALUES {rows};\n"
+        "INSERT INTO samples VALUES (1, NULL, 1, 1, 99);\n"
+        + to_sql(model, dialect="postgres", form=form)
+        + "".join(f"SELECT id - 100 FROM samples_nearest({100 + row}, 10);\n" for row in QUERIES)
+    )
+    found = np.array(in_postgres(script), dtype=int).reshape(len(QUERIES), 10)
+    np.testing.assert_array_equal(found, top10(model, frame[NAMES]))
+
+
+@needs_postgres
+@pytest.mark.parametrize("form", ["expression", "matrix"])
+def test_postgres_vectors_under_hostile_names(form):
+    _, X, y = data(50)
+    model = LDA().fit(X, y)
+    table, key, column = 'a"; DROP TABLE b;--\nc', "$nearest$; DROP TABLE b", "e'm"
+    rows = ", ".join(f"('row {i}', '{row}')" for i, row in enumerate(X.tolist()))
+    script = (
+        f"CREATE TABLE {quoted(table)} ({quoted(key)} text, {quoted(column)} vector(4));\n"
+        f"CREATE TABLE b (i integer); INSERT INTO {quoted(table)} VALUES {rows};\n"
+        + to_sql(model, dialect="postgres", table=table, id=key, columns=column, form=form)
+        + f"SELECT substr({quoted(key)}, 5) FROM {quoted(table + '_nearest')}('row 3', 10);\n"
+        "SELECT count(*) FROM b"
+    )
+    found = np.array(in_postgres("CREATE EXTENSION IF NOT EXISTS vector;" + script), dtype=int)
+    Z = mapped(model, X)
+    wanted = np.argsort(np.linalg.norm(Z - Z[3], axis=1))[1:11]
+    np.testing.assert_array_equal(found, [*wanted, 0])
