@@ -16,7 +16,7 @@ from dimetric.plot._labels import (
     legend_width,
     names_at_places,
 )
-from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.plot._matplotlib import leave_room, one_axes, plain
 from dimetric.plot._palette import SEQUENTIAL, Style, styles
 
 __all__ = ["EmbeddingDisplay"]
@@ -271,6 +271,8 @@ class EmbeddingDisplay:
             ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), names, strict=False)))
             if n_components == 2:
                 ax.set_aspect("equal", adjustable="datalim")
+            else:
+                leave_room(ax)
             return
         ax.set(xlabel=plain(self.axis_name), ylabel=plain(self.target_name))
         if kind == "none":
