@@ -351,6 +351,22 @@ class TestRegions:
         one = RegionsDisplay.from_estimator(KNNClassifier(), X, y, features=[0], resolution=5)
         assert one.axes_[0].get_title() == "3 other features at the mean"
 
+    @pytest.mark.parametrize(
+        ("call", "n_pictures"),
+        [
+            (lambda: RegionsDisplay.from_estimator(DecisionTreeClassifier(), X[:, :2], y), 1),
+            (lambda: RegionsDisplay.from_learner(
+                LDA(), X[:, :2], y, classifier=DecisionTreeClassifier()), 2),
+            (lambda: RegionsDisplay.from_learner(LDA(), X[:, :2], y, n_neighbors=5), 2),
+            (lambda: RegionsDisplay.from_estimator(
+                KNNClassifier(), X, y, features="pairs", section="mean", resolution=8), 6),
+            (lambda: RegionsDisplay.from_learner(
+                LDA(), X, y, n_neighbors=5, features="pairs", resolution=8), 12),
+        ],
+    )  # fmt: skip
+    def test_calls_of_the_tutorial(self, call, n_pictures):
+        assert len(call().axes_) == n_pictures
+
     def test_fitted_is_not_fitted_again(self):
         model = KNNClassifier().fit(X[:, :2], NAMES)
         display = RegionsDisplay.from_estimator(model, X[:, :2], np.full(150, "other"))
