@@ -157,7 +157,7 @@ class BoundedMetric(InformedMetric):
         solution = self._maximise(gain, L0, watch)
         L, result = solution.map / np.linalg.norm(solution.map), solution.result
         value, gap = self._certified(gain, L, solution.theta)
-        history = gain.unit * np.exp(-np.array(result.history))
+        history = tuple(gain.unit * float(np.exp(-each)) for each in result.history)
         return self._ended(
             result,
             fitted(L) | {"history_": history},

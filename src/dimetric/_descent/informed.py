@@ -88,7 +88,7 @@ class InformedMetric(LinearMetric):
     ) -> dict[str, Any]:
         """Set the fitted attributes, warn if a solver did not converge, and return metadata."""
         result.warn_unless_converged(type(self).__name__, remedy)
-        self.n_iter_, self.history_ = result.n_iter, np.array(result.history)
+        self.n_iter_, self.history_ = result.n_iter, result.history
         for name, value in attributes.items():
             setattr(self, name, value)
         return {

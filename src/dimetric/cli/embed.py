@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MANY = 5_000  # rows from which on only some are judged
 SAMPLE = 2_000  # so many
+LANDMARKS = 1_000  # rows that others are placed by, of so many
 BEST = {"stress": 0, "scaled_stress": 0, "residual_variance": 0, "procrustes": 0}  # others: 1
 
 
@@ -76,6 +77,7 @@ def embed(
     found = read(data, color, drop, missing, header, labelled=_needs_labels(model))
     X, notes = features_of(found, scale, missing)
     notes += _fewer_components(model, found.samples.y, option or [])
+    notes += _landmarks(model, len(X), option or [])
     started = perf_counter()
     Z, told = embedded(model, X, found.samples.y, components)
     seconds = perf_counter() - started
@@ -174,7 +176,7 @@ def judged(
         return None, ["There are no scores: these need at least 4 rows, and some that differ."]
     few = max(1, min(k, (n - 1) // 2))
     notes = [] if few == k else [f"The scores look at {few} neighbours: there are but {n} rows."]
-    classes = y if y is not None and y.dtype.kind != "f" else None
+    classes = y if y is not None and "class" in _kind_of(y) else None
     sample = SAMPLE if n > MANY else None
     if sample:
         notes.append(f"The scores are means over {sample} of {n} rows, drawn at random.")
@@ -211,9 +213,10 @@ def draw(file: Path, Z: "np.ndarray", found: Read, title: str) -> list[str]:
     display = EmbeddingDisplay.from_embedding(
         shown, found.samples.y, title=title, target_name=color
     )
-    write_picture(display.figure_, file)
-    few = Z.shape[1] > 3
-    return [f"{file} shows the first 2 of {Z.shape[1]} dimensions."] if few else []
+    notes = write_picture(display.figure_, file)
+    if Z.shape[1] > 3:
+        notes.append(f"{file} shows the first 2 of {Z.shape[1]} dimensions.")
+    return notes
 
 
 def write(file: Path, Z: "np.ndarray", found: Read, name: str) -> None:
@@ -234,6 +237,26 @@ def _needs_labels(model: Any) -> bool:
         return bool(tags is not None and tags().target_tags.required)
     except (AttributeError, TypeError):  # tags of another age
         return False
+
+
+def _kind_of(y: "np.ndarray") -> str:
+    """Return "multiclass" or "two classes" of classes, something else of numbers."""
+    from sklearn.utils.multiclass import type_of_target
+
+    return type_of_target(y).replace("binary", "two classes")
+
+
+def _landmarks(model: Any, n: int, options: list[str]) -> list[str]:
+    """Let methods whose time grows as n^2 look at some rows only; return what is to be said."""
+    asked = any(each.partition("=")[0].strip() == "n_landmarks" for each in options)
+    could = getattr(model, "n_landmarks", 0) is None and getattr(model, "algorithm", "") != "smacof"
+    if asked or not could or n <= MANY or type(model).__module__.partition(".")[0] != "dimetric":
+        return []
+    model.set_params(n_landmarks=LANDMARKS)
+    return [
+        f"{type(model).__name__} places {n} rows by {LANDMARKS} of them: --option n_landmarks=None "
+        "takes all, and n^2 time and memory."
+    ]
 
 
 def _fewer_components(model: Any, y: "np.ndarray | None", options: list[str]) -> list[str]:

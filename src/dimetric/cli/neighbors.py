@@ -84,7 +84,7 @@ def neighbors(
 
         display = NeighborhoodDisplay(near, y, titles=("Euclidean", _name(loaded))).plot()
         display.legend_.get_texts()[0].set_text(f"row {int(found.numbers[at])}")
-        write_picture(display.figure_, out)
+        notes += write_picture(display.figure_, out)
     shown = {name: found.texts[name] for name in ([classes] if classes else []) + wanted}
     if json:
         as_json(as_data(near, found.numbers, shown, str(out) if out else None, notes))

@@ -174,7 +174,7 @@ class Kernelized(KernelizedMetric):
         Labels, if the learner uses any.
     n_iter_ : int
         Iterations of the learner, if it has any.
-    history_ : ndarray of shape (n_values,)
+    history_ : tuple of float
         Its objective at the start and after every iteration, if it has any.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.

@@ -33,8 +33,8 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
     return given
 
 
-def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and for each sample the number of its own.
+def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and for each sample the number of its own; raise if they are too many.
 
     Numbers in names count as numbers.
 
@@ -44,6 +44,11 @@ def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (array(['class 2', 'class 10'], dtype='<U8'), array([1, 0]))
     """
     classes, codes = np.unique(y, return_inverse=True)
+    if most is not None and len(classes) > most:
+        raise ValueError(
+            f"y holds {len(classes)} classes, and no picture tells more than {most} apart: leave y "
+            "out, or join some."
+        )
     if classes.dtype.kind not in "US":
         return classes, codes
     parts = [re.split(r"(\d+)", str(each)) for each in classes]

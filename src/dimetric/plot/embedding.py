@@ -22,6 +22,7 @@ from dimetric.plot._palette import SEQUENTIAL, Style, styles
 __all__ = ["EmbeddingDisplay"]
 
 LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
+MOST = 400  # classes that are drawn
 CLASSES = 200  # different integers up to which they are classes, not numbers
 RIM = 15  # area from which on a marker has a white rim
 VECTORS = 5_000  # points up to which an SVG or PDF holds each of them
@@ -179,7 +180,7 @@ class EmbeddingDisplay:
         kind = self._kind(y)
         self.classes_, codes = None, np.zeros(len(Z), dtype=np.int64)
         if y is not None and kind == "classes":
-            self.classes_, codes = in_order(y)
+            self.classes_, codes = in_order(y, MOST)
         classes = [] if self.classes_ is None else list(self.classes_)
         beside = self._is_beside(len(classes), Z.shape[1])
         size = _size(classes, beside, Z.shape[1])
