@@ -119,6 +119,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         (["--out", "a.txt"], "a.txt is of no kind that can be written"),
         (["--color", "kinds"], "there is no column 'kinds'; did you mean 'kind'"),
         (["--scale", "much"], "--scale much must be"),
+        (["--method", "nca", "--color", "proline"], "no classes. Name another column by --color"),
         (["--out", "no/where/a.png"], "there is no folder"),
     ],
 )

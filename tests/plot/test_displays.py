@@ -87,7 +87,7 @@ class TestEmbedding:
 
     def test_looks_differ(self):
         Z = np.arange(168.0)[:, None].repeat(2, axis=1)
-        display = EmbeddingDisplay.from_embedding(Z, np.arange(168), legend="none")
+        display = EmbeddingDisplay.from_embedding(Z, np.arange(168), by="classes", legend="none")
         looks = set()
         for points in display.points_:
             colors = points.get_facecolor() if len(points.get_facecolor()) else [None]

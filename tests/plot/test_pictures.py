@@ -62,7 +62,7 @@ PICTURES = {
     "embedding-line": lambda ax: EmbeddingDisplay.from_embedding(Z[:, :1], Y, ax=ax),
     "embedding-numbers": lambda ax: EmbeddingDisplay.from_embedding(Z, Z[:, 0], ax=ax),
     "embedding-many": lambda ax: EmbeddingDisplay.from_embedding(
-        Z, np.arange(60) // 2, ax=ax, legend="beside"
+        Z, np.arange(60) // 2, ax=ax, legend="beside", by="classes"
     ),
     "metric": lambda ax: MetricDisplay(np.array([[2.0, -1, 0], [-1, 1, 0.5], [0, 0.5, 3]])).plot(
         ax=ax

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._columns import ENDINGS, ColumnWriter
-from dimetric.cli._model import Drop, Header, Json, Missing, Read, read
+from dimetric.cli._model import Drop, Header, Json, Missing, Read, class_counts, read
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
 from dimetric.cli._terminal import as_json, say
 
@@ -75,6 +75,11 @@ def embed(
         no_window()
     model = embedding_from(method, option or [], n_components=components, seed=seed)
     found = read(data, color, drop, missing, header, labelled=_needs_labels(model))
+    if found.samples.y is not None and _needs_labels(model):
+        try:
+            class_counts(found.samples.y, str(found.table.target))
+        except ValueError as error:  # in the words of verbs that have a target
+            raise ValueError(str(error).replace("--target", "--color")) from None
     X, notes = features_of(found, scale, missing)
     notes += _fewer_components(model, found.samples.y, option or [])
     notes += _landmarks(model, len(X), option or [])
@@ -170,13 +175,14 @@ def judged(
 ) -> "tuple[EmbeddingQuality | None, list[str]]":
     """Return the scores of an embedding, if there are enough rows, and what is to be said."""
     from dimetric.evaluate import embedding_quality
+    from dimetric.plot._labels import are_numbers
 
     n = len(X)
     if n < 4 or (X[0] == X).all():
         return None, ["There are no scores: these need at least 4 rows, and some that differ."]
     few = max(1, min(k, (n - 1) // 2))
     notes = [] if few == k else [f"The scores look at {few} neighbours: there are but {n} rows."]
-    classes = y if y is not None and "class" in _kind_of(y) else None
+    classes = None if y is None or are_numbers(y) else y
     sample = SAMPLE if n > MANY else None
     if sample:
         notes.append(f"The scores are means over {sample} of {n} rows, drawn at random.")
@@ -237,13 +243,6 @@ def _needs_labels(model: Any) -> bool:
         return bool(tags is not None and tags().target_tags.required)
     except (AttributeError, TypeError):  # tags of another age
         return False
-
-
-def _kind_of(y: "np.ndarray") -> str:
-    """Return "multiclass" or "two classes" of classes, something else of numbers."""
-    from sklearn.utils.multiclass import type_of_target
-
-    return type_of_target(y).replace("binary", "two classes")
 
 
 def _landmarks(model: Any, n: int, options: list[str]) -> list[str]:

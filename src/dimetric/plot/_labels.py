@@ -10,6 +10,7 @@ from dimetric._xp import is_foreign, to_host
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import INK, Style
 
+CLASSES = 200  # different integers up to which they may be classes
 ROWS = 24  # of a legend, before there is another column
 
 
@@ -31,6 +32,25 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
     if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
         raise ValueError(f"{name} holds NaN or infinity: leave these samples out.")
     return given
+
+
+def are_numbers(y: np.ndarray) -> bool:
+    """Tell whether labels are numbers that measure something, rather than names of classes.
+
+    Examples
+    --------
+    >>> (
+    ...     are_numbers(np.array([1, 2, 1, 2])),
+    ...     are_numbers(np.arange(100)),
+    ...     are_numbers(np.ones(3) / 2),
+    ... )
+    (False, True, True)
+    """
+    if y.dtype.kind not in "iuf":
+        return False
+    different = len(np.unique(y))
+    few = min(CLASSES, max(20, len(y) // 3))
+    return bool(np.any(y != np.round(y))) or different > few
 
 
 def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:

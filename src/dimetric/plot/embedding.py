@@ -3,12 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays import checked_array
 from dimetric._xp import Array, to_host
 from dimetric.plot._labels import (
+    are_numbers,
     in_order,
     in_rows,
     labels_of,
@@ -23,7 +23,6 @@ __all__ = ["EmbeddingDisplay"]
 
 LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
 MOST = 400  # classes that are drawn
-CLASSES = 200  # different integers up to which they are classes, not numbers
 RIM = 15  # area from which on a marker has a white rim
 VECTORS = 5_000  # points up to which an SVG or PDF holds each of them
 
@@ -41,7 +40,8 @@ class EmbeddingDisplay:
     y : array-like of shape (n_samples,), optional
         Classes, or numbers, of the samples.
     by : {"auto", "classes", "numbers"}, default="auto"
-        What y is. "auto": numbers, where they are no integers or more than 200 different ones.
+        What y is. "auto": numbers, if they are no integers, or most of them differ (more than 20,
+        and than a third of the samples), or more than 200 do.
     legend : {"auto", "beside", "centres", "none"}, default="auto"
         Where the names of the classes are.
     title : str, default=""
@@ -212,13 +212,11 @@ class EmbeddingDisplay:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be one of {allowed}.")
         if y is None:
             return "none"
-        is_number = y.dtype.kind in "iufb"
-        if self.by == "numbers" and not is_number:
+        if self.by == "numbers" and y.dtype.kind not in "iufb":
             raise ValueError("by='numbers', but y holds no numbers: set by='classes'.")
         if self.by != "auto":
             return self.by
-        many = is_number and (type_of_target(y) == "continuous" or len(np.unique(y)) > CLASSES)
-        return "numbers" if many else "classes"
+        return "numbers" if are_numbers(y) else "classes"
 
     def _is_beside(self, n_classes: int, n_components: int) -> bool:
         """Tell whether the classes are told by a legend."""
