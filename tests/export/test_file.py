@@ -47,6 +47,7 @@ from dimetric import (
     load,
     save,
 )
+from dimetric.data.encoder import TableEncoder
 from dimetric.export.file import KEY
 
 CLASSIFIERS = [
@@ -149,6 +150,27 @@ def test_pipeline_of_texts_and_names(n_steps, path):
     assert said["features"] == list(frame.columns)
     assert sorted(said["classes"]) == sorted(set(labels))
     assert said["about"] == {"source": "nowhere"}
+
+
+def test_model_of_a_table(path):
+    X, y = samples()
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["colour"] = pd.array(np.array(["red", "green", "blue"])[y[::-1]], dtype="str")
+    table["big"] = np.where(X[:, 0] > 1, "yes", "no")
+    steps = [("columns", TableEncoder(missing="impute")), ("scale", MinMaxScaler())]
+    model = Pipeline([*steps, ("model", KNNClassifier(learner=LDA()))]).fit(table, y)
+    save(model, path)
+    new = table.iloc[::-1].copy()
+    new.iloc[0, 4] = None
+    assert_same(model, load(path), new)
+    assert describe(path)["features"] == list(table)
+    header, tensors = parts(path)
+    state = header["model"]["parameters"]["steps"][0]["$tuple"][1]["state"]
+    for wrong in ([None], [None] * 6, [None] * 4 + [["red", 1], ["no", "yes"]]):
+        state["categories_"] = wrong
+        rewrite(path, header, tensors)
+        with pytest.raises(ValueError, match="TableEncoder has other than a list of categories"):
+            load(path)
 
 
 @each(has_partial_fit, learners=ONE_OF_EACH)
@@ -473,7 +495,7 @@ def test_refused_kernel(path):
 
 
 def test_not_a_model_file(path, tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="There is no file"):
         load(path)
     for data in (b"", b"PK\x03\x04 a zip file", b"\x80\x04\x95 a pickle of some length", b"x" * 99):
         path.write_bytes(data)
@@ -483,7 +505,7 @@ def test_not_a_model_file(path, tmp_path):
     for read in (load, describe):
         with pytest.raises(ValueError, match="but dimetric has not written it"):
             read(path)
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match="is a folder, not a model file"):
         load(tmp_path)
 
 

@@ -75,7 +75,7 @@ def test_ids_are_kept(make):
 def test_errors(make, monkeypatch):
     X, y = samples()
     model = LDA().fit(X, y)
-    with pytest.raises(ValueError, match="Give the samples X to find: LDA has not kept any"):
+    with pytest.raises(ValueError, match="Give the samples to find: LDA has not kept any"):
         make(model)
     with pytest.raises(ValueError, match="ids must be integers, one for each of 60 samples"):
         make(model, X, ids=["a"] * 60)

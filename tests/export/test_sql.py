@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
+from dimetric.data.encoder import TableEncoder
 from dimetric.export.index import mapped
 from dimetric.export.sql import quoted, to_sql
 
@@ -87,6 +88,34 @@ def test_rows_with_missing_values_are_left_out(form):
         base.execute(to_sql(model, form=form))
         ids = base.sql("SELECT id FROM samples_mapped ORDER BY id").fetchnumpy()["id"]
     np.testing.assert_array_equal(ids, frame["id"].drop(7))
+
+
+@pytest.mark.parametrize("missing", ["raise", "impute"])
+def test_columns_of_texts(missing):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "size": rng.normal(size=60),
+            "colour": rng.choice(["red", "it's green", "blue"], 60),
+            'b"ig': rng.choice(["yes", "no"], 60),
+        }
+    )
+    model = make_pipeline(TableEncoder(missing=missing), StandardScaler(), PCA()).fit(table)
+    new = table.assign(colour=["pink", *table["colour"][1:]])
+    new.loc[1, 'b"ig'] = "perhaps"
+    if missing == "impute":
+        new.loc[2, "colour"] = new.loc[3, 'b"ig'] = new.loc[4, "size"] = None
+    with pytest.warns(UserWarning, match="none of the categories"):
+        wanted = model.transform(new)
+    new = new.assign(id=range(60))
+    with duckdb.connect() as base:
+        base.register("new", new)
+        base.sql("CREATE TABLE samples AS SELECT * FROM new")
+        base.sql("UPDATE samples SET size = NULL WHERE isnan(size)")
+        for form in ("expression", "matrix"):
+            base.execute(to_sql(model, form=form))
+            z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
+            np.testing.assert_allclose(z, wanted, atol=1e-9)
 
 
 def test_form_by_size():

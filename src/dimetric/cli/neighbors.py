@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from dimetric.cli._model import Applier, Header, Json
+from dimetric.cli._apply import Applier
+from dimetric.cli._model import Header, Json
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
 from dimetric.cli._terminal import as_json, names, say
 
@@ -150,7 +151,7 @@ def mapped(model: Any, X: "np.ndarray") -> "np.ndarray":
     """
     import numpy as np
 
-    from dimetric.cli._model import parts_of
+    from dimetric.cli._apply import parts_of
     from dimetric.evaluate import before_and_after
 
     return np.asarray(before_and_after(parts_of(model)[2], X)[1])
@@ -211,7 +212,7 @@ def _columns_to_show(
     model: Any, data: Path, header: bool | None, show: str | None, target: str | None, known: Any
 ) -> tuple[list[str], str | None]:
     """Return the columns to show, and that of the classes if there is one."""
-    from dimetric.cli._model import parts_of
+    from dimetric.cli._apply import parts_of
     from dimetric.data.files import read_chunks
 
     there = [str(each) for each in next(iter(read_chunks(data, header=header)))]

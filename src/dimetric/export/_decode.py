@@ -203,5 +203,16 @@ def _check_relations(model: Any) -> None:
         and held["n_samples_fit_"] != points.shape[0]
     ):
         raise ValueError(f"{name} has other than n_samples_fit_ points")
+    if name == "TableEncoder" and not _is_encoder(held):
+        raise ValueError(f"{name} has other than a list of categories, or none, for each column")
     if "_kernel" in held and held["_kernel"].name != held.get("kernel"):
         raise ValueError(f"{name} has learned with another kernel than its own")
+
+
+def _is_encoder(held: dict[str, Any]) -> bool:
+    categories, fills, n = held["categories_"], held["fills_"], held.get("n_features_in_")
+    return len(categories) == len(fills) == n and all(
+        (own is None and isinstance(fill, float))
+        or (isinstance(own, list) and own and all(isinstance(each, str) for each in [*own, fill]))
+        for own, fill in zip(categories, fills, strict=True)
+    )

@@ -123,6 +123,7 @@ SCHEMA = {
         "norm": "number",
         "noise": "number",
     },
+    "TableEncoder": {"categories_": "list", "fills_": "list", "notes_": "list"},
     "StandardScaler": {"mean_": "float d or none", "scale_": "float d or none"},
     "MinMaxScaler": {"min_": "float d", "scale_": "float d"},
     "MaxAbsScaler": {"scale_": "float d"},
@@ -138,7 +139,7 @@ SCHEMA = {
 OF_ANY = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
 NUMBERS = "biuf"  # kinds of dtypes that become tensors
 LEARNED_NAME = re.compile(r"[A-Za-z]\w*_")
-PLAIN: dict[str, type] = {"text": str, "dict": dict, "flag": bool, "dtype": np.dtype}
+PLAIN: dict[str, type] = {"text": str, "dict": dict, "list": list, "flag": bool, "dtype": np.dtype}
 
 
 def class_named(name: str) -> type:
@@ -159,14 +160,10 @@ def record_named(name: str) -> type:
 
 def all_types() -> list[type]:
     """Return all classes of ours that a fitted model can consist of."""
-    names = [*dimetric._HOME, *OURS_TOO]
-    found = []
-    for name in names:
-        try:
-            found.append(class_named(name))
-        except (ValueError, ModuleNotFoundError):  # a function, or no estimator
-            continue
-    return found + [record_named(name) for name in RECORDS]
+    homes = dimetric._HOME | OURS_TOO
+    named = [getattr(import_module(home), name) for name, home in homes.items()]
+    ours = [each for each in named if isinstance(each, type) and issubclass(each, BaseEstimator)]
+    return ours + [record_named(name) for name in RECORDS]
 
 
 def schema_of(cls: type) -> dict[str, str]:

@@ -190,6 +190,10 @@ def _header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any
         if not isinstance(header.get("versions"), dict):
             raise ValueError("its header names no versions")
         _outline(header.get("model"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path} is a folder, not a model file.") from None
     except ValueError as error:
         raise ValueError(f"{path} is not a model file: {_sentence(error)}.") from None
     return header, outer

@@ -1,6 +1,7 @@
 """Samples under a learned distance in a search index: faiss and usearch."""
 
 import os
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -54,27 +55,37 @@ def to_faiss(
     >>> ids[:, 0].tolist()
     [0, 1]
     """
+    plan = plan_of(model)
+    index = faiss_index(plan, *_vectors(model, X, ids), kind)
+    if path is not None:
+        write_faiss(index, path)
+    return index
+
+
+def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
+    """Return a faiss index of mapped samples, which maps those that it is asked with."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}.")
     faiss = _package("faiss", "faiss")
-    plan = plan_of(model)
     linear = plan.linear("A faiss index")
-    Z, ids = _vectors(model, X, ids, plan)
     W, d = linear.matrix(), len(plan.features)
     mapping = faiss.LinearTransform(d, len(W), True)
     # Distances do not depend on where the origin is, but their digits do: it is among the samples.
-    shift = linear.b - Z.mean(axis=0)
+    centre = Z.mean(axis=0)
     faiss.copy_array_to_vector(W.astype(np.float32).ravel(), mapping.A)
-    faiss.copy_array_to_vector((shift - W @ linear.o).astype(np.float32), mapping.b)
+    shift = linear.b - centre - W @ linear.o
+    faiss.copy_array_to_vector(shift.astype(np.float32), mapping.b)
     mapping.is_trained = True
     flat = faiss.IndexFlatL2(len(W)) if kind == "flat" else faiss.IndexHNSWFlat(len(W), LINKS)
     inner = faiss.IndexIDMap2(flat)
-    inner.add_with_ids(np.ascontiguousarray(Z - Z.mean(axis=0), dtype=np.float32), ids)
-    index = faiss.IndexPreTransform(mapping, inner)
-    if path is not None:
-        with atomic(path) as temporary:
-            faiss.write_index(index, str(temporary))
-    return index
+    inner.add_with_ids(np.ascontiguousarray(Z - centre, dtype=np.float32), ids)
+    return faiss.IndexPreTransform(mapping, inner)
+
+
+def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:
+    """Write an index, all or nothing."""
+    with atomic(path) as temporary:
+        _package("faiss", "faiss").write_index(index, str(temporary))
 
 
 def to_usearch(
@@ -112,14 +123,24 @@ def to_usearch(
     >>> index.search(lda.transform(X[:1])[0].astype("float32"), 3).keys[0].item()
     0
     """
+    index = usearch_index(*_vectors(model, X, ids))
+    if path is not None:
+        write_usearch(index, path)
+    return index
+
+
+def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
+    """Return a usearch index of mapped samples."""
     usearch = _package("usearch.index", "usearch")
-    Z, ids = _vectors(model, X, ids, None)
     index = usearch.Index(ndim=Z.shape[1], metric="l2sq", dtype="f32")
     index.add(ids, np.ascontiguousarray(Z, dtype=np.float32))
-    if path is not None:
-        with atomic(path) as temporary:
-            index.save(str(temporary))
     return index
+
+
+def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
+    """Write an index, all or nothing."""
+    with atomic(path) as temporary:
+        index.save(str(temporary))
 
 
 def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
@@ -145,36 +166,39 @@ def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
     return np.asarray(last.transform(X))
 
 
-def _vectors(
-    model: BaseEstimator, X: Any, ids: Any, plan: Plan | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mapped samples, in float64, and their ids."""
-    if X is not None:
-        Z = np.asarray(mapped(model, X), dtype=np.float64)
-    else:
-        last = getattr(model, "steps", [("", model)])[-1][1]
-        points = getattr(last, "_points", None)
-        if points is None or not hasattr(last, "n_samples_fit_"):
-            raise ValueError(
-                f"Give the samples X to find: {type(last).__name__} has not kept any of its own."
-            )
-        Z = np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
-    if ids is None:
-        return Z, np.arange(len(Z), dtype=np.int64)
-    ids = np.asarray(ids)
-    if ids.shape != (len(Z),) or ids.dtype.kind not in "iu":
+def kept_points(model: BaseEstimator) -> np.ndarray:
+    """Return the mapped samples that a nearest-neighbour classifier was fitted to, in float64."""
+    last = getattr(model, "steps", [("", model)])[-1][1]
+    points = getattr(last, "_points", None)
+    if points is None or not hasattr(last, "n_samples_fit_"):
         raise ValueError(
-            f"ids must be integers, one for each of {len(Z)} samples; they have dtype {ids.dtype} "
-            f"and shape {ids.shape}. An index knows no texts: keep a list of them beside it."
+            f"Give the samples to find: {type(last).__name__} has not kept any of its own."
+        )
+    return np.asarray(points.toarray() if hasattr(points, "toarray") else points, dtype=np.float64)
+
+
+def checked_ids(ids: Any, n: int) -> np.ndarray:
+    """Return ids as integers, row numbers if there are none."""
+    if ids is None:
+        return np.arange(n, dtype=np.int64)
+    ids = np.asarray(ids)
+    if ids.shape != (n,) or ids.dtype.kind not in "iu":
+        raise ValueError(
+            f"ids must be integers, one for each of {n} samples; they have dtype {ids.dtype} and "
+            f"shape {ids.shape}. An index knows no texts: keep a list of them beside it."
         )
     if len(np.unique(ids)) < len(ids) or np.min(ids, initial=0) < 0:
         raise ValueError("ids must be all different, and not negative.")
-    return Z, ids.astype(np.int64)
+    return ids.astype(np.int64)
+
+
+def _vectors(model: BaseEstimator, X: Any, ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mapped samples, in float64, and their ids."""
+    Z = kept_points(model) if X is None else np.asarray(mapped(model, X), dtype=np.float64)
+    return Z, checked_ids(ids, len(Z))
 
 
 def _package(name: str, wanted: str) -> Any:
-    from importlib import import_module
-
     try:
         return import_module(name)
     except ImportError:

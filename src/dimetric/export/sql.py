@@ -3,12 +3,15 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 import dimetric
 from dimetric._files import atomic
+from dimetric.data.encoder import TableEncoder
 from dimetric.export._plan import Linear, plan_of
 
 __all__ = ["to_sql"]
@@ -109,7 +112,8 @@ def to_sql(
         Name of the table, and of its column that tells rows apart.
     columns : list of str, or str, optional
         Columns of the features in the order of the fit; or the one column that holds vectors. By
-        default those that the model was fitted to, or x0, x1, ... if they had no names.
+        default those that the model was fitted to, categories among them, or x0, x1, ... if they
+        had no names.
     form : {"auto", "expression", "matrix"}, default="auto"
         Write the map as an expression for each coordinate, or as a table that is joined. "auto"
         is the first up to a thousand weights.
@@ -133,14 +137,9 @@ def to_sql(
             f"they are {dialect!r} and {form!r}."
         )
     plan = plan_of(model)
-    linear, d = plan.linear("SQL"), len(plan.features)
-    columns = list(plan.features) if columns is None else columns
-    if not isinstance(columns, str) and len(set(columns)) != d:
-        raise ValueError(
-            f"The model has {d} features: name as many columns, all different, or the one that "
-            f"holds vectors; these are {len(columns)}."
-        )
-    script = Script(linear, dialect, table, id, columns)
+    features = _sources(model, plan.features, columns, dialect)
+    linear = plan.linear("SQL")
+    script = Script(linear, dialect, table, id, features)
     small = linear.matrix().size <= SMALL if form == "auto" else form == "expression"
     text = script.whole(type(model).__name__, small)
     if path is not None:
@@ -157,7 +156,7 @@ class Script:
     dialect: str
     table: str
     id: str
-    columns: str | Sequence[str]
+    features: list[str]  # what to compute each of, from the columns
 
     def whole(self, name: str, small: bool) -> str:
         """Return the script."""
@@ -192,7 +191,8 @@ class Script:
         for j, weights in enumerate(W):
             terms = [
                 f"({x}::float8 - {number(origin)}) * {number(weight)}"
-                for x, weight, origin in zip(self._features(), weights, o, strict=True)
+                for x, weight, origin in zip(self.features, weights, o, strict=True)
+                if weight != 0 or j == 0  # the first tells whether any value is missing
             ]
             terms += [number(b[j])] if b[j] != 0 else []
             coordinates.append("    " + "\n    + ".join(terms) + f" AS z{j + 1}")
@@ -211,7 +211,7 @@ class Script:
 
     def _long(self, named: dict[str, str]) -> str:
         """Return the query for a row of each sample and feature, and one more with a 1."""
-        values = ", ".join(f"{x}::float8" for x in self._features())
+        values = ", ".join(f"{x}::float8" for x in self.features)
         if self.dialect == "duckdb":
             n = self.linear.o.shape[0] + 1
             return (
@@ -223,18 +223,46 @@ class Script:
             f"unnest(ARRAY[{values}, 1.0]) WITH ORDINALITY AS each (x, feature)"
         )
 
-    def _features(self) -> Iterator[str]:
-        if not isinstance(self.columns, str):
-            yield from map(quoted, self.columns)
-            return
-        column = quoted(self.columns)
-        column = column if self.dialect == "duckdb" else f"({column}::real[])"
-        for i in range(self.linear.o.shape[0]):
-            yield f"{column}[{i + 1}]"
-
     def _as_vector(self, values: str) -> str:
         k = self.linear.b.shape[0]
         return f"{values}::float8[{k}]" if self.dialect == "duckdb" else f"{values}::vector({k})"
+
+
+def _sources(
+    model: Any, features: Sequence[str], columns: str | Sequence[str] | None, dialect: str
+) -> list[str]:
+    """Return an expression for each feature: a column, an entry of a vector, a category."""
+    if isinstance(columns, str):
+        vector = quoted(columns) if dialect == "duckdb" else f"({quoted(columns)}::real[])"
+        return [f"{vector}[{i + 1}]" for i in range(len(features))]
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    if columns is None and isinstance(first, TableEncoder):
+        return _encoded(first)
+    columns = features if columns is None else columns
+    if len(set(columns)) != len(features) or len(columns) != len(features):
+        raise ValueError(
+            f"The model has {len(features)} features: name as many columns, all different, or the "
+            f"one that holds vectors; these are {len(columns)}."
+        )
+    return [quoted(each) for each in columns]
+
+
+def _encoded(encoder: TableEncoder) -> list[str]:
+    """Return the features that an encoder makes of columns: numbers, and 1 for a category."""
+    found = []
+    for name, own, fill in zip(encoder._names(), encoder.categories_, encoder.fills_, strict=True):
+        column, impute = quoted(name), encoder.missing == "impute"
+        if own is None:
+            found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
+            continue
+        column = f"{column}::text"
+        column = f"coalesce({column}, {_text(str(fill))})" if impute else column
+        few = len(own) <= 2  # one feature tells, and is 1/2 of what was not there in the fit
+        for category in own[-1:] if few else own:
+            others = "".join(f" WHEN {_text(each)} THEN 0" for each in own[:-1]) if few else ""
+            rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if few else 0} END"
+            found.append(f"(CASE {column} WHEN {_text(category)} THEN 1{others} ELSE {rest} END)")
+    return found
 
 
 def _inserts(matrix: str, weights: np.ndarray, origin: np.ndarray) -> Iterator[str]:
@@ -272,6 +300,14 @@ def quoted(name: str) -> str:
         raise ValueError(f"{name!r} cannot be the name of a table or column.")
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
+
+
+def _text(value: str) -> str:
+    """Return a text as SQL quotes it."""
+    if "\0" in value:
+        raise ValueError(f"{value!r} cannot be a text of SQL.")
+    doubled = value.replace("'", "''")
+    return f"'{doubled}'"
 
 
 def number(value: float) -> str:
