@@ -31,7 +31,7 @@ def embedding_from(name: str, options: list[str], *, n_components: int, seed: in
     TSNE(random_state=0)
     """
     cls = _class_named(name) if ":" in name else _known(name)
-    given = dict(_option(each) for each in options)
+    given = dict(parsed_option(each) for each in options)
     takes = signature(cls).parameters
     takes_any = any(each.kind == each.VAR_KEYWORD for each in takes.values())
     wrong = next((each for each in given if each not in takes and not takes_any), None)
@@ -86,11 +86,18 @@ def _class_named(name: str) -> type:
     return cls
 
 
-def _option(text: str) -> tuple[str, Any]:
+def parsed_option(text: str) -> tuple[str, Any]:
+    """Return the name and the value that name=value stands for.
+
+    Examples
+    --------
+    >>> parsed_option("n_neighbors = 8"), parsed_option("solver=sgd")
+    (('n_neighbors', 8), ('solver', 'sgd'))
+    """
     name, equals, value = (each.strip() for each in text.partition("="))
     if not equals or not name:
-        raise ValueError(f"--option {text} must be name=value, as n_neighbors=8.")
+        raise ValueError(f"--option {text} must be name=value, as n_components=2.")
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
-        return name, value  # a text, as of algorithm=smacof
+        return name, value  # a text
