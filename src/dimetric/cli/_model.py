@@ -1,6 +1,5 @@
 """What verbs that learn share: their options, what they read, the model they make."""
 
-import ast
 import warnings
 from difflib import get_close_matches
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from dimetric.cli._method import parsed_option
 from dimetric.cli._terminal import names
 
 if TYPE_CHECKING:
@@ -136,18 +136,13 @@ def learner_from(name: str, options: list[str], seed: int) -> Any:
 
 
 def _option(text: str, learner: Any) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    name, params = name.strip(), list(learner.get_params())
-    if not equals:
-        raise ValueError(f"--option {text} must be name=value, as n_components=2.")
+    name, value = parsed_option(text)
+    params = list(learner.get_params())
     if name not in params:
         near = get_close_matches(name, params, 1)
         hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(params)}."
         raise ValueError(f"{type(learner).__name__} has no option {name!r}. {hint}")
-    try:
-        return name, ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
-        return name, value.strip()  # a text, as of solver=sgd
+    return name, value
 
 
 def pipeline(learner: Any, *, k: int | None, scale: str, missing: str) -> Any:

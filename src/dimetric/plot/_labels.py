@@ -10,6 +10,7 @@ from dimetric._xp import is_foreign, to_host
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import INK, Style
 
+CLASSES = 200  # different integers up to which they may be classes
 ROWS = 24  # of a legend, before there is another column
 
 
@@ -33,8 +34,27 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
     return given
 
 
-def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and for each sample the number of its own.
+def are_numbers(y: np.ndarray) -> bool:
+    """Tell whether labels are numbers that measure something, rather than names of classes.
+
+    Examples
+    --------
+    >>> (
+    ...     are_numbers(np.array([1, 2, 1, 2])),
+    ...     are_numbers(np.arange(100)),
+    ...     are_numbers(np.ones(3) / 2),
+    ... )
+    (False, True, True)
+    """
+    if y.dtype.kind not in "iuf":
+        return False
+    different = len(np.unique(y))
+    few = min(CLASSES, max(20, len(y) // 3))
+    return bool(np.any(y != np.round(y))) or different > few
+
+
+def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and for each sample the number of its own; raise if they are too many.
 
     Numbers in names count as numbers.
 
@@ -44,6 +64,11 @@ def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (array(['class 2', 'class 10'], dtype='<U8'), array([1, 0]))
     """
     classes, codes = np.unique(y, return_inverse=True)
+    if most is not None and len(classes) > most:
+        raise ValueError(
+            f"y holds {len(classes)} classes, and no picture tells more than {most} apart: leave y "
+            "out, or join some."
+        )
     if classes.dtype.kind not in "US":
         return classes, codes
     parts = [re.split(r"(\d+)", str(each)) for each in classes]
@@ -109,24 +134,36 @@ def _most(names: Sequence[object]) -> int:
     return 20 if len(names) > ROWS else 32
 
 
-def names_at_centres(
-    ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
+def names_at_places(
+    ax: Any, places: np.ndarray, codes: np.ndarray, names: Sequence[object], looks: Sequence[Style]
 ) -> list[Any]:
-    """Write the names of classes where these are, apart from each other.
+    """Write the names of classes in their middle, apart from each other; return them in order.
 
-    A name that had to give way has a line to its place.
+    A name that had to give way has a line to its place; those of large classes come first.
 
     Parameters
     ----------
     ax : matplotlib Axes
         With the samples in it.
-    centres : ndarray of shape (n_classes, 2)
-        Where the classes are, those first that are to be nearest to their place.
+    places : ndarray of shape (n_samples, 2)
+        Where the samples are.
+    codes : ndarray of shape (n_samples,)
+        Their classes.
     names : sequence
         Of the classes.
     looks : sequence of Style
         Theirs.
     """
+    centres = np.array([np.median(places[codes == i], axis=0) for i in range(len(names))])
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    written = _names_apart(ax, centres[order], [names[i] for i in order], [looks[i] for i in order])
+    return [written[i] for i in np.argsort(order)]
+
+
+def _names_apart(
+    ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
+) -> list[Any]:
+    """Write names near their places, those first that are first."""
     from matplotlib import patheffects
 
     many = len(names) > 40
