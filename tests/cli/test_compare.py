@@ -1,9 +1,13 @@
 """The verb compare, its report and its model."""
 
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -179,6 +183,22 @@ def test_tables_that_cannot_be_compared_on(wine, monkeypatch, change, words, sen
 
 def test_a_budget_must_be_some_time(typed, wine):
     assert typed("compare", wine, "--budget", 0).exit_code == 2
+
+
+def test_an_interrupt_is_quiet(tmp_path):
+    code = "from dimetric.cli import main; main()"
+    path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "compare", "--out", tmp_path / "out"], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+    process.stdout.readline()  # it has begun
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert told == ""
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_texts_of_pages():

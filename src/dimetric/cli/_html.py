@@ -24,10 +24,10 @@ td.names { white-space: normal; } tr.best td { font-weight: 600; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 1rem; }
 figure { margin: .5rem 0; } figure img { width: 100%; max-width: 39rem; background: #fff;
   border-radius: 6px; padding: 4px; display: block; }
-.bars { display: grid; grid-template-columns: minmax(4rem, max-content) 1fr max-content;
+.bars { display: grid; grid-template-columns: fit-content(50%) 1fr max-content;
   gap: .15rem .6rem; align-items: center; max-width: 40rem; font-size: .92rem; }
 .bars i { display: block; height: .8rem; border-radius: 3px; background: var(--accent);
-  min-width: 1px; } .bars span:first-child { max-width: 16rem; }
+  min-width: 1px; }
 .split { display: flex; height: 1.6rem; border-radius: 4px; overflow: hidden; margin: .5rem 0; }
 .split i { display: block; height: 100%; } pre { background: var(--card); padding: .7rem;
   border-radius: 6px; overflow-x: auto; font-size: .85rem; } .no { color: var(--bad); }
@@ -49,6 +49,18 @@ def text(value: Any, most: int = 80) -> str:
     return escape(line if len(line) <= most else f"{line[: most - 1]}…")
 
 
+def shortened(value: Any, most: int) -> str:
+    """Return a text without its middle, if it is long: names often differ at their ends.
+
+    Examples
+    --------
+    >>> shortened("a very long name indeed", 10)
+    'a ver…deed'
+    """
+    line = str(value)
+    return line if len(line) <= most else f"{line[: most // 2]}…{line[1 - (most + 1) // 2 :]}"
+
+
 def document(title: str, parts: Iterable[str]) -> str:
     """Return a page of parts that are HTML already; it may load nothing."""
     content = "\n".join(parts)
@@ -66,7 +78,7 @@ def bars(values: dict[str, Any], digits: str) -> str:
     """Return numbers with bars beside them."""
     largest = max([0.0, *(float(each) for each in values.values())]) or 1.0
     lines = [
-        f'<span>{text(name, 40)}</span><span><i style="width:'
+        f'<span>{text(shortened(name, 32))}</span><span><i style="width:'
         f'{100 * max(0.0, float(value)) / largest:.1f}%"></i></span><span>{value:{digits}}</span>'
         for name, value in values.items()
     ]

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dimetric.cli._html import bars, document, figure, listed, text
+from dimetric.cli._html import bars, document, figure, listed, shortened, text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,7 +147,7 @@ def _data(facts: Facts) -> str:
 
 
 def _table(facts: Facts, found: "Choice") -> str:
-    from dimetric.cli import _pictures
+    from dimetric.cli import _report_pictures as pictures
 
     rows = []
     base = found.means["Euclidean"]
@@ -172,21 +172,23 @@ def _table(facts: Facts, found: "Choice") -> str:
         f"on the test rows: stratified folds, {n_folds} of {facts.n_folds}.{sample} The score is "
         'the share of right votes.</p><div class="wide"><table><tr><th>rank</th><th>learner</th>'
         "<th>score</th><th>spread</th><th>to Euclidean</th><th>seconds</th></tr>"
-        f"{''.join(rows)}</table></div>{late}" + figure(_pictures.scores(found), caption)
+        f"{''.join(rows)}</table></div>{late}" + figure(pictures.scores(found), caption)
     )
 
 
 def _maps(facts: Facts, found: "Choice", seen: "Insight") -> str:
-    from dimetric.cli import _pictures
+    from dimetric.cli import _report_pictures as pictures
 
     names = ("Euclidean", found.best)
-    first, second = _pictures.scatters(seen, facts.y, names)
+    first, second = pictures.scatters(seen, facts.y, names)
     whose = (
         f"{len(seen.rows)} rows that the distance was not learned from"
         if seen.drawn_are_left_out
         else f"all {len(seen.rows)} rows, most of which the distance was learned from"
     )
     before = f"Scaled features: {whose}, in the plane in which they vary most."
+    if len(facts.classes) > pictures.CLASSES:
+        before += f" Colours and marks tell the {len(facts.classes)} classes apart."
     after = f"The same rows under {found.best}, in the plane in which they vary most there."
     return (
         '<h2>The data under both distances</h2><div class="pair">'
@@ -195,7 +197,7 @@ def _maps(facts: Facts, found: "Choice", seen: "Insight") -> str:
 
 
 def _features(facts: Facts, found: "Choice", seen: "Insight") -> str:
-    from dimetric.cli import _pictures
+    from dimetric.cli import _report_pictures as pictures
 
     if not seen.importance:
         return ""
@@ -211,12 +213,12 @@ def _features(facts: Facts, found: "Choice", seen: "Insight") -> str:
         "its whole range: the root of its entry on the diagonal of M, where the squared distance "
         "is (x − x')ᵀ M (x − x')."
     )
-    few = min(_pictures.FEATURES, len(facts.feature_names))
+    few = min(pictures.FEATURES, len(facts.feature_names))
     caption = (
         f"M of the {few} features that count most: on the diagonal, how much each counts; beside "
         "it, how much two count together."
     )
-    picture = figure(_pictures.heat_map(seen, facts.feature_names), caption)
+    picture = figure(pictures.heat_map(seen, facts.feature_names), caption)
     return (
         f'<h2>Which features count</h2><p>{how}</p><div class="pair">'
         f"<div>{bars(largest, '.3g')}</div>{picture}</div>"
@@ -248,11 +250,11 @@ def _example(facts: Facts, each: "Changed") -> str:
         for row in rows:
             right = facts.y[row] == own
             mark = '<span class="yes">✓</span>' if right else '<span class="no">✗</span>'
-            told.append(f"{mark} {facts.rows[row]} ({text(facts.y[row], 24)})")
+            told.append(f"{mark} {facts.rows[row]} ({text(shortened(facts.y[row], 24))})")
         return ", ".join(told)
 
     return (
-        f"<tr><td>{facts.rows[each.row]}</td><td>{text(own, 24)}</td>"
+        f"<tr><td>{facts.rows[each.row]}</td><td>{text(shortened(own, 24))}</td>"
         f'<td class="left names">{chips(each.before)}</td>'
         f'<td class="left names">{chips(each.after)}</td></tr>'
     )

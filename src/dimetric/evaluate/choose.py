@@ -24,7 +24,7 @@ __all__ = ["Choice", "choose"]
 ROWS = 250  # of the race in a budget of one second; their pairs grow with the budget
 VALUES = 4_000_000  # of these rows together, at most
 HALVED = 1000  # samples from which on one half races, and others judge
-SMALL = 3_000_000  # n^2 d up to which fits are over before a process has started
+SMALL = 10_000_000  # n^2 d up to which fits are over before a process has started
 SCREEN, JUDGE = 0.45, 0.4  # shares of the time
 
 
