@@ -1,5 +1,7 @@
 """The examples of side information run: on data made up here where they bring none along."""
 
+import csv
+import gzip
 import os
 import subprocess
 import sys
@@ -65,7 +67,30 @@ def test_faces(folder):
     assert len(scores(done.stdout)) == 6
 
 
-@pytest.mark.parametrize("name", ["human_triplets.py", "verify_faces.py"])
+def test_retrieval(tmp_path):
+    """Questions whose intent is told by some numbers, which noise hides."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 12, 700)
+    X = np.hstack([rng.normal(size=(12, 8))[y], 2 * rng.normal(size=(700, 20))])
+    X += rng.normal(size=X.shape)
+    split = (np.arange(700) % 4 == 0).astype(np.int8)
+    classes = np.array([f"intent {i}" for i in range(12)])
+    np.savez(tmp_path / "banking77_minilm384.npz", X=X, y=y, split=split, classes=classes)
+    done = run("retrieval.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "No texts to show" in done.stdout
+    recall, precision, better_recall, better_precision, *_ = scores(done.stdout)
+    assert better_recall > recall + 0.1
+    assert better_precision > precision + 0.1
+    with gzip.open(tmp_path / "banking77_text.csv.gz", "wt", newline="") as file:
+        rows = [[f"question {i}", classes[c], "train"] for i, c in enumerate(y)]
+        csv.writer(file).writerows([["text", "class", "split"], *rows])
+    done = run("retrieval.py", DIMETRIC_DATA=str(tmp_path))
+    assert done.stdout.count("of the 50 nearest") == 6
+    assert "the nearest: 'question " in done.stdout
+
+
+@pytest.mark.parametrize("name", ["human_triplets.py", "retrieval.py", "verify_faces.py"])
 def test_missing_data(name, tmp_path):
     for done, says in ((run(name), "none was named"), (run(name, tmp_path), "there is none at")):
         assert done.returncode == 1

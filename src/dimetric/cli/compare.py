@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 BUNDLED = ("wine", "digits")
 BUDGET, BUNDLED_BUDGET = 60.0, 20.0  # seconds for a table
-CHOOSING = 0.85  # of the budget; the rest is for the model and the report
+CHOOSING = 0.7  # of the budget; the rest is for the model and the report
 ROWS = 20_000  # of the model, at most
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
@@ -258,7 +258,7 @@ def _show(console: "Console", found: "Choice", files: dict[str, Path], seconds: 
     n_folds = len(next(iter(found.judged.values())))
     on = f"{found.n_judge} rows that had no part in the choice" if found.fresh else "the same rows"
     console.print(f"[bold]{_plain(found.verdict)}[/bold]")
-    console.print(f"  {pair}: means over {n_folds} new folds of {on}")
+    console.print(f"  {pair}: means over {n_folds} new folds of {on}", soft_wrap=True)
     told = ", ".join(str(each) for each in files.values())
     console.print(f"Written: {_plain(told)} ({seconds:.0f} s)\n", soft_wrap=True)
 

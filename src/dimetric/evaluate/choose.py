@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from dimetric.evaluate._drawn import drawn
 from dimetric.evaluate._learners import grid_of, sensible
 from dimetric.evaluate._race import BASELINE, TUNING_FOLDS, Tell, common, judged, raced
 from dimetric.evaluate.bayes import Posterior, correlated_t_test
@@ -145,7 +146,8 @@ def choose(
     cells, given_up = raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
     scores, seconds = common(cells, models, given_up, budget)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
-    grid = grid_of(models[best], X.shape[1])
+    few = np.min(np.unique(y[judge], return_counts=True)[1]) < 3 * TUNING_FOLDS
+    grid = {} if few else grid_of(models[best], X.shape[1])
     left = budget - (perf_counter() - started)
     share = JUDGE / (1 - SCREEN) * left
     grid, runs = _affordable(grid, seconds[best], share, options)
@@ -156,7 +158,8 @@ def choose(
     )  # fmt: skip
     params = _tuned(models[best], X[race], y[race], grid, n_neighbors, random_state)
     learner = clone(models[best]).set_params(**params)
-    posterior = correlated_t_test(*scores_of_pair.values(), rope, random_state, runs=runs)
+    before, after = scores_of_pair[BASELINE], scores_of_pair[best]
+    posterior = correlated_t_test(before, after, rope, random_state, runs=runs)
     return Choice(
         best, learner, params, scores, seconds, given_up, scores_of_pair, runs,
         not np.array_equal(race, judge), len(race), len(judge), posterior,
@@ -173,27 +176,13 @@ def _parts(
         return rows, rows
     most = min(most, n // 2)
     rng = np.random.default_rng(seed)
-    race = _drawn(rows, y, most, n_folds, rng)
+    race = drawn(rows, y, most, n_folds, rng)
     rest = np.setdiff1d(rows, race)
     classes, counts = np.unique(y[rest], return_counts=True)
     rest = rest[np.isin(y[rest], classes[counts >= n_folds])]
     if len(np.unique(y[rest])) < 2:
         return race, race
-    return race, _drawn(rest, y, most, n_folds, rng)
-
-
-def _drawn(
-    rows: np.ndarray, y: np.ndarray, size: int, least: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return about so many rows, in their order: classes in proportion, but no fewer than some."""
-    if len(rows) <= size:
-        return rows
-    found = []
-    for label in np.unique(y[rows]):
-        own = rows[y[rows] == label]
-        share = max(least, round(size * len(own) / len(rows)))
-        found.append(rng.permutation(own)[:share])
-    return np.sort(np.concatenate(found))
+    return race, drawn(rest, y, most, n_folds, rng)
 
 
 def _jobs(X: np.ndarray, n_jobs: int | None) -> int:
