@@ -92,6 +92,15 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         "        return X[:, : self.n_components] ** self.power\n"
         "class Nothing:\n"
         "    pass\n"
+        "class Two:\n"
+        "    def __init__(self, **any):\n"
+        "        self.any = any\n"
+        "    def fit(self, X):\n"
+        "        return self\n"
+        "    def transform(self, X):\n"
+        "        return X[: self.any.get('rows', len(X)), :2]\n"
+        "    def __sklearn_tags__(self):\n"
+        "        raise AttributeError('of another age')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     done = typed(table, "--method", "mine:First", "--drop", "kind", "--option", "power=3", "--out",
@@ -103,6 +112,10 @@ def test_any_transformer(table, tmp_path, monkeypatch):
     scores = json.loads(theirs.stdout)["scores"]
     right = embedding_quality(SCALED, PCA(2).fit_transform(SCALED)).scores()
     assert scores == pytest.approx(right, abs=1e-6)
+    assert typed(table, "--method", "mine:Two", "--drop", "kind").exit_code == 0
+    wrong = error_of(monkeypatch, table, "--method", "mine:Two", "--drop", "kind", "--option",
+                     "rows=3")  # fmt: skip
+    assert "Two gave no embedding: of 178 rows it made (3, 2)." in wrong
     assert "mine:Nothing embeds nothing" in error_of(monkeypatch, table, "--method", "mine:Nothing")
 
 
@@ -137,6 +150,8 @@ def test_few_rows(tmp_path):
     found = json.loads(done.stdout)
     assert found["scores"] == {}
     assert "There are no scores" in found["notes"][-1]
+    plain = typed(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png")
+    assert "trustworthiness" not in plain.stdout
 
 
 def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
@@ -151,10 +166,11 @@ def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
 def test_many_rows_are_sampled(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(5200, 3)), columns=list("abc"))
     frame.to_csv(tmp_path / "many.csv", index=False)
-    done = typed(tmp_path / "many.csv", "--method", "pca", "--out", tmp_path / "m.csv")
+    done = typed(tmp_path / "many.csv", "--method", "mds", "--out", tmp_path / "m.csv")
     assert done.exit_code == 0, done.output
     assert "±" in done.stdout
     assert "2000 of 5200 rows" in done.stderr
+    assert "MDS places 5200 rows by 1000 of them" in done.stderr
 
 
 def test_an_interrupt_leaves_nothing(table, tmp_path, monkeypatch):
@@ -165,3 +181,16 @@ def test_an_interrupt_leaves_nothing(table, tmp_path, monkeypatch):
     done = typed(table, "--method", "pca", "--color", "kind", "--out", "a.png")
     assert done.exit_code == 130
     assert sorted(each.name for each in tmp_path.iterdir()) == ["wine.csv"]
+
+
+def test_signs_that_no_font_has(table, tmp_path):
+    frame = pd.read_csv(table).assign(kind="\U00013000")  # a hieroglyph
+    frame.to_csv(table, index=False)
+    done = typed(table, "--method", "pca", "--color", "kind", "--out", "h.png")
+    assert done.exit_code == 0, done.output
+    assert "h.png has boxes for signs that no font here has" in done.stderr
+
+
+def test_without_matplotlib(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "dimetric[plot]" in error_of(monkeypatch, table, "--method", "pca")

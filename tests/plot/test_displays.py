@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap, KNNClassifier
-from dimetric.evaluate import Cell, Comparison, compare, embedding_quality
+from dimetric.evaluate import Cell, Comparison, compare, embedding_quality, neighborhood
 from dimetric.plot import (
     ComparisonDisplay,
     EmbeddingDisplay,
@@ -30,7 +30,7 @@ from dimetric.plot import (
     ResidualVarianceDisplay,
     ScreeDisplay,
 )
-from dimetric.plot._labels import apart, in_order
+from dimetric.plot._labels import apart, in_order, short_names
 from dimetric.plot._palette import COLORS
 
 X, y = load_iris(return_X_y=True)
@@ -191,6 +191,30 @@ def test_natural_order():
     assert_array_equal(codes, [2, 1, 0, 2])
 
 
+def test_short_names_differ():
+    names = [f"the_long_name_of_intent_{i}_in_a_bank" for i in range(30)]
+    for most in (12, 20):
+        short = short_names(names, most)
+        assert len(set(short)) == 30
+        assert max(map(len, short)) <= most
+    assert short_names(["a", "b" * 50], 10)[0] == "a"
+    assert len(set(short_names(["x" * 40, "x" * 41, "x" * 42], 12))) == 3
+
+
+def test_names_that_have_no_room_are_left_out():
+    figure = matplotlib.pyplot.figure(figsize=(1, 1))
+    ax = figure.add_axes((0.1, 0.1, 0.8, 0.8))
+    Z = np.column_stack([np.arange(60), np.arange(60) % 7])
+    display = EmbeddingDisplay.from_embedding(Z, np.arange(60), by="classes", ax=ax)
+    written = [label for label in display.labels_ if label is not None]
+    assert 0 < len(written) < 60
+    figure.draw_without_rendering()
+    for label in written:
+        box = Text.get_window_extent(label)
+        assert box.x0 > -10
+        assert box.x1 < figure.bbox.x1 + 10
+
+
 def test_boxes_do_not_overlap(rng):
     places, boxes = rng.uniform(0, 100, (60, 2)), rng.uniform(5, 12, (60, 2))
     centres = places + apart(places, boxes, np.array([0, 0, 200, 200]))
@@ -263,6 +287,16 @@ class TestNeighborhood:
             display.plot(ax=one)
         with pytest.raises(ValueError, match="draws 2 pictures, but ax holds 1 axes"):
             display.plot(ax=[one])
+
+    def test_many_classes(self, rng):
+        codes = np.repeat(np.arange(40), 4)
+        Z = rng.normal(size=(160, 2))
+        found = neighborhood(Z, Z[:, ::-1] * [1, 3], 9, n_neighbors=20)
+        display = NeighborhoodDisplay(found, codes).plot()
+        colors = [to_hex(handle.get_color()) for handle in display.legend_.legend_handles[4:11]]
+        assert len(set(colors)) == 7  # no two classes have one colour
+        assert legend_of(display)[4] == str(codes[9])
+        assert "other classes" in legend_of(display)
 
     def test_errors(self):
         lda = LDA().fit(X, y)
@@ -367,6 +401,15 @@ class TestRegions:
     )  # fmt: skip
     def test_calls_of_the_tutorial(self, call, n_pictures):
         assert len(call().axes_) == n_pictures
+
+    def test_names_of_many_classes_are_at_their_places(self, rng):
+        Z = rng.uniform(size=(300, 2))
+        labels = (6 * Z[:, 0]).astype(int) * 6 + (6 * Z[:, 1]).astype(int)
+        display = RegionsDisplay.from_estimator(KNNClassifier(), Z, labels, resolution=20)
+        assert display.legend_ is None
+        for code, label in enumerate(display.labels_):
+            assert label.get_text() == str(code)
+            assert_allclose(label.xy, np.median(Z[labels == code], axis=0))
 
     def test_fitted_is_not_fitted_again(self):
         model = KNNClassifier().fit(X[:, :2], NAMES)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays import checked_array
 from dimetric._xp import Array, to_host
 from dimetric.plot._labels import (
+    LEGEND,
     are_numbers,
     in_order,
     in_rows,
@@ -21,7 +22,6 @@ from dimetric.plot._palette import SEQUENTIAL, Style, styles
 
 __all__ = ["EmbeddingDisplay"]
 
-LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
 MOST = 400  # classes that are drawn
 RIM = 15  # area from which on a marker has a white rim
 VECTORS = 5_000  # points up to which an SVG or PDF holds each of them
@@ -63,8 +63,8 @@ class EmbeddingDisplay:
         The classes, sorted; "class 2" comes before "class 10".
     legend_ : matplotlib Legend or None
         Beside the axes.
-    labels_ : list of matplotlib Annotation
-        The names at the classes' places.
+    labels_ : list of matplotlib Annotation or None
+        The names at the classes' places; None where there was no room for one.
     colorbar_ : matplotlib Colorbar or None
         Of numbers.
 

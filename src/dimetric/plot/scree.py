@@ -107,7 +107,7 @@ class ScreeDisplay:
         t = self.threshold
         if t is not None and (not isinstance(t, Real) or not 0 < float(t) <= 1):
             raise ValueError(f"threshold={t!r} must be above 0 and at most 1.")
-        ax = one_axes(type(self).__name__, ax, (5.2, 3.4))
+        ax = one_axes(type(self).__name__, ax, (6.6, 3.4))
         self.ax_, self.figure_ = ax, ax.figure
         k, sums = np.arange(1, len(shares) + 1), np.cumsum(shares)
         self.bars_ = ax.bar(k, shares, **({"color": COLORS[0], "label": "each"} | artist))
@@ -120,7 +120,8 @@ class ScreeDisplay:
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="component", ylabel="share of the eigenvalues", ylim=(0, 1.05))
         ax.set_xlim(0.3, len(k) + 0.7)
-        ax.legend(frameon=False, loc="center right")
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+        ax.legend(frameon=False, **beside)
         ax.spines[["top", "right"]].set_visible(False)
         if self.title:
             ax.set_title(plain(self.title, 80))
