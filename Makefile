@@ -16,8 +16,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: $(VENV)/.core ## run the demonstration, examples/demo.py
-	@$(PY) examples/demo.py
+demo: $(VENV)/.core ## which distance? compare them on two bundled data sets, write reports
+	@$(VENV)/bin/dimetric compare --out build/demo
 
 test: $(VENV)/.test ## run the whole test suite and record its coverage
 	@rm -f .coverage .coverage.*
@@ -62,7 +62,7 @@ define install
 endef
 
 $(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
-	$(call install,.,.core,and what it needs)
+	$(call install,.[cli],.core,and its command)
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(call install,.[test],.core .test,and its test tools)
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt

@@ -39,8 +39,11 @@ __all__ = [
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a ``fit``: parameters are validated first, callbacks always torn down."""
-    return with_callbacks(_fit_context(prefer_skip_nested_validation=True)(method))
+    """Decorate a ``fit``: parameters are validated first, callbacks always torn down.
+
+    Those of a learner within a classifier too: they are a user's as well.
+    """
+    return with_callbacks(_fit_context(prefer_skip_nested_validation=False)(method))
 
 
 class Progress:

@@ -242,3 +242,9 @@ def test_bounds_of_noise_and_of_points():
     assert bayes_error_bounds(np.repeat([0.0, 5.0], 5)[:, None], np.repeat([0, 1], 5)) == (0, 0)
     with pytest.raises(ValueError, match="needs at least 2 classes; y holds 1"):
         bayes_error_bounds(X, np.zeros(10))
+
+
+def test_parameters_of_the_learner_are_validated():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="'n_components' parameter of NCA"):
+        KNNClassifier(learner=NCA(n_components=-1)).fit(X, y)

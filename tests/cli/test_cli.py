@@ -7,17 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from typer.testing import CliRunner
 
 from dimetric.cli import main as command
-from dimetric.cli.main import app
-
-
-@pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    monkeypatch.delenv("DIMETRIC_DATA", raising=False)
-    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: None)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture
@@ -32,11 +23,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def typed(*words):
-    return CliRunner().invoke(app, [str(each) for each in words])
-
-
-def test_reproduce(folder, monkeypatch):
+def test_reproduce(typed, folder, monkeypatch):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
     done = typed(*words, "--data", folder / "data")
     assert done.exit_code == 0, done.output
@@ -56,7 +43,7 @@ def test_reproduce(folder, monkeypatch):
     assert (folder / "out/experiment1-5nn.md").exists()
 
 
-def test_experiment_without_verdicts(folder):
+def test_experiment_without_verdicts(typed, folder):
     words = ["--experiment", 4, "--only", "sonar", "--learners", "LDA", "--out", folder / "out"]
     frame = pd.read_csv(folder / "data/iris.csv")
     frame.to_csv(folder / "data/sonar.csv", index=False)
@@ -66,7 +53,7 @@ def test_experiment_without_verdicts(folder):
     assert not (folder / "out/experiment4-3nn-simplex.png").exists()
 
 
-def test_version_and_help():
+def test_version_and_help(typed):
     assert typed("--version").output.startswith("dimetric ")
     assert "--experiment" in typed("reproduce", "--help").output
     assert typed("reproduce", "--experiment", 7).exit_code == 2
@@ -95,7 +82,7 @@ def test_help_imports_nothing_heavy():
     assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}
 
 
-def test_interrupt(tmp_path, monkeypatch):
+def test_interrupt(typed, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 

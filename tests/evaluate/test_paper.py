@@ -199,13 +199,13 @@ def made(test, published, name=""):
     return Reproduction(1, 3, [block], Comparison(cells), {"NCA": "Euclidean"}, {})
 
 
-def test_averages_are_over_whole_rows():
+def test_averages_are_over_rows_that_can_be_compared():
     nan = np.nan
     found = made([[0.5, 0.7], [nan, 0.9], [0.3, 0.1]], [[0.6, 0.8], [0.9, 0.9], [0.2, nan]])
     means, ranks = found.blocks[0].averages()
-    assert_allclose(means, [0.5, 0.7])
+    assert_allclose(means, [0.4, 0.8])
     assert_allclose(ranks, [2, 1])
-    assert_allclose(found.blocks[0].averages("published_test")[0], [0.6, 0.8])
+    assert_allclose(found.blocks[0].averages("published_test")[0], [0.4, 0.85])
     ours = made([[0.5, 0.7], [0.3, 0.1]], [[nan, nan], [nan, nan]]).blocks[0]
     assert_allclose(ours.averages()[0], [0.4, 0.4])
     assert_array_equal(ours.averages("published_test"), np.full((2, 2), nan))
@@ -223,7 +223,7 @@ def test_report(tmp_path):
     text = files[0].read_text()
     assert "| row 3 | 0.5000 (0.5500) | 0.7000 (0.7500) |" in text
     assert "| NCA | 0.7000 | 0.7500 | -0.0500 | 1.00 | 1.00 | 0.7500 | 0.8000 |" in text
-    assert "- NCA is better than Euclidean (1.00)." in text
+    assert "- NCA is better than Euclidean with probability 1.00." in text
     assert "| row 0 | NCA | 1 | failed | a long / story |" in text
     assert "numpy" in text
     with open(files[1]) as file:

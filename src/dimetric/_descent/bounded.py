@@ -157,9 +157,10 @@ class BoundedMetric(InformedMetric):
         solution = self._maximise(gain, L0, watch)
         L, result = solution.map / np.linalg.norm(solution.map), solution.result
         value, gap = self._certified(gain, L, solution.theta)
+        history = tuple(gain.unit * float(np.exp(-each)) for each in result.history)
         return self._ended(
             result,
-            fitted(L),
+            fitted(L) | {"history_": history},
             "Raise max_iter or tol, or scale the features.",
             initial_objective=initial,
             final_objective=value,

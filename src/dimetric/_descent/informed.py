@@ -84,13 +84,13 @@ class InformedMetric(LinearMetric):
         return watch
 
     def _ended(
-        self, result: Result, attributes: dict[str, Array], remedy: str, **facts: Any
+        self, result: Result, attributes: dict[str, Any], remedy: str, **facts: Any
     ) -> dict[str, Any]:
         """Set the fitted attributes, warn if a solver did not converge, and return metadata."""
         result.warn_unless_converged(type(self).__name__, remedy)
-        for name, array in attributes.items():
-            setattr(self, name, array)
-        self.n_iter_ = result.n_iter
+        self.n_iter_, self.history_ = result.n_iter, result.history
+        for name, value in attributes.items():
+            setattr(self, name, value)
         return {
             "n_components": self.components_.shape[0],
             "n_iter": result.n_iter,

@@ -174,11 +174,13 @@ class GradientMetric(LinearMetric):
         self._warn_unless_done(result)
         for name, value in fitted(solution.map).items():
             setattr(self, name, value)
+        start = sign * (result.history[0] + ridge * at.dropped)
         self.n_iter_ = result.n_iter
+        self.history_ = (start, *(sign * value for value in result.history[1:]))
         return {
             "n_components": len(solution.map),
             "n_iter": result.n_iter,
-            "initial_objective": sign * (result.history[0] + ridge * at.dropped),
+            "initial_objective": start,
             "final_objective": sign * result.value,
             "converged": result.converged,
             "reason": result.reason,

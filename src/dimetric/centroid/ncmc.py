@@ -76,6 +76,8 @@ class NCMC(CentroidMetric):
         Labels.
     n_iter_ : int
         Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 

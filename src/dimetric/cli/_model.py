@@ -1,15 +1,14 @@
-"""What verbs do with models: make one, apply one to a table some rows at a time."""
+"""What verbs that learn share: their options, what they read, the model they make."""
 
-import ast
 import warnings
-from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from dimetric.cli._terminal import names, say
+from dimetric.cli._method import parsed_option
+from dimetric.cli._terminal import names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,18 +136,13 @@ def learner_from(name: str, options: list[str], seed: int) -> Any:
 
 
 def _option(text: str, learner: Any) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    name, params = name.strip(), list(learner.get_params())
-    if not equals:
-        raise ValueError(f"--option {text} must be name=value, as n_components=2.")
+    name, value = parsed_option(text)
+    params = list(learner.get_params())
     if name not in params:
         near = get_close_matches(name, params, 1)
         hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(params)}."
         raise ValueError(f"{type(learner).__name__} has no option {name!r}. {hint}")
-    try:
-        return name, ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
-        return name, value.strip()  # a text, as of solver=sgd
+    return name, value
 
 
 def pipeline(learner: Any, *, k: int | None, scale: str, missing: str) -> Any:
@@ -177,142 +171,3 @@ def pipeline(learner: Any, *, k: int | None, scale: str, missing: str) -> Any:
     encoder = TableEncoder(missing="impute" if missing == "impute" else "raise")
     last = ("learner", learner) if k is None else ("model", KNNClassifier(k, learner=learner))
     return Pipeline([("columns", encoder), *(("scale", each) for each in scalers[scale]), last])
-
-
-class Applied(NamedTuple):
-    """Some rows of a table, as features.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n_complete, n_features)
-        Features of the rows that are complete, scaled.
-    complete : ndarray of bool, of shape (n_rows,)
-        Which rows those are.
-    kept : dict of str to ndarray
-        Columns that are passed through.
-    """
-
-    features: "np.ndarray"
-    complete: "np.ndarray"
-    kept: dict[str, "np.ndarray"]
-
-
-class Applier:
-    """A model and a file it is applied to, some rows at a time.
-
-    Parameters
-    ----------
-    model : estimator
-        The loaded model.
-    path : path
-        The table.
-    keep : str
-        Columns to pass through, with commas between them.
-    header : bool or None
-        Whether the first line holds names.
-    """
-
-    def __init__(self, model: Any, path: Path, keep: str, header: bool | None) -> None:
-        self.encoder, self._scalers, self.last = parts_of(model)
-        self._path, self._keep, self._header = path, names(keep) or [], header
-        self.n_rows = self.n_incomplete = 0
-        self.unknown: dict[str, int] = {}
-
-    def __iter__(self) -> Iterator[Applied]:
-        import numpy as np
-
-        from dimetric.data.files import read_chunks
-
-        texts = [
-            name
-            for name, own in zip(self.encoder._names(), self.encoder.categories_, strict=True)
-            if own is not None
-        ]
-        for chunk in read_chunks(self._path, texts=[*texts, *self._keep], header=self._header):
-            columns = [str(each) for each in chunk]
-            lost = next((each for each in self._keep if each not in columns), None)
-            if lost is not None:
-                near = get_close_matches(lost, columns, 1)
-                hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(columns)}."
-                raise ValueError(f"--keep: there is no column {lost!r}. {hint}")
-            features, unknown = self.encoder.encode(chunk)
-            for name, count in unknown.items():
-                self.unknown[name] = self.unknown.get(name, 0) + count
-            complete = ~np.isnan(features).any(axis=1)
-            features = features[complete]
-            if len(features):
-                for each in self._scalers:
-                    features = each.transform(features)
-            self.n_rows += len(complete)
-            self.n_incomplete += int(np.sum(~complete))
-            kept = {each: np.asarray(chunk[each]) for each in self._keep}
-            yield Applied(features, complete, kept)
-
-    def notes(self) -> list[str]:
-        """Return what is to be said in the end."""
-        notes = [
-            f"Column {name!r} holds {count} values that are none of the model's categories."
-            for name, count in self.unknown.items()
-        ]
-        if self.n_incomplete:
-            notes.append(
-                f"{self.n_incomplete} of {self.n_rows} rows have missing values: their results are "
-                "empty."
-            )
-        return notes
-
-
-def parts_of(model: Any) -> tuple[Any, list[Any], Any]:
-    """Return the encoder of a model, what scales, and what learned.
-
-    Parameters
-    ----------
-    model : estimator
-        A pipeline, or a learner or classifier alone, which takes numbers as they are.
-    """
-    import numpy as np
-
-    from dimetric.data.encoder import TableEncoder
-
-    steps = [each for _, each in getattr(model, "steps", [("", model)])]
-    if isinstance(steps[0], TableEncoder):
-        return steps[0], steps[1:-1], steps[-1]
-    encoder = TableEncoder()
-    first = steps[0]
-    if not hasattr(first, "n_features_in_"):
-        raise ValueError(f"{type(first).__name__} does not say what features it takes.")
-    encoder.n_features_in_ = int(first.n_features_in_)
-    encoder.categories_, encoder.notes_ = [None] * encoder.n_features_in_, []
-    encoder.fills_ = [0.0] * encoder.n_features_in_
-    if hasattr(first, "feature_names_in_"):
-        encoder.feature_names_in_ = np.asarray(first.feature_names_in_, dtype=object)
-    return encoder, steps[:-1], steps[-1]
-
-
-def applied(
-    applier: Applier, out: Path | None, matrices: dict[str, list[str]],
-    results: Callable[["Applied"], "dict[str, np.ndarray]"], title: str,
-) -> None:  # fmt: skip
-    """Write the results for all rows of a table, in their order; say what was odd.
-
-    Parameters
-    ----------
-    applier : Applier
-        Model and table.
-    out : path or None
-        File; None is standard output.
-    matrices : dict of str to list of str
-        Results that are one array in NPZ.
-    results : callable
-        From some rows to columns.
-    title : str
-        Of the progress bar.
-    """
-    from dimetric.cli._columns import ColumnWriter
-    from dimetric.cli._terminal import progress
-
-    with ColumnWriter(out, matrices) as writer, progress(title) as watch:
-        for part in applier:
-            writer.write(part.kept | results(part))
-            watch(applier.n_rows, None)
-    say(*applier.notes())

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._model import Applier, Header, Json
+from dimetric.cli._apply import Applier
+from dimetric.cli._model import Header, Json
 from dimetric.cli._terminal import as_json, names, say
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ try:
 except ImportError:  # pragma: no cover - the tests have it
     typer = None  # type: ignore[assignment]
 
-VERBS = ("compare", "fit", "transform", "predict", "info", "export", "reproduce")
+VERBS = (
+    "compare", "fit", "transform", "predict", "embed", "neighbors", "info", "export", "reproduce",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dimetric.cli._apply import Applied, Applier, applied
 from dimetric.cli._columns import check_ending
-from dimetric.cli._model import Applied, Applier, Header, Json, applied
+from dimetric.cli._model import Header, Json
 from dimetric.cli._terminal import as_json
 
 if TYPE_CHECKING:

@@ -207,12 +207,12 @@ class _Member:
             raise ValueError("X holds objects, which are not read")
         if self._fortran:  # column after column: there are no rows to read
             if self._whole is None:
-                content = np.frombuffer(self._file.read(), dtype=self.dtype)
-                self._whole = content.reshape(self.shape, order="F")
+                whole = np.frombuffer(self._file.read(), dtype=self.dtype)
+                self._whole = whole.reshape(self.shape, order="F")
             return self._whole[rows]
         count = (rows.stop - rows.start) * self.shape[1]
-        content = self._file.read(count * self.dtype.itemsize)
-        return np.frombuffer(content, dtype=self.dtype).reshape(-1, self.shape[1])
+        part = self._file.read(count * self.dtype.itemsize)
+        return np.frombuffer(part, dtype=self.dtype).reshape(-1, self.shape[1])
 
 
 def _rows_of(

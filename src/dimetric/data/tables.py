@@ -183,15 +183,21 @@ def _oddities(frame: Any, names: list[str], path: Path) -> list[str]:
 def _target(target: str | int | None, names: list[str], all_names: list[str]) -> str:
     if isinstance(target, str) and target not in all_names and WHOLE.fullmatch(target):
         target = int(target)  # as it is typed
-    if isinstance(target, int | np.integer) and not isinstance(target, bool):
-        if not -len(all_names) <= target < len(all_names):
-            raise ValueError(
-                f"target={target}: there are {len(all_names)} columns, from 0 on, or from -1 back."
-            )
-        target = all_names[target]
-    if target is not None:
-        _known([target], names, "target")
-        return target
+    if target is None:
+        return _guessed(names)
+    if isinstance(target, str):
+        chosen = target
+    elif -len(all_names) <= target < len(all_names):
+        chosen = all_names[target]
+    else:
+        raise ValueError(
+            f"target={target}: there are {len(all_names)} columns, from 0 on, or from -1 back."
+        )
+    return _known([chosen], names, "target")[0]
+
+
+def _guessed(names: list[str]) -> str:
+    """Return the column that looks like the target."""
     # As it is spelt if it is, else the last of those that are spelt otherwise.
     by_name = {each.lower(): each for each in names} | {each: each for each in names}
     return next((by_name[each] for each in TARGETS if each in by_name), names[-1])

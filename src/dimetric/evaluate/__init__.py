@@ -7,6 +7,7 @@ from dimetric.evaluate.neighborhood import Neighborhood, before_and_after, neigh
 from dimetric.evaluate.pairs import PairSearch, cross_validate_pairs, search_pairs
 from dimetric.evaluate.quality import EmbeddingQuality, embedding_quality, trustworthiness
 from dimetric.evaluate.ranking import Averages, averages, ranks
+from dimetric.evaluate.spectrum import eigenvalue_shares, residual_variances
 from dimetric.evaluate.store import Cell, Store
 from dimetric.evaluate.summary import LearnerScores, summary
 from dimetric.evaluate.tune import Tuned, tune, tune_knn
@@ -31,10 +32,12 @@ __all__ = [
     "correlated_t_test",
     "cross_validate",
     "cross_validate_pairs",
+    "eigenvalue_shares",
     "embedding_quality",
     "metadata_cross_validate",
     "neighborhood",
     "ranks",
+    "residual_variances",
     "search_pairs",
     "sign_test",
     "signed_rank_test",

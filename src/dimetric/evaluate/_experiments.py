@@ -77,7 +77,8 @@ def _reductions(k: int, data: DataSet) -> Plan:
         for name in REDUCING:
             if name == "LDA" and n > most:
                 continue
-            options = {"solver": "sgd"} if name == "LMNN" else {}
+            # From LDA, as "auto" starts, mini-batches do not find back where classes are small.
+            options = {"solver": "sgd", "init": "pca"} if name == "LMNN" else {}
             found[row, name] = _learner(name, k, n_components=n, **options)
     return found
 

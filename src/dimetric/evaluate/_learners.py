@@ -26,7 +26,8 @@ def sensible(n_samples: int, n_features: int, n_classes: int) -> dict[str, Any]:
     found: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
     if n_features > WIDE:
         return found | {"KPCA": dimetric.KPCA(min(50, n_samples // 2)), "KDA": dimetric.KDA()}
-    found |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM()}
+    # With all components ANMM but turns the samples, which changes no distance.
+    found |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM(max(1, n_features // 2))}
     if n_features <= FEW:
         found |= {"DMLMJ": dimetric.DMLMJ(), "NCMML": dimetric.NCMML()}
     found["KDA"] = dimetric.KDA()

@@ -31,18 +31,25 @@ def raced(
     models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: dict[str, Any],
     seed: int, tell: Tell | None,
 ) -> tuple[list[Cell], dict[str, str]]:  # fmt: skip
-    """Return what all learners did until the time was over, and why some of them did not."""
-    deadline = perf_counter() + seconds
-    limit = None if options["n_jobs"] == 1 else max(1.0, seconds / 4)
+    """Return what all learners did until the time was over, and why some of them did not.
+
+    The time begins with the first fit, as processes may take theirs to start, and is not over
+    before some learner was judged twice.
+    """
+    deadline = np.inf
+    limit = None if options["n_jobs"] == 1 else round(max(1.0, seconds / 4), 1)
     cells: list[Cell] = []
     given_up: dict[str, str] = {}
     store = Store()  # what is done is done, whoever is dropped
 
     def watch(cell: Cell) -> None:
+        nonlocal deadline
+        deadline = min(deadline, perf_counter() + seconds)
         cells.append(cell)
         if cell.status != "ok" and cell.learner != BASELINE:
             raise _Dropped(cell)
-        if perf_counter() > deadline:
+        twice = sum(each.fold == cell.fold for each in cells) > 1 and cell.fold > 0
+        if perf_counter() > deadline and twice:
             raise _Over
 
     while len(given_up) + 1 < len(models):

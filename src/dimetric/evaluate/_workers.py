@@ -76,6 +76,7 @@ class Worker:
                 [sys.executable, "-c", f"from {__name__} import main; main()"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
+                process_group=0,  # an interrupt is for who asked, not for those who import yet
             )  # fmt: skip
             self._answer(self._process)  # its imports are nobody's time
         return self._process

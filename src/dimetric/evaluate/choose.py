@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from dimetric.evaluate._drawn import drawn
 from dimetric.evaluate._learners import grid_of, sensible
 from dimetric.evaluate._race import BASELINE, TUNING_FOLDS, Tell, common, judged, raced
 from dimetric.evaluate.bayes import Posterior, correlated_t_test
@@ -22,7 +23,8 @@ __all__ = ["Choice", "choose"]
 
 ROWS = 250  # of the race in a budget of one second; their pairs grow with the budget
 VALUES = 4_000_000  # of these rows together, at most
-SMALL = 3_000_000  # n^2 d up to which fits are over before a process has started
+HALVED = 1000  # samples from which on one half races, and others judge
+SMALL = 10_000_000  # n^2 d up to which fits are over before a process has started
 SCREEN, JUDGE = 0.45, 0.4  # shares of the time
 
 
@@ -99,9 +101,9 @@ def choose(
 
     All learners race in the same folds, features scaled to [0, 1] by the training samples of each.
     The best then meets the Euclidean distance in other folds, inside each of which its parameters
-    are tuned. Where there are more samples than the race needs, these folds are of other samples,
-    and the verdict is as honest as a new experiment. Where there are not, the learner was chosen
-    by the same samples, if in other folds, and the verdict favours it a little.
+    are tuned. Of 1,000 samples or more, one part races and another judges, and the verdict is as
+    honest as a new experiment. Of fewer, the learner is chosen by the samples that judge it, if in
+    other folds, and the verdict favours it a little.
 
     Parameters
     ----------
@@ -144,7 +146,8 @@ def choose(
     cells, given_up = raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
     scores, seconds = common(cells, models, given_up, budget)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
-    grid = grid_of(models[best], X.shape[1])
+    few = np.min(np.unique(y[judge], return_counts=True)[1]) < 3 * TUNING_FOLDS
+    grid = {} if few else grid_of(models[best], X.shape[1])
     left = budget - (perf_counter() - started)
     share = JUDGE / (1 - SCREEN) * left
     grid, runs = _affordable(grid, seconds[best], share, options)
@@ -155,7 +158,8 @@ def choose(
     )  # fmt: skip
     params = _tuned(models[best], X[race], y[race], grid, n_neighbors, random_state)
     learner = clone(models[best]).set_params(**params)
-    posterior = correlated_t_test(*scores_of_pair.values(), rope, random_state, runs=runs)
+    before, after = scores_of_pair[BASELINE], scores_of_pair[best]
+    posterior = correlated_t_test(before, after, rope, random_state, runs=runs)
     return Choice(
         best, learner, params, scores, seconds, given_up, scores_of_pair, runs,
         not np.array_equal(race, judge), len(race), len(judge), posterior,
@@ -168,30 +172,17 @@ def _parts(
     """Return the rows of the race and of the verdict: others, if there are enough."""
     n, rows = len(X), np.arange(len(X))
     most = min(most, max(200, VALUES // X.shape[1]))
-    if n <= most:
+    if n < HALVED:
         return rows, rows
+    most = min(most, n // 2)
     rng = np.random.default_rng(seed)
-    race = _drawn(rows, y, most, n_folds, rng)
+    race = drawn(rows, y, most, n_folds, rng)
     rest = np.setdiff1d(rows, race)
     classes, counts = np.unique(y[rest], return_counts=True)
     rest = rest[np.isin(y[rest], classes[counts >= n_folds])]
-    if len(rest) < most // 2 or len(np.unique(y[rest])) < 2:
+    if len(np.unique(y[rest])) < 2:
         return race, race
-    return race, _drawn(rest, y, most, n_folds, rng)
-
-
-def _drawn(
-    rows: np.ndarray, y: np.ndarray, size: int, least: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return about so many rows, in their order: classes in proportion, but no fewer than some."""
-    if len(rows) <= size:
-        return rows
-    found = []
-    for label in np.unique(y[rows]):
-        own = rows[y[rows] == label]
-        share = max(least, round(size * len(own) / len(rows)))
-        found.append(rng.permutation(own)[:share])
-    return np.sort(np.concatenate(found))
+    return race, drawn(rest, y, most, n_folds, rng)
 
 
 def _jobs(X: np.ndarray, n_jobs: int | None) -> int:

@@ -2,16 +2,17 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
 
 from dimetric.classify.knn import KNNClassifier
+from dimetric.evaluate._drawn import drawn
 from dimetric.linear.pca import PCA
 
 __all__ = ["Changed", "Insight", "insight"]
@@ -108,15 +109,12 @@ def insight(
     >>> data = load_wine()
     >>> found = insight(LDA(), data.data, data.target, data.feature_names)
     >>> found.n_test, len(found.gained), len(found.lost), next(iter(found.importance))
-    (72, 5, 4, 'flavanoids')
+    (71, 3, 0, 'flavanoids')
     """
-    X, y, rows = np.asarray(X), np.asarray(y), np.arange(len(X))
-    if len(rows) > ROWS:
-        rows, _ = train_test_split(rows, train_size=ROWS, stratify=y, random_state=random_state)
-    train, test = train_test_split(
-        np.sort(rows), test_size=LEFT_OUT, stratify=y[np.sort(rows)], random_state=random_state
-    )
-    train, test = np.sort(train), np.sort(test)
+    X, y, rng = np.asarray(X), np.asarray(y), np.random.default_rng(random_state)
+    rows = drawn(np.arange(len(X)), y, ROWS, 4, rng)
+    train = drawn(rows, y, round((1 - LEFT_OUT) * len(rows)), 2, rng)
+    test = np.setdiff1d(rows, train)
     scaler = MinMaxScaler().fit(X[train])
     A, B = scaler.transform(X[train]), scaler.transform(X[test])
     k = min(n_neighbors, len(train))
@@ -125,7 +123,9 @@ def insight(
         plain, learned = (KNNClassifier(k, learner=each).fit(A, y[train])
                           for each in (None, clone(learner)))  # fmt: skip
     gained, lost = _changed(plain, learned, B, y[test], train, test)
-    M = learned.learner_.metric() if hasattr(learned.learner_, "metric") else None
+    M = None
+    with suppress(AttributeError):  # distances of a kernel, or along the data, have no matrix
+        M = np.asarray(learned.learner_.metric())
     importance = (
         dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
         if M is not None

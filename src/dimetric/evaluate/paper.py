@@ -57,24 +57,27 @@ class Block:
     def averages(self, what: str = "test") -> tuple[np.ndarray, np.ndarray]:
         """Return average scores and average ranks.
 
-        They are over rows that have all scores, ours and the published ones, so that the two can
-        be compared. Learners without a score in most rows have no average, and no rank.
+        A score is averaged over the rows where it is there and the published one is too, so that
+        the two can be compared; a rank over the rows where all scores are. Learners without a score
+        in most rows have no average, and no rank.
 
         Parameters
         ----------
         what : {"train", "test", "published_train", "published_test"}, default="test"
             Of which table.
         """
-        tables = [self.test, self.published_test]
-        tables = [each for each in tables if not np.all(np.isnan(each))]
+        tables = [each for each in (self.test, self.published_test) if not np.isnan(each).all()]
         means, ranks = np.full((2, len(self.learners)), np.nan)
         values = getattr(self, what)
-        if not tables or np.all(np.isnan(values)):
+        if not tables or np.isnan(values).all():
             return means, ranks
-        usual = np.all([np.mean(np.isnan(each), axis=0) < 0.5 for each in tables], axis=0)
-        whole = np.all([~np.any(np.isnan(each[:, usual]), axis=1) for each in tables], axis=0)
+        there = np.all([~np.isnan(each) for each in tables], axis=0)
+        usual = np.mean(there, axis=0) > 0.5
+        for j in np.flatnonzero(usual):
+            means[j] = np.mean(values[there[:, j], j])
+        whole = np.all(there[:, usual], axis=1)
         if np.any(usual) and np.any(whole):
-            means[usual], ranks[usual] = averages(values[whole][:, usual])
+            ranks[usual] = averages(values[whole][:, usual]).ranks
         return means, ranks
 
 

@@ -109,6 +109,8 @@ class ITML(InformedMetric):
         Labels, if there are any.
     n_iter_ : int
         Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 

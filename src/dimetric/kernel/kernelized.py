@@ -90,7 +90,7 @@ class KernelizedMetric(KernelMetric):
         for name, value in mapped(learner.components_).items():
             setattr(self, name, value)
         if "n_iter" in facts:
-            self.n_iter_ = facts["n_iter"]
+            self.n_iter_, self.history_ = facts["n_iter"], learner.history_
         return facts | {"rank": learner._map_rank(), "kernel_rank": space.rank}
 
 
@@ -174,6 +174,8 @@ class Kernelized(KernelizedMetric):
         Labels, if the learner uses any.
     n_iter_ : int
         Iterations of the learner, if it has any.
+    history_ : tuple of float
+        Its objective at the start and after every iteration, if it has any.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 

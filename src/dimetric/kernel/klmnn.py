@@ -53,7 +53,7 @@ class KLMNN(KernelizedMetric):
 
     Attributes
     ----------
-    components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_iter_, n_features_in_
+    components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_iter_, history_, n_features_in_
         As of :class:`~dimetric.Kernelized`.
 
     References

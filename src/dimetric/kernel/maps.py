@@ -11,11 +11,16 @@ from scipy.spatial.distance import cdist
 from dimetric._checks import require_memory
 from dimetric._threads import on_threads
 from dimetric._xp import Array, is_foreign, like, namespace
+from dimetric.linalg.symmetric import TILE, Half, upper_tiles
 from dimetric.reduce.tree import row_blocks
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
-TILE = 512  # rows and columns of a matrix evaluated at once
 BLOCK = 2**22  # numbers of a block of rows
+
+NOT_FINITE = (
+    "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or mend the "
+    "kernel if it is your own."
+)
 
 KernelLike = str | Callable[..., Any]
 
@@ -101,8 +106,9 @@ class Kernel:
         if self.name == "precomputed":
             return X
         K = self._empty(X, Y.shape[0])
+        A, B = self._sides(X, Y)
         for rows in row_blocks(X.shape[0], max(1, BLOCK // Y.shape[0])):
-            K[rows, :] = namespace(X).astype(self._tile(X[rows, :], Y), K.dtype, copy=False)
+            K[rows, :] = namespace(X).astype(self._values(A[rows, :], B), K.dtype, copy=False)
         return checked_values(K)
 
     def gram(self, X: Array) -> Array:
@@ -113,20 +119,39 @@ class Kernel:
         if self.name == "precomputed":
             return X
         n = X.shape[0]
-        if not compat.is_numpy_array(X) or callable(self.name):
+        if not self.has_half(X):
             return self._with_ones(self(X, X))
         K = self._empty(X, n)
-        blocks = list(row_blocks(n, TILE))
-        tiles = [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]]
+        A, B = self._sides(X, X)
+        tiles = upper_tiles(n)
 
         def work(tasks: Iterator[int]) -> None:
             for a, b in map(tiles.__getitem__, tasks):
-                tile = self._tile(X[a], X[b])
+                tile = self._values(A[a], B[b])
                 K[b, a] = tile.T
                 K[a, b] = tile
 
         on_threads(work, len(tiles), shared=True)
         return checked_values(self._with_ones(K))
+
+    def has_half(self, X: Array) -> bool:
+        """Whether half the values between the samples are enough: they are ours, on the host."""
+        return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
+
+    def half(self, X: np.ndarray) -> Half:
+        """Return the same matrix, of which half the values are computed and kept."""
+        n = len(X)
+        self._require(X, n * (n + TILE) // 2, n, n)
+        A, B = self._sides(X, X)
+
+        def values(a: slice, b: slice) -> np.ndarray:
+            tile = self._values(A[a], B[b])
+            return self._with_ones(tile) if a == b else tile
+
+        K = Half.of(n, X.dtype, values)
+        if not np.isfinite(K.largest):
+            raise ValueError(NOT_FINITE)
+        return K
 
     def _with_ones(self, K: Array) -> Array:
         """Set the diagonal of kernels of distances, which rounding would make uneven."""
@@ -138,28 +163,40 @@ class Kernel:
         return K
 
     def _empty(self, X: Array, m: int) -> Array:
-        xp, n = namespace(X), X.shape[0]
-        size = 4 if X.dtype == xp.float32 else 8
-        remedy = "Set n_landmarks, for instance to 1000."
-        require_memory(size * n * m, f"The kernel between {n} and {m} samples", remedy)
-        return xp.empty((n, m), dtype=X.dtype, device=compat.device(X))
+        n = X.shape[0]
+        self._require(X, n * m, n, m)
+        return namespace(X).empty((n, m), dtype=X.dtype, device=compat.device(X))
 
-    def _tile(self, X: Array, Y: Array) -> Array:
-        """Return the values between a few rows, in float64."""
+    def _require(self, X: Array, n_values: int, n: int, m: int) -> None:
+        size = 4 if X.dtype == namespace(X).float32 else 8
+        remedy = "Set n_landmarks, for instance to 1000."
+        require_memory(size * n_values, f"The kernel between {n} and {m} samples", remedy)
+
+    def _sides(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """Return what of the samples can be computed beforehand, a row for each."""
         if callable(self.name):
-            return _called(self.name, X, Y, self.params)
+            return X, Y
         xp = namespace(X)
         X, Y = (xp.astype(A, xp.float64, copy=False) for A in (X, Y))
         if self.centre is not None:
             centre = like(self.centre, X)
             X, Y = X - centre, Y - centre
+        if self.name == "rbf":  # two more columns make exponents of products
+            x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
+            X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
+            Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
+        return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
+
+    def _values(self, A: Array, B: Array) -> Array:
+        """Return the values between a few rows of two sides, in float64."""
+        if callable(self.name):
+            return _called(self.name, A, B, self.params)
+        xp = namespace(A)
         if self.name == "laplacian":
-            return xp.exp(-self.gamma * _manhattan(X, Y))
+            return xp.exp(-self.gamma * _manhattan(A, B))
+        K = A @ B.T
         if self.name == "rbf":
-            return _rbf(X, Y, self.gamma)
-        if self.name == "cosine":
-            X, Y = _unit(X), _unit(Y)
-        K = X @ Y.T
+            return _exp_below_0(K)
         if self.name == "poly":
             with np.errstate(over="ignore", invalid="ignore"):  # told by an error of our own
                 return (self.gamma * K + self.coef0) ** self.degree
@@ -173,10 +210,7 @@ def checked_values(K: Array) -> Array:
         bool(xp.all(xp.isfinite(K[rows, :])))
         for rows in row_blocks(K.shape[0], max(1, BLOCK // K.shape[1]))
     ):
-        raise ValueError(
-            "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or "
-            "mend the kernel if it is your own."
-        )
+        raise ValueError(NOT_FINITE)
     return K
 
 
@@ -231,16 +265,12 @@ def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, An
     return like(values, X, dtype=namespace(X).float64)
 
 
-def _rbf(X: Array, Y: Array, gamma: float) -> Array:
-    xp = namespace(X)
-    D = -2 * X @ Y.T
-    D += xp.sum(X * X, axis=1)[:, None]
-    D += xp.sum(Y * Y, axis=1)[None, :]
-    if compat.is_numpy_array(D):
-        np.maximum(D, 0, out=D)
-        D *= -gamma
-        return np.exp(D, out=D)
-    return xp.exp(-gamma * xp.clip(D, 0))
+def _exp_below_0(K: Array) -> Array:
+    """Return exp of exponents that are above 0 by nothing but rounding; NumPy's are replaced."""
+    if compat.is_numpy_array(K):
+        return np.exp(np.minimum(K, 0, out=K), out=K)
+    xp = namespace(K)
+    return xp.exp(xp.clip(K, max=0))
 
 
 def _manhattan(X: Array, Y: Array) -> Array:

@@ -29,7 +29,13 @@ from dimetric.kernel.maps import (
     checked_precomputed,
     checked_symmetric,
 )
-from dimetric.kernel.space import Space, exact_space, landmark_space, principal_space
+from dimetric.kernel.space import (
+    Space,
+    are_few,
+    exact_space,
+    landmark_space,
+    principal_space,
+)
 from dimetric.reduce.order import canonical_order
 from dimetric.reduce.tree import row_blocks
 
@@ -198,6 +204,8 @@ class KernelMetric(PairTasks, Learner):
         """Return coordinates from the kernel between all samples, or with landmarks."""
         xp, kernel = namespace(X), self._kernel
         if not self._has_landmarks(X.shape[0]):
+            if principal and are_few(n_components, X.shape[0]) and kernel.has_half(X):
+                return principal_space(kernel.half(X), n_components, definite=kernel.is_definite)
             K = kernel.gram(X)
             if callable(kernel.name):
                 checked_symmetric(K, order)

@@ -28,11 +28,12 @@ from dimetric.kernel.factor import (
     warn_if_indefinite,
 )
 from dimetric.kernel.maps import BLOCK, Kernel
-from dimetric.linalg.coordinates import DENSE, centred_times
+from dimetric.linalg.coordinates import DENSE, centred_product
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal import from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
+from dimetric.linalg.symmetric import Half, SymmetricProduct
 from dimetric.reduce.tree import row_blocks, tree_reduce
 
 ONE_LANDMARK = (
@@ -104,14 +105,19 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     )
 
 
-def principal_space(K: Array, n_components: float | None, *, definite: bool) -> Space:
+def are_few(n_components: float | None, n: int) -> bool:
+    """Tell whether so many principal coordinates of n samples are found by products alone."""
+    return isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n
+
+
+def principal_space(K: Array | Half, n_components: float | None, *, definite: bool) -> Space:
     """Return principal coordinates of all samples; parameters as of :func:`exact_space`.
 
-    Few of many samples take products with K alone, which is neither centred nor copied.
+    Few of many samples take products with K alone, which is neither centred nor copied, and of
+    which the half is enough.
     """
-    n = K.shape[0]
-    if isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n:
-        return _by_iteration(K, int(n_components), definite)
+    if isinstance(K, Half) or are_few(n_components, K.shape[0]):
+        return _by_iteration(K, int(n_components or 0), definite)
     found = factor(to_host(K), definite=definite)
     F = found.F
     values, V = _principal(Moments.of_all(F, root=False), n_components, noise_of(K))
@@ -161,12 +167,13 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
     )
 
 
-def _by_iteration(K: Array, k: int, definite: bool) -> Space:
-    n = K.shape[0]
+def _by_iteration(K: Array | Half, k: int, definite: bool) -> Space:
+    n, values_of_K = K.shape[0], K.tiles if isinstance(K, Half) else K
     with _one_blas_thread():  # what is left beside the products is small
-        tol = max(1e-9, eps(K) / 100)
-        found = largest_eigenvectors(lambda V: centred_times(K, V), n, k, tol=tol)
-    mean, largest, noise = _means(K), float(found.values[0]), noise_of(K)
+        tol = max(1e-9, eps(values_of_K) / 100)
+        noise = noise_of(K)
+        found = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
+        mean, largest = _means(K), float(found.values[0])
     if not definite:  # nothing found is below the smallest eigenvalue, so this is no false alarm
         warn_if_indefinite(found.smallest, largest, noise)
     if largest <= noise:
@@ -174,13 +181,12 @@ def _by_iteration(K: Array, k: int, definite: bool) -> Space:
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     V = found.V - found.V.mean(axis=1, keepdims=True)  # as it is, but for rounding
-    diagonal = to_host(namespace(K).linalg.diagonal(K))
     return Space(
         k,
         lambda L: (L * inverse) @ V,
         mean,
-        lambda: like(V.T * np.sqrt(values), K, dtype=_double(K)),
-        max(float(np.sum(diagonal, dtype=np.float64) - np.sum(mean)), float(np.sum(values))),
+        lambda: like(V.T * np.sqrt(values), values_of_K, dtype=_double(values_of_K)),
+        max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
         values,
     )
 
@@ -203,8 +209,16 @@ def _principal(
     return np.pad(values[:kept], (0, k - kept)), np.pad(axes.V[:kept], [(0, k - kept), (0, 0)])
 
 
-def _means(K: Array) -> np.ndarray:
+def _trace(K: Array | Half) -> float:
+    if isinstance(K, Half):
+        return K.trace
+    return float(np.sum(to_host(namespace(K).linalg.diagonal(K)), dtype=np.float64))
+
+
+def _means(K: Array | Half) -> np.ndarray:
     """Return the mean of each row, on the host."""
+    if isinstance(K, Half):
+        return SymmetricProduct(K.n, K.tile)(np.ones((K.n, 1)))[:, 0] / K.n
     xp, n = namespace(K), K.shape[0]
     blocks = row_blocks(n, max(1, BLOCK // n))
     return np.concatenate([to_host(xp.sum(K[b, :], axis=1, dtype=xp.float64)) / n for b in blocks])

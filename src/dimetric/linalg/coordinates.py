@@ -12,6 +12,7 @@ References
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import array_api_compat as compat
 import numpy as np
@@ -21,10 +22,13 @@ from dimetric._threads import on_threads
 from dimetric._xp import Array, eps, like, namespace, to_host
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
+from dimetric.linalg.symmetric import Half, SymmetricProduct
 from dimetric.reduce.tree import row_blocks
 
 TILE = 2**19  # numbers of a block, to stay in a core's cache
 DENSE = 512  # samples up to which all eigenvalues are computed
+
+Product = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
     else:
         tol = max(1e-12, eps(D) / 100)
-        values, V, smallest = largest_eigenvectors(lambda v: _gram_times(D, v), n, k, tol=tol)
+        values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
     norm2 = (fourth - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
     # Rounding errors of D are a random matrix, whose norm grows as the root of n only.
@@ -182,10 +186,11 @@ def additive_constant(D: np.ndarray) -> float:
         pencil = np.block([[zero, 2 * gram(D)], [-eye, -4 * gram(D, power=1)]])
         return max(0.0, float(np.linalg.eigvals(pencil).real.max()))
 
+    times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D)
+
     def product(v: np.ndarray) -> np.ndarray:
         upper, lower = v.reshape(-1)[:n, None], v.reshape(-1)[n:, None]
-        below = -upper - 4 * _gram_times(D, lower, power=1)
-        return np.concatenate([2 * _gram_times(D, lower), below])[:, 0]
+        return np.concatenate([2 * times_B2(lower), -upper - 4 * times_B1(lower)])[:, 0]
 
     operator = LinearOperator((2 * n, 2 * n), matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(2 * n)
@@ -193,25 +198,51 @@ def additive_constant(D: np.ndarray) -> float:
     return max(0.0, float(largest[0].real))
 
 
-def _gram_times(D: Array, V: np.ndarray, *, power: int = 2) -> np.ndarray:
-    r"""Return :math:`-\frac12 J D^p J V` without forming it; V and the result are on the host."""
-    return -0.5 * centred_times(D, V, power=power)
+def _gram_product(D: Array, *, power: int = 2) -> Product:
+    r"""Return the product with :math:`-\frac12 J D^p J`, which is not formed."""
+    times = centred_product(D, power=power)
+    return lambda V: -0.5 * times(V)
 
 
-def centred_times(K: Array, V: np.ndarray, *, power: int = 1) -> np.ndarray:
-    r"""Return :math:`J K^p J V` (powers of entries) with :math:`J = I - \frac1n 1 1^T`.
+def centred_product(K: Array | Half, *, power: int = 1) -> Product:
+    r"""Return the product with :math:`J K^p J` (powers of entries), :math:`J = I - \frac1n 1 1^T`.
 
-    Nothing of K's size is formed. V and the result are on the host.
+    K is symmetric, and on the host its upper half alone is read. Nothing of its size is formed.
+    Vectors and products are on the host.
     """
-    V = V - V.mean(axis=0)
-    there = V if compat.is_numpy_array(K) else like(V, K, dtype=namespace(K).float64)
-    product = np.empty((K.shape[0], V.shape[1]))
+    product = _product(K, power)
 
-    def multiply(b: slice, block: Array) -> None:
-        product[b] = to_host(block @ there)
+    def centred(V: np.ndarray) -> np.ndarray:
+        W = product(V - V.mean(axis=0))
+        return W - W.mean(axis=0)
 
-    _over_powers(K, multiply, power)
-    return product - product.mean(axis=0)
+    return centred
+
+
+def _product(K: Array | Half, power: int) -> Product:
+    if isinstance(K, Half):
+        return SymmetricProduct(K.n, K.tile)
+    if compat.is_numpy_array(K):
+        return SymmetricProduct(len(K), partial(_tile_of_powers, K, power))
+    xp, rows = namespace(K), max(1, TILE // K.shape[1])
+
+    def product(V: np.ndarray) -> np.ndarray:
+        there = like(V, K, dtype=xp.float64)
+        blocks = (xp.astype(K[b, :], xp.float64) ** power for b in row_blocks(K.shape[0], rows))
+        return np.concatenate([to_host(block @ there) for block in blocks])
+
+    return product
+
+
+def _tile_of_powers(
+    K: np.ndarray, power: int, a: slice, b: slice, buffer: np.ndarray
+) -> np.ndarray:
+    if power == 1 and K.dtype == np.float64:
+        return K[a, b]
+    buffer[...] = K[a, b]
+    if power == 2:
+        buffer *= buffer
+    return buffer
 
 
 def _moments(D: Array) -> tuple[np.ndarray, float]:
@@ -223,12 +254,12 @@ def _moments(D: Array) -> tuple[np.ndarray, float]:
         sums[b] = to_host(xp.sum(squares, axis=1))
         fourth[b] = to_host(xp.vecdot(squares, squares))
 
-    _over_powers(D, add)
+    _over_squares(D, add)
     return sums / D.shape[1], float(fourth.sum())
 
 
-def _over_powers(D: Array, use: Callable[[slice, Array], None], power: int = 2) -> None:
-    """Call ``use(rows, block)`` for all blocks of the matrix of D's powers, in float64.
+def _over_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
+    """Call ``use(rows, block)`` for all blocks of the matrix of squares, in float64.
 
     On NumPy in as many threads as BLAS may use, and the block only lasts for the call.
     """
@@ -238,20 +269,15 @@ def _over_powers(D: Array, use: Callable[[slice, Array], None], power: int = 2) 
     if not compat.is_numpy_array(D):
         xp = namespace(D)
         for b in blocks:
-            block = xp.astype(D[b, :], xp.float64, copy=False)
-            use(b, block if power == 1 else block**power)
+            use(b, xp.astype(D[b, :], xp.float64, copy=False) ** 2)
         return
 
-    as_it_is = power == 1 and D.dtype == np.float64
-
     def work(tasks: Iterator[int]) -> None:
-        buffer = np.empty((0 if as_it_is else rows, m))
+        buffer = np.empty((rows, m))
         for b in map(blocks.__getitem__, tasks):
-            block = D[b] if as_it_is else buffer[: b.stop - b.start]
-            if not as_it_is:
-                block[...] = D[b]
-            if power == 2:
-                block *= block
+            block = buffer[: b.stop - b.start]
+            block[...] = D[b]
+            block *= block
             use(b, block)
 
     on_threads(work, len(blocks), shared=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from dimetric.linalg.spectral import fixed_signs
 
-WIDTH = 64  # vectors kept before a restart, and more where many are asked for
+WIDTH = 192  # vectors kept before a restart; fewer of small matrices, more where many are asked for
 PASSES = 500
 
 
@@ -31,7 +31,12 @@ class Extremes(NamedTuple):
 
 
 def largest_eigenvectors(
-    product: Callable[[np.ndarray], np.ndarray], n: int, k: int, *, tol: float = 1e-12
+    product: Callable[[np.ndarray], np.ndarray],
+    n: int,
+    k: int,
+    *,
+    tol: float = 1e-12,
+    noise: float = 0.0,
 ) -> Extremes:
     r"""Return the k largest eigenvalues of a symmetric matrix and their eigenvectors.
 
@@ -49,6 +54,8 @@ def largest_eigenvectors(
         Number of eigenvalues, fewer than n / 4.
     tol : float, default=1e-12
         Largest residual, relative to the largest absolute eigenvalue.
+    noise : float, default=0.0
+        Size of residuals that are nothing but rounding errors of A.
 
     References
     ----------
@@ -62,34 +69,50 @@ def largest_eigenvectors(
     array([99., 98.])
     """
     block = k + 2
-    width = min(max(WIDTH, 6 * block), n)
-    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
-    images = product(basis)
+    width = min(max(6 * block, min(WIDTH, n // 8)), n)
+    # Room that is taken once: fresh memory costs as much as a product
+    basis, images = (np.empty((n, width), order="F") for _ in range(2))
+    H = np.zeros((width, width))
+    new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
+    m = 0
     for _ in range(PASSES):
-        values, S = np.linalg.eigh(_symmetric(basis.T @ images))
+        old, m = m, m + new.shape[1]
+        basis[:, old:m], images[:, old:m] = new, product(new)
+        H[:m, old:m] = basis[:, :m].T @ images[:, old:m]
+        H[old:m, :old] = H[:old, old:m].T
+        values, S = np.linalg.eigh(_symmetric(H[:m, :m]))
         values, S = values[::-1], S[:, ::-1]
         # The largest, a few more that may turn out to be, and the smallest
-        shown = np.r_[: min(2 * block, len(values) - 1), len(values) - 1]
-        V = basis @ S[:, shown]
-        residuals = images @ S[:, shown] - V * values[shown]
-        size = np.linalg.norm(residuals, axis=0) / (np.abs(values).max() or 1)
-        open_ = size > np.where(shown == len(values) - 1, 0.01, tol)
+        shown = np.r_[: min(2 * block, m - 1), m - 1]
+        V = basis[:, :m] @ S[:, shown]
+        residuals = images[:, :m] @ S[:, shown] - V * values[shown]
+        size = np.linalg.norm(residuals, axis=0)
+        largest = float(np.abs(values).max())
+        open_ = size > np.maximum(np.where(shown == m - 1, 0.01, tol) * largest, noise)
         if not open_[:k].any() and not open_[-1]:
             break
-        if basis.shape[1] + block > width:
-            kept = np.r_[: width // 2, len(values) - 1]
-            basis, images = basis @ S[:, kept], images @ S[:, kept]
-        new = residuals[:, np.flatnonzero(open_)[:block]]
-        for _ in range(3):  # residuals that are nearly rounding errors need all three
-            new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
-        basis, images = np.hstack([basis, new]), np.hstack([images, product(new)])
+        if m + block > width:
+            kept = np.r_[: width // 2, m - 1]
+            for A in (basis, images):
+                A[:, : len(kept)] = A[:, :m] @ S[:, kept]
+            m = len(kept)
+            H[:m, :m] = np.diag(values[kept])
+        new = _beside(basis[:, :m], residuals[:, np.flatnonzero(open_)[:block]])
     else:
         warnings.warn(
             f"{k} eigenvectors were not found to the last digit in {PASSES} passes: the residual "
-            f"is {size[:k].max():.0e}.",
+            f"is {size[:k].max() / largest:.0e}.",
             stacklevel=3,
         )
     return Extremes(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
+
+
+def _beside(basis: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of what R adds to the span of another."""
+    new = R / np.linalg.norm(R, axis=0)
+    for _ in range(2):  # of residuals that are nearly rounding errors, the first leaves little
+        new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
+    return new
 
 
 def _symmetric(H: np.ndarray) -> np.ndarray:

@@ -196,13 +196,18 @@ class Isomap(Embedding):
         check_is_fitted(self)
         return self._map.coordinates.strain / self._factor**2
 
-    def residual_variance(self) -> float:
+    def residual_variance(self, n_components: int | None = None) -> float:
         """Return the share of the variance of geodesics that distances of the embedding leave.
 
         This is 1 - r^2, r the correlation of the two over all pairs, or all pairs with a landmark.
+
+        Parameters
+        ----------
+        n_components : int, optional
+            Look at so many coordinates only, which are the embedding in fewer dimensions.
         """
         check_is_fitted(self)
-        G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)
+        G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)[:, :n_components]
         ends = Z if G.shape[0] == G.shape[1] else Z[to_host(self.landmarks_)]
         blocks = row_blocks(len(Z), max(1, BLOCK // len(ends)))
         sums = sum(moments(G[b].astype(np.float64), cdist(Z[b], ends)).sum(axis=0) for b in blocks)

@@ -93,6 +93,8 @@ class MDS(Embedding):
         Of ``"smacof"``.
     n_iter_ : int
         Iterations of ``"smacof"`` from the best start; 1 otherwise.
+    history_ : tuple of float
+        Of ``"smacof"``: the stress at that start and after every iteration.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 
@@ -288,6 +290,7 @@ class MDS(Embedding):
         for name, value in self._at(best.x, objective, X).items():
             setattr(self, name, value)
         self.n_iter_ = best.n_iter
+        self.history_ = tuple(stress / self._unit**2 for stress in best.history)
         stress1 = (best.value / (objective.size(best.x) or 1.0)) ** 0.5
         automatic = self.normalized_stress == "auto"
         normalized = not self.metric_mds if automatic else self.normalized_stress

@@ -10,6 +10,8 @@ from dimetric._xp import is_foreign, to_host
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import INK, Style
 
+CLASSES = 200  # different integers up to which they may be classes
+LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
 ROWS = 24  # of a legend, before there is another column
 
 
@@ -33,8 +35,27 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
     return given
 
 
-def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and for each sample the number of its own.
+def are_numbers(y: np.ndarray) -> bool:
+    """Tell whether labels are numbers that measure something, rather than names of classes.
+
+    Examples
+    --------
+    >>> (
+    ...     are_numbers(np.array([1, 2, 1, 2])),
+    ...     are_numbers(np.arange(100)),
+    ...     are_numbers(np.ones(3) / 2),
+    ... )
+    (False, True, True)
+    """
+    if y.dtype.kind not in "iuf":
+        return False
+    different = len(np.unique(y))
+    few = min(CLASSES, max(20, len(y) // 3))
+    return bool(np.any(y != np.round(y))) or different > few
+
+
+def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and for each sample the number of its own; raise if they are too many.
 
     Numbers in names count as numbers.
 
@@ -44,6 +65,11 @@ def in_order(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (array(['class 2', 'class 10'], dtype='<U8'), array([1, 0]))
     """
     classes, codes = np.unique(y, return_inverse=True)
+    if most is not None and len(classes) > most:
+        raise ValueError(
+            f"y holds {len(classes)} classes, and no picture tells more than {most} apart: leave y "
+            "out, or join some."
+        )
     if classes.dtype.kind not in "US":
         return classes, codes
     parts = [re.split(r"(\d+)", str(each)) for each in classes]
@@ -70,11 +96,36 @@ def in_rows(codes: np.ndarray, width: float = 0.5) -> np.ndarray:
     return codes + width * ((np.arange(len(codes)) * 0.6180339887) % 1 - 0.5)
 
 
+def short_names(names: Sequence[object], most: int) -> list[str]:
+    """Return names as short lines that still differ where that can be.
+
+    Examples
+    --------
+    >>> short_names(["the long name of class 1 here", "the long name of class 2 here"], 12)
+    ['…1…', '…2…']
+    """
+    short = [plain(name, most) for name in names]
+    lines = [" ".join(str(name).split()) for name in names]
+    if len(set(short)) == len(set(lines)):
+        return short
+    head = _shared(lines)
+    tail = _shared([line[head:][::-1] for line in lines])
+    cores = [line[head : len(line) - tail] for line in lines]
+    return ["…" * (head > 0) + plain(core, max(3, most - 2)) + "…" * (tail > 0) for core in cores]
+
+
+def _shared(lines: Sequence[str]) -> int:
+    """Return how many signs all lines begin with."""
+    first, last = min(lines), max(lines)
+    differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return next(differ, min(len(first), len(last)))
+
+
 def legend_beside(ax: Any, names: Sequence[object], looks: Sequence[Style], title: str = "") -> Any:
     """Return a legend of classes, to the right of the axes, where it hides nothing."""
     from matplotlib.lines import Line2D
 
-    many, most = len(names) > ROWS, _most(names)
+    many, texts = len(names) > ROWS, short_names(names, _most(names))
     side = 1.15 if ax.name == "3d" else 1.02
     if ax.name == "3d":
         ax.set_anchor("W")  # the cube leaves room to both sides, and the legend needs it all
@@ -92,14 +143,14 @@ def legend_beside(ax: Any, names: Sequence[object], looks: Sequence[Style], titl
         columnspacing=0.8,
     )  # fmt: skip
     # Only afterwards: names that begin with "_" would be left out.
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_text(plain(name, most))
+    for text, name in zip(legend.get_texts(), texts, strict=True):
+        text.set_text(name)
     return legend
 
 
 def legend_width(names: Sequence[object]) -> float:
     """Return about how wide a legend is, in inches."""
-    longest = max(len(plain(name, _most(names))) for name in names)
+    longest = max(len(name) for name in short_names(names, _most(names)))
     columns = -(-len(names) // ROWS)
     return columns * (0.4 + longest * (0.062 if columns > 1 else 0.08))
 
@@ -109,24 +160,37 @@ def _most(names: Sequence[object]) -> int:
     return 20 if len(names) > ROWS else 32
 
 
-def names_at_centres(
-    ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
+def names_at_places(
+    ax: Any, places: np.ndarray, codes: np.ndarray, names: Sequence[object], looks: Sequence[Style]
 ) -> list[Any]:
-    """Write the names of classes where these are, apart from each other.
+    """Write the names of classes in their middle, apart from each other; return them in order.
 
-    A name that had to give way has a line to its place.
+    A name that had to give way has a line to its place; those of large classes come first. Where
+    the axes are too small for all, None stands for those that are not written.
 
     Parameters
     ----------
     ax : matplotlib Axes
         With the samples in it.
-    centres : ndarray of shape (n_classes, 2)
-        Where the classes are, those first that are to be nearest to their place.
+    places : ndarray of shape (n_samples, 2)
+        Where the samples are.
+    codes : ndarray of shape (n_samples,)
+        Their classes.
     names : sequence
         Of the classes.
     looks : sequence of Style
         Theirs.
     """
+    centres = np.array([np.median(places[codes == i], axis=0) for i in range(len(names))])
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    written = _names_apart(ax, centres[order], [names[i] for i in order], [looks[i] for i in order])
+    return [written[i] for i in np.argsort(order)]
+
+
+def _names_apart(
+    ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
+) -> list[Any]:
+    """Write names near their places, those first that are first."""
     from matplotlib import patheffects
 
     many = len(names) > 40
@@ -134,12 +198,15 @@ def names_at_centres(
     ax.figure.draw_without_rendering()  # places of the axes are final only then
     to_points = 72 / ax.figure.dpi
     places = ax.transData.transform(centres) * to_points
-    texts = [plain(name, most) for name in names]
+    texts = short_names(names, most)
     boxes = np.array([(0.62 * size * len(text) + 2, 1.25 * size) for text in texts])
     frame = ax.get_window_extent()
     offsets = apart(places, boxes, np.array(frame.bounds) * to_points)
-    written = []
+    written: list[Any] = []
     for text, centre, offset, look in zip(texts, centres, offsets, looks, strict=True):
+        if np.isnan(offset[0]):
+            written.append(None)
+            continue
         away = bool(np.hypot(*offset) > 1.5 * size)
         line = {"arrowstyle": "-", "color": look.color, "linewidth": 0.5, "shrinkA": 0}
         label = ax.annotate(
@@ -147,6 +214,7 @@ def names_at_centres(
             ha="center", va="center", zorder=5, arrowprops=line if away else None,
             annotation_clip=False,
         )  # fmt: skip
+        label.set_in_layout(False)  # which is done, and has found the places
         label.set_path_effects([patheffects.withStroke(linewidth=2, foreground="white")])
         written.append(label)
     return written
@@ -155,7 +223,7 @@ def names_at_centres(
 def apart(places: np.ndarray, boxes: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """Return how far to move boxes from their places so that no two overlap.
 
-    Each, in turn, takes the free place nearest to its own, inside the frame if there is one.
+    Each, in turn, takes the free place in the frame nearest to its own; NaN if there is none.
 
     Parameters
     ----------
@@ -184,7 +252,8 @@ def apart(places: np.ndarray, boxes: np.ndarray, frame: np.ndarray) -> np.ndarra
         low, high = frame[:2] + box / 2, frame[:2] + frame[2:] - box / 2
         inside = np.all((centres >= low) & (centres <= high), axis=1)
         good = np.flatnonzero(free & inside)
-        good = good if len(good) else np.flatnonzero(free)
-        moves[i] = tries[good[0]] if len(good) else 0.0
+        moves[i] = tries[good[0]] if len(good) else np.nan
+        if not len(good):
+            continue
         taken = np.concatenate([taken, np.concatenate([place + moves[i], box])[None]])
     return moves

@@ -6,7 +6,7 @@ import numpy as np
 
 from dimetric.classify.regions import Regions
 from dimetric.plot._labels import codes_in, in_rows
-from dimetric.plot._matplotlib import plain
+from dimetric.plot._matplotlib import leave_room, plain
 from dimetric.plot._palette import Style, light
 
 LINES = 24  # classes up to which lines are drawn between their regions
@@ -73,11 +73,8 @@ def draw_regions(
         )  # fmt: skip
     names = [plain(picture.feature_names[j], 28) for j in found.features]
     ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), names, strict=False)))
-    if samples.shape[1] == 3:  # whose labels matplotlib leaves no room for
-        ax.set_box_aspect(None, zoom=0.82)
-        ax.tick_params(labelsize=7)
-        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.label.set_size(8)
+    if samples.shape[1] == 3:
+        leave_room(ax)
     ax.set_title(picture.title, fontsize=8 if "\n" in picture.title else 10)
     return surface, points
 

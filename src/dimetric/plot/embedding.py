@@ -3,26 +3,26 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays import checked_array
 from dimetric._xp import Array, to_host
 from dimetric.plot._labels import (
+    LEGEND,
+    are_numbers,
     in_order,
     in_rows,
     labels_of,
     legend_beside,
     legend_width,
-    names_at_centres,
+    names_at_places,
 )
-from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.plot._matplotlib import leave_room, one_axes, plain
 from dimetric.plot._palette import SEQUENTIAL, Style, styles
 
 __all__ = ["EmbeddingDisplay"]
 
-LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
-CLASSES = 200  # different integers up to which they are classes, not numbers
+MOST = 400  # classes that are drawn
 RIM = 15  # area from which on a marker has a white rim
 VECTORS = 5_000  # points up to which an SVG or PDF holds each of them
 
@@ -40,7 +40,8 @@ class EmbeddingDisplay:
     y : array-like of shape (n_samples,), optional
         Classes, or numbers, of the samples.
     by : {"auto", "classes", "numbers"}, default="auto"
-        What y is. "auto": numbers, where they are no integers or more than 200 different ones.
+        What y is. "auto": numbers, if they are no integers, or most of them differ (more than 20,
+        and than a third of the samples), or more than 200 do.
     legend : {"auto", "beside", "centres", "none"}, default="auto"
         Where the names of the classes are.
     title : str, default=""
@@ -62,8 +63,8 @@ class EmbeddingDisplay:
         The classes, sorted; "class 2" comes before "class 10".
     legend_ : matplotlib Legend or None
         Beside the axes.
-    labels_ : list of matplotlib Annotation
-        The names at the classes' places.
+    labels_ : list of matplotlib Annotation or None
+        The names at the classes' places; None where there was no room for one.
     colorbar_ : matplotlib Colorbar or None
         Of numbers.
 
@@ -179,7 +180,7 @@ class EmbeddingDisplay:
         kind = self._kind(y)
         self.classes_, codes = None, np.zeros(len(Z), dtype=np.int64)
         if y is not None and kind == "classes":
-            self.classes_, codes = in_order(y)
+            self.classes_, codes = in_order(y, MOST)
         classes = [] if self.classes_ is None else list(self.classes_)
         beside = self._is_beside(len(classes), Z.shape[1])
         size = _size(classes, beside, Z.shape[1])
@@ -198,7 +199,7 @@ class EmbeddingDisplay:
             if beside:
                 self.legend_ = legend_beside(ax, classes, looks, self.target_name)
             else:
-                self.labels_ = _named_places(ax, places, codes, classes, looks)
+                self.labels_ = names_at_places(ax, places, codes, classes, looks)
         return self
 
     def _kind(self, y: np.ndarray | None) -> str:
@@ -211,13 +212,11 @@ class EmbeddingDisplay:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be one of {allowed}.")
         if y is None:
             return "none"
-        is_number = y.dtype.kind in "iufb"
-        if self.by == "numbers" and not is_number:
+        if self.by == "numbers" and y.dtype.kind not in "iufb":
             raise ValueError("by='numbers', but y holds no numbers: set by='classes'.")
         if self.by != "auto":
             return self.by
-        many = is_number and (type_of_target(y) == "continuous" or len(np.unique(y)) > CLASSES)
-        return "numbers" if many else "classes"
+        return "numbers" if are_numbers(y) else "classes"
 
     def _is_beside(self, n_classes: int, n_components: int) -> bool:
         """Tell whether the classes are told by a legend."""
@@ -271,6 +270,8 @@ class EmbeddingDisplay:
             ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), names, strict=False)))
             if n_components == 2:
                 ax.set_aspect("equal", adjustable="datalim")
+            else:
+                leave_room(ax)
             return
         ax.set(xlabel=plain(self.axis_name), ylabel=plain(self.target_name))
         if kind == "none":
@@ -311,15 +312,3 @@ def _size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, f
 def _heights(codes: np.ndarray, y: np.ndarray | None, kind: str) -> np.ndarray:
     """Return how high samples on a line are drawn: by number, or in the row of their class."""
     return y if y is not None and kind == "numbers" else in_rows(codes)
-
-
-def _named_places(
-    ax: Any, places: np.ndarray, codes: np.ndarray, classes: list[Any], looks: list[Style]
-) -> list[Any]:
-    """Write the names of the classes in their middle, those of large classes first."""
-    centres = np.array([np.median(places[codes == i], axis=0) for i in range(len(classes))])
-    order = np.argsort(-np.bincount(codes), kind="stable")
-    written = names_at_centres(
-        ax, centres[order], [classes[i] for i in order], [looks[i] for i in order]
-    )
-    return [written[i] for i in np.argsort(order)]

@@ -156,11 +156,18 @@ class MetricDisplay:
         """Write the numbers, in what is seen on their colour."""
         return [
             self.ax_.text(
-                j, i, f"{value:.2g}", ha="center", va="center", fontsize=7,
+                j, i, _short(value), ha="center", va="center", fontsize=7,
                 color="white" if abs(value) > 0.6 * limit else INK,
             )
             for (i, j), value in np.ndenumerate(M)
         ]  # fmt: skip
+
+
+def _short(value: float) -> str:
+    """Return a number in a few signs."""
+    if 10 <= abs(value) < 10_000:
+        return f"{value:.0f}"
+    return f"{value:.2g}"
 
 
 def _names_out(steps: Any) -> Any:

@@ -6,14 +6,13 @@ import numpy as np
 
 from dimetric._xp import Array
 from dimetric.evaluate.neighborhood import Neighborhood, before_and_after, neighborhood
-from dimetric.plot._labels import in_order, labels_of
+from dimetric.plot._labels import in_order, labels_of, short_names
 from dimetric.plot._matplotlib import grid_of_axes, plain
-from dimetric.plot._palette import INK, QUIET, Style, styles
+from dimetric.plot._palette import COLORS, INK, QUIET
 
 __all__ = ["NeighborhoodDisplay"]
 
 MARKERS = {"stayed": "o", "came in": "^", "left": "v"}
-CLASSES = 12  # of the picture, up to which the legend names each
 
 
 class NeighborhoodDisplay:
@@ -121,20 +120,31 @@ class NeighborhoodDisplay:
         classes, codes = np.array([""]), np.zeros(n, dtype=np.int64)
         if self.y is not None:
             classes, codes = in_order(labels_of(self.y, n))
-        looks = styles(len(classes))
+        colors = self._colors(codes, len(classes))
         axes = grid_of_axes(type(self).__name__, ax, 2, (3.9, 4.0), columns=2, beside=1.5)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
         sides = (near.places_before, near.places_after)
         radii = (near.distances_before[near.before[-1]], near.distances_after[near.after[-1]])
         self.points_ = []
         for each, places, radius, title in zip(axes, sides, radii, self.titles, strict=True):
-            self.points_.append(self._draw(each, places, codes, looks))
+            self.points_.append(self._draw(each, places, codes, colors))
             self._frame(each, float(radius), title)
-        self.legend_ = self._explain(axes[1], classes, codes, looks)
+        self.legend_ = self._explain(axes[1], classes, colors)
         return self
 
+    def _colors(self, codes: np.ndarray, n_classes: int) -> dict[int, str]:
+        """Return the colours of classes: if they are too many, of the most frequent ones here."""
+        if n_classes <= len(COLORS):
+            return dict(enumerate(COLORS[:n_classes]))
+        near = self.neighborhood
+        here, counts = np.unique(codes[[*near.before, *near.after]], return_counts=True)
+        order = here[np.argsort(-counts, kind="stable")]
+        own = int(codes[near.row])
+        ranked = [own, *(int(code) for code in order if code != own)]
+        return dict(zip(ranked, COLORS, strict=False))
+
     def _draw(
-        self, ax: Any, places: np.ndarray, codes: np.ndarray, looks: list[Style]
+        self, ax: Any, places: np.ndarray, codes: np.ndarray, colors: dict[int, str]
     ) -> dict[str, list[Any]]:
         """Draw those who stayed, came or left, and all others, each in the colour of its class."""
         near = self.neighborhood
@@ -146,13 +156,13 @@ class NeighborhoodDisplay:
             at = np.isin(near.shown, rows)
             theirs = codes[near.shown[at]]
             for code in np.unique(theirs):
-                color = looks[code].color
+                color = colors.get(int(code), QUIET)
                 how = {"s": 14, "alpha": 0.4, "linewidths": 0, "zorder": 2, "marker": "o"}
                 if kind != "other":
                     how = {"s": 55, "edgecolors": INK, "linewidths": 0.7, "zorder": 3,
                            "marker": MARKERS[kind]}  # fmt: skip
                 drawn[kind].append(ax.scatter(*places[at][theirs == code].T, color=color, **how))
-        ax.scatter(0, 0, marker="*", s=170, color=looks[codes[near.row]].color, edgecolors=INK,
+        ax.scatter(0, 0, marker="*", s=170, color=colors[int(codes[near.row])], edgecolors=INK,
                    linewidths=1.0, zorder=4)  # fmt: skip
         return drawn
 
@@ -168,7 +178,7 @@ class NeighborhoodDisplay:
         ax.set_title(plain(title, 60))
         ax.set_xlabel(f"circle: the {k} nearest, within {radius:.3g}")
 
-    def _explain(self, ax: Any, classes: np.ndarray, codes: np.ndarray, looks: list[Style]) -> Any:
+    def _explain(self, ax: Any, classes: np.ndarray, colors: dict[int, str]) -> Any:
         """Say what markers and colours mean, beside the axes."""
         from matplotlib.lines import Line2D
 
@@ -183,15 +193,18 @@ class NeighborhoodDisplay:
         for kind, rows in counts.items():
             handles.append(sign(MARKERS[kind], "white", 7))
             names.append(f"{len(rows)} {kind}")
-        present = np.unique(codes[[near.row, *near.before, *near.after]])
-        if self.y is not None and len(present) <= CLASSES:
-            handles += [sign("s", looks[code].color, 7, looks[code].color) for code in present]
-            names += [plain(classes[code], 24) for code in present]
-        others = sign("o", QUIET, 4, QUIET)
+        if self.y is not None:
+            handles += [sign("s", color, 7, color) for color in colors.values()]
+            names += short_names([classes[code] for code in colors], 24)
+            if len(colors) < len(classes):
+                handles.append(sign("s", QUIET, 7, QUIET))
+                names.append("other classes")
+        handles.append(sign("o", COLORS[0] if self.y is None else "white", 3))
+        names.append("others")
         legend = ax.legend(
-            [*handles, others], [" "] * (len(names) + 1), loc="upper left", frameon=False,
+            handles, [" "] * len(names), loc="upper left", frameon=False,
             bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, fontsize=9,
         )  # fmt: skip
-        for text, name in zip(legend.get_texts(), [*names, "others"], strict=True):
+        for text, name in zip(legend.get_texts(), names, strict=True):
             text.set_text(name)
         return legend

@@ -17,7 +17,15 @@ from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.many import named
 from dimetric.classify.regions import Regions, feature_names_of, regions
 from dimetric.evaluate.neighborhood import before_and_after
-from dimetric.plot._labels import codes_in, in_order, labels_of, legend_beside, legend_width
+from dimetric.plot._labels import (
+    LEGEND,
+    codes_in,
+    in_order,
+    labels_of,
+    legend_beside,
+    legend_width,
+    names_at_places,
+)
 from dimetric.plot._matplotlib import grid_of_axes, plain
 from dimetric.plot._palette import styles
 from dimetric.plot._surfaces import Picture, draw_regions
@@ -56,7 +64,9 @@ class RegionsDisplay:
     points_ : list of list of matplotlib PathCollection
         The samples of each picture, by class.
     legend_ : matplotlib Legend or None
-        Beside the first row.
+        Beside the first row, of up to 24 classes, or in space.
+    labels_ : list of matplotlib Annotation or None
+        Names of more classes, at their places in each plane.
 
     Examples
     --------
@@ -203,19 +213,24 @@ class RegionsDisplay:
         looks = styles(len(classes))
         solid = [len(each.regions.features) == 3 for each in self.pictures]
         flat = len(self.pictures) == 1 and len(self.pictures[0].regions.features) == 1
-        columns, beside = self.n_columns, 0.0 if flat else legend_width(list(classes))
+        at_places = len(classes) > LEGEND and not any(solid)
+        legend = not flat and not at_places
+        columns, beside = self.n_columns, legend_width(list(classes)) if legend else 0.0
         self.axes_ = grid_of_axes(
             type(self).__name__, ax, len(self.pictures), (3.9, 3.5),
             columns=columns, beside=beside, solid=solid,
         )  # fmt: skip
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        self.surfaces_, self.points_ = [], []
+        self.surfaces_, self.points_, self.labels_ = [], [], list[Any]()
         for each, picture in zip(self.axes_, self.pictures, strict=True):
             surface, points = draw_regions(each, picture, codes, classes, looks)
             self.surfaces_.append(surface)
             self.points_.append(points)
+            if at_places and len(picture.regions.features) == 2:
+                shown = picture.samples[:, list(picture.regions.features)]
+                self.labels_ += names_at_places(each, shown, codes, list(classes), looks)
         last = self.axes_[min(columns, len(self.axes_)) - 1]
-        self.legend_ = None if flat else legend_beside(last, list(classes), looks)
+        self.legend_ = legend_beside(last, list(classes), looks) if legend else None
         return self
 
 

@@ -1,0 +1,75 @@
+"""Pictures that verbs write: PNG, SVG or PDF, by the ending of the file."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+PICTURES = (".png", ".svg", ".pdf")
+FONTS = (  # for signs that matplotlib's own font has not, where one of these is installed
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
+    "Microsoft YaHei", "PingFang SC", "Hiragino Sans", "Malgun Gothic", "Noto Sans Arabic",
+    "Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS",
+)  # fmt: skip
+# Without the date, the same command writes the same file.
+UNDATED = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+
+
+def is_picture(path: Path) -> bool:
+    """Tell whether a file is a picture, by its ending.
+
+    Examples
+    --------
+    >>> is_picture(Path("roll.PNG")), is_picture(Path("roll.csv"))
+    (True, False)
+    """
+    return path.suffix.lower() in PICTURES
+
+
+def no_window() -> None:
+    """Draw into memory, whatever the terminal has to show windows."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise ImportError(
+            "A picture is drawn by matplotlib: install it with pip install 'dimetric[plot]'."
+        ) from error
+    matplotlib.use("agg")
+    from matplotlib.font_manager import fontManager
+
+    there = {font.name for font in fontManager.ttflist}
+    usual = list(matplotlib.rcParamsDefault["font.family"])
+    matplotlib.rcParams["font.family"] = usual + [name for name in FONTS if name in there]
+
+
+def write_picture(figure: Any, path: Path) -> list[str]:
+    """Write a figure, whole or not at all, and close it; return what is to be said about it.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        The figure.
+    path : path
+        The file; its ending says which kind.
+    """
+    import matplotlib.pyplot as plt
+
+    from dimetric._files import atomic
+
+    kind = path.suffix.lower()
+    try:
+        with (
+            atomic(path) as begun,
+            plt.rc_context({"svg.hashsalt": "dimetric"}),
+            warnings.catch_warnings(record=True) as told,
+        ):
+            warnings.simplefilter("always")
+            figure.savefig(begun, format=kind[1:], dpi=150, metadata=UNDATED[kind])
+    finally:
+        plt.close(figure)
+    texts = list(dict.fromkeys(str(each.message) for each in told))
+    if any("missing from font" in each for each in texts):
+        texts = [each for each in texts if "missing from font" not in each]
+        texts.append(
+            f"{path} has boxes for signs that no font here has: install one that has them."
+        )
+    return texts

@@ -1,0 +1,144 @@
+"""Symmetric matrices, of which half the values are computed, kept and read."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dimetric._threads import on_threads
+from dimetric.reduce.tree import row_blocks
+
+TILE = 256  # rows and columns: what is done with a tile is done in a core's cache
+LANES = 8  # sums that are added up apart, so that their order does not depend on the threads
+COLUMNS = 64  # vectors multiplied at once, each of which takes LANES n numbers
+
+Tile = Callable[[slice, slice, np.ndarray], np.ndarray]
+
+
+def upper_tiles(n: int) -> list[tuple[slice, slice]]:
+    """Return rows and columns of all tiles on and above the diagonal.
+
+    Examples
+    --------
+    >>> len(upper_tiles(3 * TILE))
+    6
+    """
+    blocks = list(row_blocks(n, TILE))
+    return [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]]
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """A symmetric matrix on the host, of which the tiles on and above the diagonal are kept.
+
+    Attributes
+    ----------
+    n : int
+        Rows and columns.
+    tiles : ndarray of shape (n_tiles, TILE, TILE)
+        In the order of :func:`upper_tiles`; those at the edge are filled in part.
+    largest : float
+        The largest absolute value; NaN or infinite if any is.
+    """
+
+    n: int
+    tiles: np.ndarray
+    largest: float
+
+    @classmethod
+    def of(cls, n: int, dtype: np.dtype, values: Callable[[slice, slice], np.ndarray]) -> "Half":
+        """Return the matrix whose tiles are ``values(rows, columns)``, computed by all threads.
+
+        Examples
+        --------
+        >>> x = np.arange(300.0)
+        >>> K = Half.of(300, x.dtype, lambda a, b: np.minimum(x[a, None], x[None, b]))
+        >>> K.largest, K.trace
+        (299.0, 44850.0)
+        """
+        where = upper_tiles(n)
+        tiles, largest = np.empty((len(where), TILE, TILE), dtype), np.zeros(len(where))
+
+        def work(tasks: Iterator[int]) -> None:
+            for j in tasks:
+                a, b = where[j]
+                tile = values(a, b)
+                largest[j] = max(np.max(tile), -np.min(tile))
+                tiles[j, : a.stop - a.start, : b.stop - b.start] = tile
+
+        on_threads(work, len(where), shared=True)
+        return cls(n, tiles, float(np.max(largest)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n, self.n
+
+    @property
+    def trace(self) -> float:
+        """Sum of the diagonal."""
+        return sum(
+            float(np.trace(tile[: a.stop - a.start, : a.stop - a.start], dtype=np.float64))
+            for tile, (a, b) in zip(self.tiles, upper_tiles(self.n), strict=True)
+            if a == b
+        )
+
+    def tile(self, a: slice, b: slice, buffer: np.ndarray) -> np.ndarray:
+        """Return the values of a tile in float64, as :class:`SymmetricProduct` asks for them."""
+        i, j, n_blocks = a.start // TILE, b.start // TILE, -(-self.n // TILE)
+        kept = self.tiles[i * n_blocks - i * (i - 1) // 2 + j - i]
+        kept = kept[: buffer.shape[0], : buffer.shape[1]]
+        if kept.dtype == buffer.dtype:
+            return kept
+        buffer[...] = kept
+        return buffer
+
+
+class SymmetricProduct:
+    """Products K @ V with a symmetric K: a tile serves for the one below the diagonal too.
+
+    Parameters
+    ----------
+    n : int
+        Rows and columns of K.
+    tile : callable
+        ``tile(a, b, buffer)`` returns the values K[a, b] in float64, in the buffer of that shape or
+        elsewhere. Called by several threads.
+
+    Examples
+    --------
+    >>> K = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> SymmetricProduct(2, lambda a, b, buffer: K[a, b])(np.eye(2))
+    array([[2., 1.],
+           [1., 3.]])
+    """
+
+    def __init__(self, n: int, tile: Tile) -> None:
+        self._tile = tile
+        self._where = upper_tiles(n)
+        self._n_lanes = min(LANES, len(self._where))
+        self._room = np.empty(0)  # kept for the next product: fresh memory costs as much as one
+
+    def __call__(self, V: np.ndarray) -> np.ndarray:
+        """Return the product with V of shape (n, p), in float64."""
+        n, p = V.shape
+        if p > COLUMNS:
+            return np.hstack([self(V[:, j : j + COLUMNS]) for j in range(0, p, COLUMNS)])
+        V = np.ascontiguousarray(V)
+        if self._room.size < self._n_lanes * n * p:
+            self._room = np.empty(self._n_lanes * n * p)
+        sums = self._room[: self._n_lanes * n * p].reshape(self._n_lanes, n, p)
+
+        def work(lanes: Iterator[int]) -> None:
+            buffer = np.empty((TILE, TILE))
+            for lane in lanes:
+                total = sums[lane]
+                total[...] = 0.0
+                for a, b in self._where[lane::LANES]:
+                    values = self._tile(a, b, buffer[: a.stop - a.start, : b.stop - b.start])
+                    total[a] += values @ V[b]
+                    if a != b:
+                        total[b] += values.T @ V[a]
+
+        on_threads(work, self._n_lanes, shared=True)
+        return np.sum(sums, axis=0)

@@ -1,0 +1,143 @@
+"""How a solver went on."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric.plot._curves import draw_curves
+
+__all__ = ["HistoryDisplay"]
+
+WIDE = 100.0  # ratio of positive values from which on their axis is logarithmic
+
+
+class HistoryDisplay:
+    """The objective of learners, iteration by iteration.
+
+    Parameters
+    ----------
+    histories : mapping of names to array-like of shape (n_values,)
+        Objectives at the start and after every iteration.
+    title : str, default=""
+        Title of the picture.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        With the plot.
+    figure_ : matplotlib Figure
+        With the axes.
+    lines_ : list of matplotlib Line2D
+        One for each history.
+    legend_ : matplotlib Legend or None
+        If there are several.
+
+    Examples
+    --------
+    >>> from dimetric import NCA
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nca = NCA().fit(X, y)
+    >>> display = HistoryDisplay.from_estimator(nca)
+    >>> len(display.lines_[0].get_xdata()) == nca.n_iter_ + 1
+    True
+    """
+
+    def __init__(self, histories: Mapping[str, Any], *, title: str = "") -> None:
+        self.histories = histories
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, title: str = "", ax: Any = None) -> Self:
+        """Draw how the fit of a learner went.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted: a learner with iterations, a classifier over one, or a pipeline that ends with
+            either.
+        title : str, default=""
+            Title; by default its name, and why it stopped.
+        ax : matplotlib Axes, optional
+            Axes to draw into; by default new ones.
+
+        Returns
+        -------
+        display : HistoryDisplay
+        """
+        learner, history = _history(estimator)
+        name = type(learner).__name__
+        facts = learner.metadata() if hasattr(learner, "metadata") else {}
+        told = f"{name}: {facts['reason']}" if "reason" in facts else name
+        return cls({name: history}, title=title or told).plot(ax=ax)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Mapping[str, Any], *, title: str = "", ax: Any = None
+    ) -> Self:
+        """Draw how the fits of several learners went, by name.
+
+        Parameters
+        ----------
+        estimators : mapping of names to estimators
+            As in :meth:`from_estimator`.
+        title, ax
+            As there.
+
+        Returns
+        -------
+        display : HistoryDisplay
+        """
+        found = {name: _history(each)[1] for name, each in estimators.items()}
+        return cls(found, title=title).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
+        """Draw the histories.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; by default new ones.
+        **artist
+            Passed on to ``Axes.plot``.
+
+        Returns
+        -------
+        display : HistoryDisplay
+        """
+        named = {name: _numbers(name, each) for name, each in self.histories.items()}
+        curves = {name: (np.arange(len(each)), each) for name, each in named.items()}
+        ax, self.lines_, self.legend_ = draw_curves(
+            self, curves, ax, artist, legend=len(curves) > 1
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        values = np.concatenate(list(named.values()))
+        if values.min() > 0 and values.max() > WIDE * values.min():
+            self.ax_.set_yscale("log")
+        self.ax_.xaxis.get_major_locator().set_params(integer=True)
+        self.ax_.set(xlabel="iteration", ylabel="objective")
+        return self
+
+
+def _history(estimator: Any) -> tuple[Any, np.ndarray]:
+    """Return the learner in a fitted estimator, and its objectives."""
+    check_is_fitted(estimator)
+    learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    learner = getattr(learner, "learner_", learner)
+    if not hasattr(learner, "history_"):
+        what = "the Euclidean distance" if learner is None else type(learner).__name__
+        raise ValueError(
+            f"There is no history to draw: {what} was not learned by iterations, as NCA or LMNN "
+            "are."
+        )
+    return learner, learner.history_
+
+
+def _numbers(name: str, history: Any) -> np.ndarray:
+    values = np.asarray(history, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)):
+        raise ValueError(f"The history of {name!r} must be finite numbers, one or more.")
+    return values

@@ -1,0 +1,206 @@
+"""The verb compare, its report and its model."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dimetric
+from dimetric.cli import main as command
+from dimetric.cli._html import text
+
+FAST = ("--learners", "LDA,PCA", "--budget", "2", "--jobs", "1")
+
+
+class Page(HTMLParser):
+    """The tags of a page that are not closed, and all attributes."""
+
+    def __init__(self, content):
+        super().__init__()
+        self.open, self.attributes, self.tags = [], [], set()
+        self.feed(content)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_compare(typed, wine):
+    out = wine.parent / "out"
+    done = typed("compare", wine, "--target", "kind", "--out", out, *FAST)
+    assert done.exit_code == 0, done.output
+    assert "wine: 178 rows, 7 features, 3 classes in column kind" in done.stdout
+    assert "grignolino 71, barolo 59, barbera 48" in done.stdout
+    assert "Column 'id' numbers the rows" in done.stderr
+    assert re.search(r"(LDA|PCA) .* Euclidean,? with probability [01]\.\d\d\.", done.stdout)
+    assert {each.name for each in out.iterdir()} == {"wine.html", "wine.dimetric"}
+    model = dimetric.load(out / "wine.dimetric")
+    frame = pd.read_csv(wine)
+    assert np.mean(model.predict(frame) == frame["kind"]) > 0.9
+    assert "verdict" in dimetric.describe(out / "wine.dimetric")["about"]
+
+
+def test_the_report_needs_nothing_else(typed, wine):
+    out = wine.parent / "out"
+    typed("compare", wine, "--target", "kind", "--out", out, *FAST)
+    content = (out / "wine.html").read_text(encoding="utf-8")
+    page = Page(content)
+    assert not page.open
+    assert "script" not in page.tags
+    assert not re.search(r"https?:", content)
+    sources = [value for _, name, value in page.attributes if name in ("src", "href")]
+    assert len(sources) >= 3
+    assert all(value.startswith("data:image/png;base64,") for value in sources)
+    for words in ("which distance?", "Euclidean", "LDA", "The race", "Neighbours that changed",
+                  "Which features count", "dimetric.load", "dimetric predict", "seconds",
+                  "prefers-color-scheme: dark", "width=device-width"):  # fmt: skip
+        assert words in content
+
+
+def test_names_are_but_texts(typed, wine):
+    frame = pd.read_csv(wine).drop(columns="id")
+    evil = "<script>alert('x')</script>"
+    frame = frame.rename(columns={"alcohol": evil, "kind": f"{evil} & [red]"})
+    frame.iloc[:, -1] = frame.iloc[:, -1].map(lambda each: f'{each}"><img src=x onerror=y> $\\a$')
+    path = wine.parent / "a'b & <c>.csv"
+    frame.to_csv(path, index=False)
+    out = wine.parent / "out"
+    done = typed("compare", path, "--target", "-1", "--out", out, *FAST)
+    assert done.exit_code == 0, done.output
+    assert "[red]" in done.stdout
+    page = Page((out / "a'b & <c>.html").read_text(encoding="utf-8"))
+    assert not page.tags & {"script", "c"}
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+
+
+def test_json(typed, wine):
+    done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", "--json", *FAST)
+    found = json.loads(done.stdout)["results"][0]
+    assert done.stderr == ""
+    assert {row["learner"] for row in found["table"]} == {"Euclidean", "LDA", "PCA"}
+    scores = [row["score"] for row in found["table"]]
+    assert scores == sorted(scores, reverse=True)
+    assert found["classes"] == {"grignolino": 71, "barolo": 59, "barbera": 48}
+    verdict = found["verdict"]
+    assert verdict["better"] + verdict["equal"] + verdict["worse"] == pytest.approx(1)
+    assert verdict["on_other_rows"] is False
+
+
+def test_bundled_data(typed, tmp_path, monkeypatch):
+    monkeypatch.setattr("dimetric.cli.compare.BUNDLED_BUDGET", 1.0)
+    done = typed("compare", "--out", tmp_path / "out", "--learners", "PCA", "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    names = {each.name for each in (tmp_path / "out").iterdir()}
+    assert names == {"wine.html", "wine.dimetric", "digits.html", "digits.dimetric"}
+
+
+def test_the_euclidean_distance_is_kept_where_it_is_better(typed, tmp_path):
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 200)
+    radius = np.repeat([1, 2], 100) + 0.1 * rng.standard_normal(200)
+    frame = pd.DataFrame({"a": radius * np.cos(angle), "b": radius * np.sin(angle)})
+    frame["class"] = np.repeat(["in", "out"], 100)
+    frame.to_csv(tmp_path / "rings.csv", index=False)
+    done = typed("compare", tmp_path / "rings.csv", "--out", tmp_path / "out", "--learners", "LDA",
+                 "--json")  # fmt: skip
+    found = json.loads(done.stdout)["results"][0]
+    assert found["verdict"]["worse"] > 0.9
+    assert "the Euclidean distance" in found["model"]
+    assert dimetric.load(tmp_path / "out/rings.dimetric")[-1].learner_ is None
+
+
+def test_rare_classes_are_left_out_aloud(typed, wine):
+    frame = pd.read_csv(wine)
+    frame.loc[0, "kind"] = "alone"
+    frame.loc[1:3, "kind"] = "three"
+    frame.to_csv(wine, index=False)
+    done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
+    assert done.exit_code == 0, done.output
+    assert "Class 'alone' has fewer than 3 members: 1 row was left out" in done.stderr
+    assert "4 classes" in done.stdout
+
+
+def test_missing_values_may_be_imputed(typed, wine):
+    frame = pd.read_csv(wine)
+    frame.loc[3:9, "ash"] = np.nan
+    frame.to_csv(wine, index=False)
+    words = ("compare", wine, "--target", "kind", "--out", wine.parent / "out", "--json", *FAST)
+    dropped, imputed = (json.loads(typed(*words, *more).stdout)["results"][0]
+                        for more in ((), ("--missing", "impute")))  # fmt: skip
+    assert dropped["rows"] == 171
+    assert imputed["rows"] == 178
+
+
+def test_wide_and_tiny_tables(typed, tmp_path):
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.standard_normal((24, 60))).assign(label=np.arange(24) % 2)
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    done = typed("compare", tmp_path / "wide.csv", "--out", tmp_path, "--budget", 2, "--json")
+    assert done.exit_code == 0, done.output
+    tiny = pd.DataFrame({"a": [1, 2, 3, 4, 5, 6], "label": list("xxxyyy")})
+    tiny.to_csv(tmp_path / "tiny.csv", index=False)
+    done = typed("compare", tmp_path / "tiny.csv", "--out", tmp_path, "--k", 1, *FAST)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "sentence"),
+    [
+        ({}, ["--target", "alcohol"], "'alcohol' holds 126 different numbers in 178 rows"),
+        ({"kind": "one"}, [], "'kind' holds one class alone, 'one'"),
+        ({"kind": [f"k{i}" for i in range(178)]}, [], "178 different texts in 178 rows: they are"),
+        ({"kind": ["a"] * 177 + ["b"]}, [], "Fewer than two classes of 'kind' have 3 members"),
+        ({"when": "2020-01-01"}, [], "'when' holds dates"),
+        ({"name": [f"n{i}" for i in range(178)]}, [], "--drop 'name'"),
+        ({}, ["--learners", "LDAA"], "There is no learner 'LDAA'. Did you mean LDA"),
+        ({}, ["--learners", "Euclidean"], "no learner beside the Euclidean"),
+    ],
+)
+def test_tables_that_cannot_be_compared_on(wine, monkeypatch, change, words, sentence):
+    pd.read_csv(wine).assign(**change).to_csv(wine, index=False)
+    target = [] if "--target" in words else ["--target", "kind"]
+    out = wine.parent / "out"
+    words = ["dimetric", "compare", wine, "--out", out, *FAST[2:], *target, *words]
+    monkeypatch.setattr(sys, "argv", [str(each) for each in words])
+    with pytest.raises(SystemExit) as left:
+        command()
+    assert sentence in str(left.value)
+    assert not out.exists() or not list(out.iterdir())
+
+
+def test_a_budget_must_be_some_time(typed, wine):
+    assert typed("compare", wine, "--budget", 0).exit_code == 2
+
+
+def test_an_interrupt_is_quiet(tmp_path):
+    code = "from dimetric.cli import main; main()"
+    path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "compare", "--out", tmp_path / "out"], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )  # fmt: skip
+    process.stdout.readline()  # it has begun
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert told == ""
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_texts_of_pages():
+    assert text("a" * 100, 10) == "a" * 9 + "…"
+    assert text('<a href="x">') == "&lt;a href=&quot;x&quot;&gt;"

@@ -1,0 +1,196 @@
+"""The verb embed, as it is typed."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from sklearn.datasets import load_wine
+from typer.testing import CliRunner
+
+from dimetric import LDA, PCA, Isomap
+from dimetric.cli import main as command
+from dimetric.cli.main import app
+from dimetric.evaluate import embedding_quality
+
+X, y = load_wine(return_X_y=True)
+SCALED = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = load_wine().feature_names
+    frame = pd.DataFrame(X, columns=names).assign(kind=load_wine().target_names[y])
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    return tmp_path / "wine.csv"
+
+
+def typed(*words):
+    return CliRunner().invoke(app, ["embed", *(str(each) for each in words)])
+
+
+def error_of(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["dimetric", "embed", *(str(each) for each in words)])
+    with pytest.raises(SystemExit) as left:
+        command()
+    return str(left.value)
+
+
+def test_picture_coordinates_and_scores(table, tmp_path):
+    done = typed(table, "--color", "kind", "--out", "a.png", "--out", "a.csv", "--option",
+                 "n_neighbors=8", "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    Z = Isomap(n_neighbors=8).fit_transform(SCALED)
+    written = pd.read_csv(tmp_path / "a.csv")
+    assert list(written) == ["row", "isomap0", "isomap1", "kind"]
+    np.testing.assert_allclose(written[["isomap0", "isomap1"]], Z, atol=1e-6)
+    quality = embedding_quality(SCALED, Z, y=y)
+    assert found["scores"] == pytest.approx(quality.scores(), abs=1e-6)
+    assert found["written"] == ["a.png", "a.csv"]
+    with Image.open(tmp_path / "a.png") as image:
+        assert min(image.size) > 400
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf"])
+def test_same_command_same_picture(table, tmp_path, ending):
+    files = [tmp_path / f"{i}.{ending}" for i in range(2)]
+    for file in files:
+        assert typed(table, "--method", "pca", "--color", "kind", "--out", file).exit_code == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_default_file_and_table_of_scores(table, tmp_path):
+    done = typed(table, "--method", "PCA", "--drop", "kind")
+    assert done.exit_code == 0, done.output
+    assert "PCA: 178 rows, 13 features to 2" in done.stdout
+    assert "trustworthiness" in done.stdout
+    assert (tmp_path / "wine-pca.png").exists()
+
+
+def test_methods_that_learn_from_classes(table, tmp_path):
+    done = typed(table, "--method", "lda", "--color", "kind", "--components", 3, "--out", "l.npz",
+                 "--json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["notes"] == ["LDA has one dimension fewer than classes: 2."]
+    with np.load(tmp_path / "l.npz") as arrays:
+        right = LDA().fit(SCALED, y).transform(SCALED)
+        np.testing.assert_allclose(arrays["X"], right, atol=1e-6)
+    done = typed(table, "--method", "covariance", "--color", "kind", "--json")
+    assert json.loads(done.stdout)["components"] == 2
+
+
+def test_any_transformer(table, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "class First:\n"
+        "    def __init__(self, n_components=2, power=1):\n"
+        "        self.n_components, self.power = n_components, power\n"
+        "    def fit_transform(self, X):\n"
+        "        return X[:, : self.n_components] ** self.power\n"
+        "class Nothing:\n"
+        "    pass\n"
+        "class Two:\n"
+        "    def __init__(self, **any):\n"
+        "        self.any = any\n"
+        "    def fit(self, X):\n"
+        "        return self\n"
+        "    def transform(self, X):\n"
+        "        return X[: self.any.get('rows', len(X)), :2]\n"
+        "    def __sklearn_tags__(self):\n"
+        "        raise AttributeError('of another age')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    done = typed(table, "--method", "mine:First", "--drop", "kind", "--option", "power=3", "--out",
+                 "f.parquet")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    written = pd.read_parquet(tmp_path / "f.parquet")
+    np.testing.assert_allclose(written[["first0", "first1"]], SCALED[:, :2] ** 3)
+    theirs = typed(table, "--method", "sklearn.decomposition:PCA", "--drop", "kind", "--json")
+    scores = json.loads(theirs.stdout)["scores"]
+    right = embedding_quality(SCALED, PCA(2).fit_transform(SCALED)).scores()
+    assert scores == pytest.approx(right, abs=1e-6)
+    assert typed(table, "--method", "mine:Two", "--drop", "kind").exit_code == 0
+    wrong = error_of(monkeypatch, table, "--method", "mine:Two", "--drop", "kind", "--option",
+                     "rows=3")  # fmt: skip
+    assert "Two gave no embedding: of 178 rows it made (3, 2)." in wrong
+    assert "mine:Nothing embeds nothing" in error_of(monkeypatch, table, "--method", "mine:Nothing")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["--method", "isomop"], "There is no method 'isomop'. Did you mean isomap?"),
+        (["--method", "xyzzy"], "There are anmm,"),
+        (["--method", "nosuchmodule:UMAP"], "cannot be imported: No module named 'nosuchmodule'"),
+        (["--method", "umap.nothing:X"], "pip install umap-learn"),
+        (["--method", "sklearn.manifold:TSME"], "has no class 'TSME'. Did you mean TSNE"),
+        (["--option", "neighbors=3"], "Isomap has no option 'neighbors'. Did you mean n_neighbors"),
+        (["--option", "n_neighbors"], "must be name=value"),
+        (["--out", "a.txt"], "a.txt is of no kind that can be written"),
+        (["--color", "kinds"], "there is no column 'kinds'; did you mean 'kind'"),
+        (["--scale", "much"], "--scale much must be"),
+        (["--method", "nca", "--color", "proline"], "no classes. Name another column by --color"),
+        (["--out", "no/where/a.png"], "there is no folder"),
+    ],
+)
+def test_errors_are_sentences(table, tmp_path, monkeypatch, words, error):
+    color = [] if "--color" in words else ["--color", "kind"]
+    assert error in error_of(monkeypatch, table, *color, *words)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["wine.csv"]
+
+
+def test_few_rows(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.0], "c": [3.0, 1.0, 2.0]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = typed(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["scores"] == {}
+    assert "There are no scores" in found["notes"][-1]
+    plain = typed(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png")
+    assert "trustworthiness" not in plain.stdout
+
+
+def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
+    done = typed(table, "--method", "pca", "--components", 5, "--color", "alcohol", "--drop",
+                 "kind", "--out", "n.png", "--k", 500, "--json")  # fmt: skip
+    found = json.loads(done.stdout)
+    assert "n.png shows the first 2 of 5 dimensions." in found["notes"]
+    assert "The scores look at 88 neighbours: there are but 178 rows." in found["notes"]
+    assert "neighborhood_hit" not in found["scores"]
+
+
+def test_many_rows_are_sampled(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(5200, 3)), columns=list("abc"))
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    done = typed(tmp_path / "many.csv", "--method", "mds", "--out", tmp_path / "m.csv")
+    assert done.exit_code == 0, done.output
+    assert "±" in done.stdout
+    assert "2000 of 5200 rows" in done.stderr
+    assert "MDS places 5200 rows by 1000 of them" in done.stderr
+
+
+def test_an_interrupt_leaves_nothing(table, tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", interrupted)
+    done = typed(table, "--method", "pca", "--color", "kind", "--out", "a.png")
+    assert done.exit_code == 130
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["wine.csv"]
+
+
+def test_signs_that_no_font_has(table, tmp_path):
+    frame = pd.read_csv(table).assign(kind="\U00013000")  # a hieroglyph
+    frame.to_csv(table, index=False)
+    done = typed(table, "--method", "pca", "--color", "kind", "--out", "h.png")
+    assert done.exit_code == 0, done.output
+    assert "h.png has boxes for signs that no font here has" in done.stderr
+
+
+def test_without_matplotlib(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "dimetric[plot]" in error_of(monkeypatch, table, "--method", "pca")

@@ -1,0 +1,272 @@
+"""Models from tables, and tables under models, as they are typed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dimetric
+from dimetric.cli import main as command
+
+SRC = str(Path(dimetric.__file__).parents[1])
+
+
+@pytest.fixture
+def model(typed, wine):
+    path = wine.parent / "wine.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--learner", "lda", "--out", path)
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def error_of(monkeypatch, *words):
+    """Return the sentence that a command ends with."""
+    monkeypatch.setattr(sys, "argv", ["dimetric", *map(str, words)])
+    with pytest.raises(SystemExit) as left:
+        command()
+    return str(left.value)
+
+
+def features(wine):
+    return pd.read_csv(wine).drop(columns=["id", "kind"])
+
+
+def test_fit_tells_what_it_did(typed, wine):
+    out = wine.parent / "m.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--learner", "NCA", "--option", "n_components=2",
+                 "--option", "init=pca", "--out", out)  # fmt: skip
+    assert done.exit_code == 0
+    assert "Column 'id' numbers the rows: it was left out." in done.stderr
+    assert "NCA: 178 rows, 7 features" in done.stdout
+    assert "3 classes: grignolino 71, barolo 59, barbera 48" in done.stdout
+    learner = dimetric.load(out)[-1].learner_
+    assert learner.n_components == 2
+    assert learner.init == "pca"
+    assert learner.random_state == 0
+
+
+def test_fit_as_json(typed, wine):
+    out = wine.parent / "m.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--out", out, "--json")
+    found = json.loads(done.stdout)
+    assert found["rows"] == 178
+    assert found["classes"] == {"grignolino": 71, "barolo": 59, "barbera": 48}
+    assert 0.8 < found["left_one_out"] <= 1
+    assert done.stderr == ""
+
+
+def test_fit_without_classes(typed, wine):
+    out = wine.parent / "m.dimetric"
+    done = typed("fit", wine, "--learner", "pca", "--drop", "kind,colour", "--scale", "standard",
+                 "--out", out)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    model = dimetric.load(out)
+    assert [name for name, _ in model.steps] == ["columns", "scale", "learner"]
+    done = typed("transform", out, wine)
+    assert done.stdout.startswith('"pca0","pca1"')
+
+
+def test_the_target_is_guessed_aloud(typed, wine):
+    done = typed("fit", wine, "--out", wine.parent / "m.dimetric", "--scale", "none")
+    assert "The classes are in column 'kind': no --target was given." in done.stderr
+    assert [name for name, _ in dimetric.load(wine.parent / "m.dimetric").steps] == [
+        "columns", "model",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "npz"])
+def test_transform_is_that_of_the_model(typed, wine, model, ending):
+    out = wine.parent / f"z.{ending}"
+    done = typed("transform", model, wine, "--out", out, "--keep", "id")
+    assert done.exit_code == 0, done.output
+    loaded = dimetric.load(model)
+    Z = loaded[-1].learner_.transform(loaded[:-1].transform(features(wine)))
+    if ending == "npz":
+        with np.load(out) as found:
+            np.testing.assert_array_equal(found["X"], Z)
+            assert found["id"][0] == "1000"
+        return
+    found = pd.read_parquet(out) if ending == "parquet" else pd.read_csv(
+        out, sep="\t" if ending == "tsv" else ",")  # fmt: skip
+    assert list(found.columns) == ["id", "lda0", "lda1"]
+    np.testing.assert_allclose(found[["lda0", "lda1"]], Z, rtol=1e-12)
+    assert found["id"].astype(int).tolist() == list(range(1000, 1178))
+
+
+@pytest.mark.parametrize("cells", [10, 10**6])
+def test_predict_is_that_of_the_model(typed, wine, model, cells, monkeypatch):
+    monkeypatch.setattr("dimetric.data.files.read_chunks.__kwdefaults__",
+                        {"texts": (), "header": None, "cells": cells})  # fmt: skip
+    out = wine.parent / "p.csv"
+    done = typed("predict", model, wine, "--out", out, "--shares", "--json")
+    assert done.exit_code == 0, done.output
+    loaded = dimetric.load(model)
+    found = pd.read_csv(out)
+    assert found["prediction"].tolist() == loaded.predict(features(wine)).tolist()
+    shares = found[[f"share of {name}" for name in loaded.classes_]]
+    np.testing.assert_allclose(shares, loaded.predict_proba(features(wine)))
+    told = json.loads(done.stdout)
+    assert told["rows"] == 178
+    assert sum(told["classes"].values()) == 178
+
+
+def test_rows_with_gaps_have_empty_results(typed, wine, model):
+    frame = pd.read_csv(wine)
+    frame.loc[[3, 170], "ash"] = np.nan
+    frame.loc[5, "colour"] = "rosé"
+    frame.drop(columns="kind").to_csv(wine, index=False)
+    out = wine.parent / "p.csv"
+    done = typed("predict", model, wine, "--out", out, "--keep", "id")
+    assert done.stderr.splitlines() == [
+        "Column 'colour' holds 1 values that are none of the model's categories.",
+        "2 of 178 rows have missing values: their results are empty.",
+    ]
+    found = pd.read_csv(out)
+    assert found.index[found["prediction"].isna()].tolist() == [3, 170]
+    assert found["id"].tolist() == frame["id"].tolist()
+    done = typed("transform", model, wine, "--json", "--out", wine.parent / "z.npz")
+    assert json.loads(done.stdout)["empty"] == 2
+    with np.load(wine.parent / "z.npz") as found:
+        assert np.flatnonzero(np.isnan(found["X"]).any(axis=1)).tolist() == [3, 170]
+
+
+def test_a_model_that_imputes_has_no_empty_results(typed, wine):
+    frame = pd.read_csv(wine)
+    frame.loc[[3, 170], "ash"] = np.nan
+    frame.to_csv(wine, index=False)
+    out = wine.parent / "m.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--missing", "impute", "--out", out, "--json")
+    assert json.loads(done.stdout)["rows"] == 178
+    done = typed("predict", out, wine)
+    assert "" not in done.stdout.splitlines()
+    done = typed("fit", wine, "--target", "kind", "--out", out, "--json")
+    assert json.loads(done.stdout)["rows"] == 176
+
+
+def test_arrays_in_and_out(typed, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3)) + np.repeat([0, 5], 20)[:, None]
+    np.savez(tmp_path / "a.npz", X=X, y=np.repeat([0, 1], 20))
+    assert typed("fit", tmp_path / "a.npz", "--out", tmp_path / "m.dimetric").exit_code == 0
+    done = typed("predict", tmp_path / "m.dimetric", tmp_path / "a.npz", "--out",
+                 tmp_path / "p.npz")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    with np.load(tmp_path / "p.npz") as found:
+        assert found["prediction"].astype(int).tolist() == [0] * 20 + [1] * 20
+
+
+def test_models_that_are_no_pipelines(typed, wine):
+    from dimetric import LDA
+
+    frame = pd.read_csv(wine)
+    numbers = frame[["alcohol", "mg", "phenols"]]
+    dimetric.save(LDA().fit(numbers, frame["kind"]), wine.parent / "m.dimetric")
+    done = typed("transform", wine.parent / "m.dimetric", wine)
+    assert done.exit_code == 0, done.output
+    first = [float(each) for each in done.stdout.splitlines()[1].split(",")]
+    Z = LDA().fit(numbers, frame["kind"]).transform(numbers)
+    np.testing.assert_allclose(first, np.asarray(Z)[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--learner", "ncca"], "There is no learner 'ncca'. Did you mean NCA"),
+        (["--learner", "zzz"], "There are ANMM, Covariance"),
+        (["--learner", "Kernelized"], "There is no learner 'Kernelized'"),
+        (["--learner", "Euclidean", "--option", "a=1"], "The Euclidean distance has no --option"),
+        (["--option", "n_comp=2"], "NCA has no option 'n_comp'. Did you mean n_components?"),
+        (["--option", "n_components"], "must be name=value"),
+        (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
+        (["--target", "kin"], "there is no column 'kin'; did you mean 'kind'"),
+        (["--target", "alcohol"], "'alcohol' holds 126 different numbers in 178 rows: they are no"),
+        (["--target", "99"], "there are 9 columns"),
+        (["--scale", "big"], "--scale big must be"),
+        (["--missing", "fill"], "--missing fill must be"),
+        (["--drop", "kint"], "there is no column 'kint'"),
+        (["--out", "no/where/m.dimetric"], "there is no folder"),
+    ],
+)
+def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
+    monkeypatch.chdir(wine.parent)
+    words = ["--out", "m.dimetric", *words] if "--out" not in words else words
+    words = ["--target", "kind", *words] if "--target" not in words else words
+    assert sentence in error_of(monkeypatch, "fit", wine, *words)
+    assert {each.name for each in wine.parent.iterdir()} == {"wine.csv"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["transform", "no.dimetric", "wine.csv"], "no.dimetric"),
+        (["transform", "wine.csv", "wine.csv"], "wine.csv is not a model file"),
+        (["transform", "wine.dimetric", "no.csv"], "no.csv is no file"),
+        (["transform", "wine.dimetric", "other.csv"], "no column 'alcohol' and 6 others"),
+        (["transform", "wine.dimetric", "wine.csv", "--keep", "idd"], "Did you mean id?"),
+        (["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"], "is of no kind that can be"),
+        (["predict", "pca.dimetric", "wine.csv"], "is a map without classes"),
+    ],
+)
+def test_wrong_words_of_transform(monkeypatch, wine, model, typed, words, sentence):
+    monkeypatch.chdir(wine.parent)
+    Path("other.csv").write_text("a,b\n1,2\n")
+    typed("fit", wine, "--learner", "pca", "--out", "pca.dimetric")
+    before = {each.name for each in wine.parent.iterdir()}
+    assert sentence in error_of(monkeypatch, *words)
+    assert {each.name for each in wine.parent.iterdir()} == before
+
+
+def test_usage(typed, wine, model):
+    assert typed("fit").exit_code == 2
+    assert typed("transform", model, wine, "--json").exit_code == 2
+    assert typed("predict", model, wine, "--json").exit_code == 2
+    assert typed("fit", wine, "--out", "x", "--k", 0).exit_code == 2
+    for verb in ("fit", "transform", "predict", "compare"):
+        assert "--json" in typed(verb, "--help").output
+
+
+def run(*words, **options):
+    code = "from dimetric.cli import main; main()"
+    path = os.pathsep.join([SRC, *sys.path])
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}, **options,
+    )  # fmt: skip
+
+
+def test_an_interrupt_leaves_nothing_behind(wine, model):
+    big = wine.parent / "big.csv"
+    frame = pd.concat([pd.read_csv(wine)] * 3000)
+    frame.to_csv(big, index=False)
+    out = wine.parent / "z.csv"
+    out.write_text("as it was")
+    process = run("transform", model, big, "--out", out)
+    deadline = time.monotonic() + 120
+    while not any(each.name.startswith(".") for each in wine.parent.iterdir()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in told
+    assert out.read_text() == "as it was"
+    assert not any(each.name.startswith(".") for each in wine.parent.iterdir())
+
+
+def test_a_pipe_that_is_closed_is_no_error(wine, model):
+    big = wine.parent / "big.csv"
+    pd.concat([pd.read_csv(wine)] * 300).to_csv(big, index=False)
+    process = run("transform", model, big)
+    process.stdout.readline()
+    process.stdout.close()
+    with process.stderr as told:
+        assert told.read() == ""
+    assert process.wait(timeout=60) == 1

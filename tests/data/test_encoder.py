@@ -1,0 +1,145 @@
+"""Columns of any kind as features, and the same way again."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from dimetric.data import TableEncoder, read_table
+
+TRAIN = {
+    "size": [1.0, 2.0, 5.0, 4.0],
+    "colour": ["red", "blue", "green", "red"],
+    "new": [True, False, True, True],
+    "mark": ["x", "o", "o", "o"],
+}
+NAMES = ["size", "colour=blue", "colour=green", "colour=red", "new", "mark=x"]
+X = [[1, 0, 0, 1, 1, 1], [2, 1, 0, 0, 0, 0], [5, 0, 1, 0, 1, 0], [4, 0, 0, 1, 1, 0]]
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_new_rows_are_encoded_as_those_of_the_fit(library):
+    frame = library.DataFrame(TRAIN)
+    encoder = TableEncoder().fit(frame)
+    assert_array_equal(encoder.transform(frame), X)
+    assert list(encoder.get_feature_names_out()) == NAMES
+    turned = library.DataFrame(
+        {name: TRAIN[name][::-1] for name in reversed(TRAIN)} | {"z": [0] * 4}
+    )
+    assert_array_equal(encoder.transform(turned), X[::-1])
+    one = library.DataFrame({name: values[:1] for name, values in TRAIN.items()})
+    assert_array_equal(encoder.transform(one), X[:1])
+
+
+def test_read_table_encodes_as_the_encoder_does():
+    frame = pd.DataFrame(TRAIN | {"class": [0, 1, 1, 0]})
+    data = read_table(frame, "class")
+    encoder = TableEncoder().fit(frame.drop(columns="class"))
+    assert_array_equal(data.X, encoder.transform(frame))
+    assert list(data.notes) == encoder.notes_
+
+
+def test_unknown_categories_are_as_far_from_all():
+    encoder = TableEncoder().fit(pd.DataFrame(TRAIN))
+    frame = pd.DataFrame({"size": [1.0], "colour": ["pink"], "new": [True], "mark": ["?!"]})
+    with pytest.warns(UserWarning, match="none of the categories") as told:
+        row = encoder.transform(frame)
+    assert_array_equal(row, [[1, 0, 0, 0, 1, 0.5]])
+    assert [str(each.message) for each in told] == [
+        f"Column {name!r} holds 1 values that are none of the categories of the fit."
+        for name in ("colour", "mark")
+    ]
+    assert encoder.encode(frame)[1] == {"colour": 1, "mark": 1}
+
+
+def test_missing_values():
+    gaps = pd.DataFrame({"size": [None, 3.0], "colour": ["red", None], "new": [True, False],
+                         "mark": [None, "x"]})  # fmt: skip
+    train = pd.DataFrame(TRAIN)
+    assert_array_equal(
+        TableEncoder(missing="impute").fit(train).transform(gaps),
+        [[3, 0, 0, 1, 1, 0], [3, 0, 0, 1, 0, 1]],
+    )
+    nan = np.nan
+    assert_array_equal(
+        TableEncoder(missing="keep").fit(train).transform(gaps),
+        [[nan, 0, 0, 1, 1, nan], [3, nan, nan, nan, 0, 1]],
+    )
+    with pytest.raises(ValueError, match="2 of 2 rows have missing values, the first in 'size'"):
+        TableEncoder().fit(train).transform(gaps)
+    with pytest.raises(ValueError, match="missing values"):
+        TableEncoder().fit(gaps)
+
+
+def test_categories_that_look_like_numbers_in_some_rows():
+    encoder = TableEncoder().fit(pd.DataFrame({"kind": ["1", "2", "x"]}))
+    assert_array_equal(encoder.transform(pd.DataFrame({"kind": [2, 1]})), [[0, 1, 0], [1, 0, 0]])
+    gap = pd.DataFrame({"kind": [2.0, np.nan]})  # a gap makes floats of whole numbers
+    assert_array_equal(encoder.encode(gap)[0], [[0, 1, 0], [np.nan] * 3])
+
+
+def test_arrays_pass_through():
+    A = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]], dtype=np.float32)
+    encoder = TableEncoder(missing="impute").fit(A)
+    found = encoder.transform(A)
+    assert found.dtype == np.float32
+    assert_array_equal(found, [[1, 2], [3, 4], [5, 6]])
+    assert list(encoder.get_feature_names_out()) == ["x0", "x1"]
+    assert not hasattr(encoder, "feature_names_in_")
+    frame = pd.DataFrame({"a": [7], "b": [8]})
+    assert_array_equal(encoder.transform(frame), [[7, 8]])
+    with pytest.raises(
+        ValueError, match="has 3 columns of numbers without names, but there were 2"
+    ):
+        encoder.transform(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="has 1 columns, but there were 2"):
+        encoder.transform(frame[["a"]])
+    named = TableEncoder().fit(pd.DataFrame(TRAIN))
+    with pytest.raises(ValueError, match="but there were 4 with names"):
+        named.transform(np.ones((1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("frame", "sentence"),
+    [
+        ({"sise": [1.0], "colour": ["red"], "new": [True], "mark": ["x"]},
+         "no column 'size'; did you mean its column 'sise'"),
+        ({"mark": ["x"]}, "no column 'size' and 2 others"),
+        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' is one of numbers.* but holds 'large' here"),
+        (TRAIN | {"size": [1, np.inf, 2, 3]}, "'size' holds infinite values"),
+    ],
+)  # fmt: skip
+def test_new_data_that_do_not_fit(frame, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TableEncoder().fit(pd.DataFrame(TRAIN)).transform(pd.DataFrame(frame))
+
+
+@pytest.mark.parametrize(
+    ("frame", "sentence"),
+    [
+        ({"when": ["2020-01-01", "2020-01-02"]}, "'when' holds dates.*--drop 'when'"),
+        ({"name": [f"n {i}" for i in range(99)]}, "99 different texts in 99 rows.*--drop 'name'"),
+        ({"a": [None, None]}, "'a' holds no value at all"),
+        ({}, "The table is empty"),
+    ],
+)
+def test_columns_that_are_no_features(frame, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TableEncoder().fit(pd.DataFrame(frame))
+
+
+def test_it_is_an_estimator():
+    encoder = TableEncoder(missing="impute", categories={"mark": ["o", "x", "y"]})
+    again = clone(encoder).fit(pd.DataFrame(TRAIN))
+    assert again.get_feature_names_out()[-3:].tolist() == ["mark=o", "mark=x", "mark=y"]
+    assert again.fit(np.ones((2, 2))).transform(np.ones((1, 2))).shape == (1, 2)
+    with pytest.raises(ValueError, match="'missing' parameter"):
+        TableEncoder(missing="drop").fit(pd.DataFrame(TRAIN))
+
+
+def test_the_state_is_plain():
+    encoder = TableEncoder().fit(pd.DataFrame(TRAIN))
+    assert encoder.categories_ == [None, ["blue", "green", "red"], None, ["o", "x"]]
+    assert encoder.fills_ == [3.0, "red", 1.0, "o"]

@@ -1,0 +1,193 @@
+"""Tables as people have them in files, read at once and some rows at a time."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from dimetric.data import read_table
+from dimetric.data.dialect import Dialect, dialect_of
+from dimetric.data.files import read_chunks, read_file
+
+TWO = [[1.0, 2.0], [3.0, 4.0]]
+
+
+def file(folder, content, name="table.csv"):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "X"),
+    [
+        ("a,b,class\n1,2,x\n3,4,y\n", TWO),
+        ("a;b;class\n1;2;x\n3;4;y\n", TWO),
+        ("a\tb\tclass\n1\t2\tx\n3\t4\ty\n", TWO),
+        ("a|b|class\n1|2|x\n3|4|y\n", TWO),
+        ("a b class\n1 2 x\n3 4 y\n", TWO),
+        ("a, b, class\n1, 2, x\n3, 4, y\n", TWO),
+        ('"a","b","class"\n"1","2","x"\n"3","4","y"\n', TWO),
+        ('a,b,class\n1,2,"x, or; so"\n3,4,"y; or, no"\n', TWO),
+        ("\ufeffa,b,class\r\n1,2,x\r\n3,4,y\r\n", TWO),
+        ("\n\na,b,class\n\n1,2,x\n\n3,4,y\n\n", TWO),
+        ("a,b,class,\n1,2,x,\n3,4,y,\n", TWO),
+        ("Größe,b,class\n1,2,x\n3,4,y\n".encode("latin-1"), TWO),
+        ("a,b,class\n1,2,x\n3,4,é\n".encode("utf-16"), TWO),
+        ("a;b;class\n1,5;2;x\n3,25;4;y\n", [[1.5, 2], [3.25, 4]]),
+        ("a;b;class\n1.234,5;2;x\n3,25;4;y\n", [[1234.5, 2], [3.25, 4]]),
+        ("a;b;class\n1.5;2;x\n3.25;4;y\n", [[1.5, 2], [3.25, 4]]),
+        ('a,b,class\n"1,234",2,x\n"12,345.5",4,y\n', [[1234, 2], [12345.5, 4]]),
+        ("id,a,b,class\n1007,1,2,x\n1002,3,4,y\n", TWO),
+        (",a,b,class\n0,1,2,x\n1,3,4,y\n", TWO),
+        ("a,b,class\nr1,1,2,x\nr2,3,4,y\n", TWO),
+        ("5.1,3.5,x\n4.9,3.0,y\n", [[5.1, 3.5], [4.9, 3.0]]),
+        ("5,3,x\n4,9,y\n", [[5, 3], [4, 9]]),
+        ("5,?,x\n4,9,y\n3,8,x\n", [[4, 9], [3, 8]]),
+        ("0,1,class\n1,2,x\n3,4,y\n", TWO),
+        ("1,5;2,5;x\n3,5;4,5;y\n", [[1.5, 2.5], [3.5, 4.5]]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:1 of 3 rows")
+def test_ways_to_write_a_table(tmp_path, content, X):
+    assert_array_equal(read_table(file(tmp_path, content)).X, X)
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("id,a,class\n1007,1,x\n1002,3,y\n", "Column 'id' numbers the rows: it was left out."),
+        (",a,class\n0,1,x\n1,3,y\n", "Column 'Unnamed: 0' numbers the rows"),
+        ("a,class\nr1,1,x\nr2,3,y\n", "Rows have names"),
+        ("a,class,\n1,x,\n3,y,\n", "has neither name nor values"),
+        ("5.1,3.5,x\n4.9,3.0,y\n", "The first line holds no names: columns are called x0"),
+        ("a,a,class\n1,2,x\n3,4,y\n", "More than one column is called 'a'"),
+        ("a,b,class\n1,2,x\n1,4,y\n", "Column 'a' holds a single value, 1."),
+    ],
+)
+def test_what_was_odd_is_told(tmp_path, content, note):
+    notes = read_table(file(tmp_path, content)).notes
+    assert len(notes) == 1
+    assert note in notes[0]
+
+
+@pytest.mark.filterwarnings("ignore:5 of 6 rows")
+def test_gaps(tmp_path):
+    path = file(tmp_path, "a,b,class\n1,NA,x\n2,?,y\nnull,2,x\n-,3,y\n5,6,\n7,8,y\n")
+    assert_array_equal(read_table(path).X, [[7, 8]])
+
+
+def test_a_dash_among_texts_is_a_category(tmp_path):
+    data = read_table(file(tmp_path, "a,b,class\n1,u,+\n2,-,-\n3,u,+\n"))
+    assert_array_equal(data.y, ["+", "-", "+"])
+    assert data.feature_names == ("a", "b=u")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [("b", "b"), (1, "b"), ("1", "b"), (-3, "a"), ("-1", "c")]
+)
+def test_targets_by_name_and_number(tmp_path, target, name):
+    path = file(tmp_path, "a,b,c\n1,2,3\n4,5,6\n")
+    assert read_table(path, target).target_name == name
+    with pytest.raises(ValueError, match="there are 3 columns, from 0 on"):
+        read_table(path, 3)
+    named = file(tmp_path, "x,2,-1\n1,2,3\n4,5,6\n")
+    assert read_table(named, "-1").target_name == "-1"
+    assert read_table(named, "2").target_name == "2"
+
+
+def test_numbers_of_classes_stay_whole(tmp_path):
+    path = file(tmp_path, "a,class\n1,0\n2,1\n3,\n4,1\n")
+    with pytest.warns(UserWarning, match="1 of 4 rows"):
+        data = read_table(path)
+    assert data.y.dtype.kind == "i"
+
+
+def test_header_as_told(tmp_path):
+    path = file(tmp_path, "5,3,x\n4,9,y\n")
+    assert len(read_table(path, header=True).X) == 1
+    assert read_file(path, header=False).shape == (2, 3)
+
+
+def test_late_latin_letters(tmp_path):
+    content = b"a,b\n" + b"1,x\n" * 400_000 + "2,é\n".encode("latin-1")
+    path = file(tmp_path, content)
+    assert dialect_of(path) == Dialect(",", True, ".", "cp1252")
+    assert read_file(path)["b"].iloc[-1] == "é"
+    assert dialect_of(file(tmp_path, b"a\n\x81\n")).encoding == "latin-1"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("a,b,class\n1,2,x\n3,4,y,5,6\n", "table.csv cannot be read as a table: .*line 3, saw 5"),
+        (bytes(range(256)), "table.csv cannot be read as a table: it is no file of text"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path, content, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read_table(file(tmp_path, content))
+
+
+def test_arrays(tmp_path):
+    X, y = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "a"])
+    for order in "CF":
+        np.savez(tmp_path / "a.npz", X=np.asarray(X, order=order), y=y)
+        data = read_table(tmp_path / "a.npz")
+        assert_array_equal(data.X, X)
+        assert_array_equal(data.y, y)
+        assert data.feature_names == ("x0", "x1")
+    np.save(tmp_path / "a.npy", X)
+    assert list(read_file(tmp_path / "a.npy")) == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"Z": np.ones((2, 2))}, "holds Z; a table is X, and y"),
+        ({"X": np.ones(2)}, r"an X of shape \(2,\)"),
+        ({"X": np.ones((2, 2)), "y": np.ones(3)}, "2 rows of X, but a y of shape"),
+    ],
+)
+def test_arrays_that_are_no_tables(tmp_path, arrays, sentence):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(ValueError, match=sentence):
+        read_file(tmp_path / "a.npz")
+    (tmp_path / "b.npz").write_bytes(b"no archive")
+    with pytest.raises(ValueError, match=r"b\.npz cannot be read"):
+        read_file(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "npz", "npz-f", "npy"])
+def test_chunks_are_the_table(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((25, 3))
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])
+    path = Path(tmp_path, f"t.{ending.partition('-')[0]}")
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "csv.gz":
+        path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
+    elif ending == "npy":
+        np.save(path, X)
+    elif ending.startswith("npz"):
+        np.savez(path, X=np.asfortranarray(X) if ending == "npz-f" else X)
+    else:
+        frame.to_csv(path, index=False)
+    parts = [np.column_stack([np.asarray(part[name]) for name in frame])
+             for part in read_chunks(path, cells=12)]  # fmt: skip
+    assert [len(part) for part in parts] == [4] * 6 + [1]
+    np.testing.assert_allclose(np.concatenate(parts), X, rtol=1e-15)
+
+
+def test_texts_stay_texts_in_every_chunk(tmp_path):
+    path = file(tmp_path, "id,kind\n001,1\n002,2\n003,x\n")
+    parts = list(read_chunks(path, texts=["id", "kind"], cells=2))
+    assert [part["id"].iloc[0] for part in parts] == ["001", "002", "003"]
+    assert [part["kind"].iloc[0] for part in parts] == ["1", "2", "x"]
+    bare = file(tmp_path, "5.1,1\n4.9,2\n", "bare.csv")
+    parts = list(read_chunks(bare, texts=["x1"], cells=2))
+    assert [part["x1"].iloc[0] for part in parts] == ["1", "2"]

@@ -1,0 +1,494 @@
+"""What Displays say and keep: artists' data, texts, and errors in sentences."""
+
+import sys
+import warnings
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap, KNNClassifier
+from dimetric.evaluate import Cell, Comparison, compare, embedding_quality, neighborhood
+from dimetric.plot import (
+    ComparisonDisplay,
+    EmbeddingDisplay,
+    HistoryDisplay,
+    MetricDisplay,
+    NeighborhoodDisplay,
+    QualityDisplay,
+    RegionsDisplay,
+    ResidualVarianceDisplay,
+    ScreeDisplay,
+)
+from dimetric.plot._labels import apart, in_order, short_names
+from dimetric.plot._palette import COLORS
+
+X, y = load_iris(return_X_y=True)
+FRAME, _ = load_iris(return_X_y=True, as_frame=True)
+NAMES = load_iris().target_names[y]
+
+
+@pytest.fixture(autouse=True)
+def no_window():
+    matplotlib.use("agg")
+    yield
+    matplotlib.pyplot.close("all")
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.legend_.get_texts()]
+
+
+def inside(figure, artist):
+    """Tell whether an artist is within the figure, as it is saved."""
+    figure.draw_without_rendering()
+    box, whole = artist.get_window_extent(), figure.bbox
+    return box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
+
+
+class TestEmbedding:
+    def test_samples_are_where_they_should_be_in_the_colour_of_their_class(self):
+        display = EmbeddingDisplay.from_embedding(X[:, :2], NAMES)
+        for i, name in enumerate(("setosa", "versicolor", "virginica")):
+            assert display.classes_[i] == name
+            assert_array_equal(display.points_[i].get_offsets(), X[name == NAMES, :2])
+            assert to_hex(display.points_[i].get_facecolor()[0]) == COLORS[i].lower()
+        assert legend_of(display) == ["setosa", "versicolor", "virginica"]
+        assert display.ax_.get_aspect() == 1  # distances are what is looked at
+
+    @pytest.mark.parametrize("n_classes", [2, 12, 40, 150])
+    @pytest.mark.parametrize("d", [2, 3])
+    def test_all_names_are_there_and_within_the_figure(self, n_classes, d, rng):
+        codes = np.repeat(np.arange(n_classes), 5)
+        names = np.array([f"a rather long name, number {i}" for i in range(n_classes)])
+        Z = rng.normal(size=(len(codes), d)) + 3 * rng.normal(size=(n_classes, d))[codes]
+        display = EmbeddingDisplay.from_embedding(Z, names[codes])
+        if n_classes <= 24 or d == 3:
+            assert len(set(legend_of(display))) == n_classes
+            assert inside(display.figure_, display.legend_)
+        else:
+            assert display.legend_ is None
+            assert len({label.get_text() for label in display.labels_}) == n_classes
+            display.figure_.draw_without_rendering()
+            boxes = [Text.get_window_extent(label) for label in display.labels_]  # without lines
+            for i, one in enumerate(boxes):  # none is written over another
+                shared = [Bbox.intersection(one, other) for other in boxes[i + 1 :]]
+                assert all(b is None or b.height < 0.4 * one.height for b in shared)
+
+    def test_looks_differ(self):
+        Z = np.arange(168.0)[:, None].repeat(2, axis=1)
+        display = EmbeddingDisplay.from_embedding(Z, np.arange(168), by="classes", legend="none")
+        looks = set()
+        for points in display.points_:
+            colors = points.get_facecolor() if len(points.get_facecolor()) else [None]
+            shape = points.get_paths()[0].vertices.tobytes()
+            looks.add((str(colors[0]), str(points.get_edgecolor()[0]), shape))
+        assert len(looks) == 168
+
+    def test_numbers_have_a_colour_bar_and_classes_a_legend(self):
+        numbers = EmbeddingDisplay.from_embedding(X[:, :2], X[:, 2], target_name="petal")
+        assert numbers.legend_ is None
+        assert numbers.colorbar_.ax.get_ylabel() == "petal"
+        assert_array_equal(numbers.points_[0].get_array(), X[:, 2])
+        assert EmbeddingDisplay.from_embedding(X[:, :2], y).colorbar_ is None
+        many = EmbeddingDisplay.from_embedding(np.zeros((300, 2)), np.arange(300))
+        assert many.colorbar_ is not None
+        forced = EmbeddingDisplay.from_embedding(X[:, :2], y, by="numbers")
+        assert forced.colorbar_ is not None
+
+    def test_line_has_a_row_for_each_class(self):
+        display = EmbeddingDisplay.from_embedding(X[:, :1], NAMES)
+        assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(np.unique(NAMES))
+        for i, points in enumerate(display.points_):
+            assert_allclose(points.get_offsets()[:, 1], i, atol=0.26)
+        numbers = EmbeddingDisplay.from_embedding(X[:, :1], X[:, 2])
+        assert_array_equal(numbers.points_[0].get_offsets()[:, 1], X[:, 2])
+        alone = EmbeddingDisplay.from_embedding(X[:, :1])
+        assert len(alone.ax_.get_yticks()) == 0
+
+    def test_small_classes_are_drawn_last(self):
+        display = EmbeddingDisplay.from_embedding(X[:103, :2], y[:103])
+        orders = [points.get_zorder() for points in display.points_]
+        assert orders[2] == max(orders)
+
+    def test_strange_names_are_shown_as_they_are(self):
+        names = np.array(["_hidden", "$x^2$", "日本\nx", "été"])
+        display = EmbeddingDisplay.from_embedding(np.eye(4)[:, :2], names)
+        with warnings.catch_warnings():  # no font has all signs, and matplotlib says so
+            warnings.filterwarnings("ignore", "Glyph")
+            display.figure_.draw_without_rendering()
+        assert set(legend_of(display)) == {"_hidden", r"\$x^2\$", "日本 x", "été"}
+
+    def test_one_sample(self):
+        display = EmbeddingDisplay.from_embedding([[1.0, 2.0]], ["a"])
+        display.figure_.draw_without_rendering()
+        assert_array_equal(display.points_[0].get_offsets(), [[1, 2]])
+
+    def test_from_estimator(self):
+        lda = LDA().fit(FRAME, y)
+        display = EmbeddingDisplay.from_estimator(lda, FRAME, y, title="LDA")
+        assert_allclose(display.points_[0].get_offsets(), lda.transform(FRAME)[:50])
+        assert EmbeddingDisplay.from_estimator(PCA().fit(X), X).points_[0].get_offsets().shape == (
+            150,
+            2,
+        )
+        with pytest.raises(NotFittedError):
+            EmbeddingDisplay.from_estimator(LDA(), X, y)
+        with pytest.raises(TypeError, match="DecisionTreeClassifier has no transform: give its"):
+            EmbeddingDisplay.from_estimator(DecisionTreeClassifier().fit(X, y), X)
+
+    @pytest.mark.parametrize(
+        ("given", "error"),
+        [
+            ((X, y), "An embedding of 4 dimensions has no picture"),
+            ((X[:, :2], y[:-1]), "y has shape .149,., but there are 150 samples"),
+            (([[np.nan, 1]], [1]), "NaN"),
+            ((X[:2, :2], [1.0, np.nan]), "y holds NaN or infinity"),
+            ((X[:2, :2], ["a", None]), "y has missing values"),
+            ((np.zeros((500, 2)), [f"id {i}" for i in range(500)]), "y holds 500 classes, and no"),
+        ],
+    )
+    def test_bad_input(self, given, error):
+        with pytest.raises(ValueError, match=error):
+            EmbeddingDisplay.from_embedding(*given)
+
+    @pytest.mark.parametrize(
+        ("options", "error"),
+        [
+            ({"by": "kind"}, "by='kind' must be one of"),
+            ({"legend": "inside"}, "legend='inside' must be one of"),
+            ({"by": "numbers"}, "y holds no numbers"),
+        ],
+    )
+    def test_bad_options(self, options, error):
+        with pytest.raises(ValueError, match=error):
+            EmbeddingDisplay.from_embedding(X[:, :2], NAMES, **options)
+
+    def test_axes_must_suit(self):
+        _, ax = matplotlib.pyplot.subplots()
+        with pytest.raises(ValueError, match="make ax by projection='3d'"):
+            EmbeddingDisplay.from_embedding(X[:, :3], ax=ax)
+        with pytest.raises(ValueError, match="legend='centres' is for the plane"):
+            EmbeddingDisplay.from_embedding(X[:, :3], y, legend="centres")
+        with pytest.raises(TypeError, match="ax must be matplotlib axes, not str"):
+            EmbeddingDisplay.from_embedding(X[:, :2], ax="here")
+        assert EmbeddingDisplay.from_embedding(X[:, :2], ax=ax).ax_ is ax
+
+
+def test_natural_order():
+    classes, codes = in_order(np.array(["b10", "b9", "a", "b10"]))
+    assert_array_equal(classes, ["a", "b9", "b10"])
+    assert_array_equal(codes, [2, 1, 0, 2])
+
+
+def test_short_names_differ():
+    names = [f"the_long_name_of_intent_{i}_in_a_bank" for i in range(30)]
+    for most in (12, 20):
+        short = short_names(names, most)
+        assert len(set(short)) == 30
+        assert max(map(len, short)) <= most
+    assert short_names(["a", "b" * 50], 10)[0] == "a"
+    assert len(set(short_names(["x" * 40, "x" * 41, "x" * 42], 12))) == 3
+
+
+def test_names_that_have_no_room_are_left_out():
+    figure = matplotlib.pyplot.figure(figsize=(1, 1))
+    ax = figure.add_axes((0.1, 0.1, 0.8, 0.8))
+    Z = np.column_stack([np.arange(60), np.arange(60) % 7])
+    display = EmbeddingDisplay.from_embedding(Z, np.arange(60), by="classes", ax=ax)
+    written = [label for label in display.labels_ if label is not None]
+    assert 0 < len(written) < 60
+    figure.draw_without_rendering()
+    for label in written:
+        box = Text.get_window_extent(label)
+        assert box.x0 > -10
+        assert box.x1 < figure.bbox.x1 + 10
+
+
+def test_boxes_do_not_overlap(rng):
+    places, boxes = rng.uniform(0, 100, (60, 2)), rng.uniform(5, 12, (60, 2))
+    centres = places + apart(places, boxes, np.array([0, 0, 200, 200]))
+    for i in range(60):
+        gaps = np.abs(centres - centres[i]) - (boxes + boxes[i]) / 2
+        assert np.all(np.delete(gaps.max(axis=1), i) >= -1e-9)
+
+
+class TestMetric:
+    def test_matrix_names_and_colours(self):
+        model = make_pipeline(StandardScaler(), KNNClassifier(learner=NCA())).fit(FRAME, y)
+        display = MetricDisplay.from_estimator(model, title="NCA")
+        M = model[-1].learner_.metric()
+        assert_array_equal(display.image_.get_array(), M)
+        low, high = display.image_.get_clim()
+        assert -low == high == np.abs(M).max()
+        middle = display.image_.cmap(0.5)
+        assert min(middle) > 0.95  # 0 is white
+        names = [label.get_text() for label in display.ax_.get_yticklabels()]
+        assert names == list(FRAME.columns)
+        assert len(display.text_) == 16
+        assert float(display.text_[0].get_text()) == pytest.approx(M[0, 0], rel=0.05)
+
+    def test_many_features(self):
+        display = MetricDisplay.from_estimator(PCA(3).fit(np.eye(100)))
+        assert len(display.ax_.get_xticklabels()) <= 40
+        assert not display.text_
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match="the Euclidean distance has learned none"):
+            MetricDisplay.from_estimator(KNNClassifier().fit(X, y))
+        with pytest.raises(ValueError, match="Isomap has learned none"):
+            MetricDisplay.from_estimator(Isomap().fit(X[:30]))
+        with pytest.raises(ValueError, match=r"metric has shape \(1, 2\)"):
+            MetricDisplay([[1.0, 2.0]]).plot()
+        with pytest.raises(ValueError, match="There are 1 feature_names for 2 features"):
+            MetricDisplay(np.eye(2), feature_names=["a"]).plot()
+        with pytest.raises(NotFittedError):
+            MetricDisplay.from_estimator(NCA())
+        with pytest.raises((AttributeError, ValueError, TypeError), match=r"transformer\(\)"):
+            MetricDisplay.from_estimator(KPCA(2).fit(X))
+
+
+class TestNeighborhood:
+    def test_those_within_the_circle_are_the_nearest(self):
+        display = NeighborhoodDisplay.from_estimator(
+            LDA().fit(FRAME, y), FRAME, NAMES, row=77, n_neighbors=8
+        )
+        near = display.neighborhood
+        for places, radius in (
+            (near.places_before, near.distances_before[near.before[-1]]),
+            (near.places_after, near.distances_after[near.after[-1]]),
+        ):
+            within = np.sum(np.linalg.norm(places, axis=1) <= radius * (1 + 1e-9))
+            assert within == 8
+        drawn = {kind: sum(len(each.get_offsets()) for each in points)
+                 for kind, points in display.points_[0].items()}  # fmt: skip
+        assert drawn["came in"] == len(near.came)
+        assert drawn["left"] == len(near.left)
+        assert legend_of(display)[:2] == ["row 77", f"{len(near.stayed)} stayed"]
+        assert inside(display.figure_, display.legend_)
+
+    def test_axes(self):
+        figure, axes = matplotlib.pyplot.subplots(1, 2)
+        lda = LDA(n_components=1).fit(X, y)
+        display = NeighborhoodDisplay.from_estimator(lda, X, row=0, ax=axes)
+        assert display.axes_ == list(axes)
+        one = figure.add_axes((0, 0, 1, 1))
+        with pytest.raises(ValueError, match="draws 2 pictures: give as many axes"):
+            display.plot(ax=one)
+        with pytest.raises(ValueError, match="draws 2 pictures, but ax holds 1 axes"):
+            display.plot(ax=[one])
+
+    def test_many_classes(self, rng):
+        codes = np.repeat(np.arange(40), 4)
+        Z = rng.normal(size=(160, 2))
+        found = neighborhood(Z, Z[:, ::-1] * [1, 3], 9, n_neighbors=20)
+        display = NeighborhoodDisplay(found, codes).plot()
+        colors = [to_hex(handle.get_color()) for handle in display.legend_.legend_handles[4:11]]
+        assert len(set(colors)) == 7  # no two classes have one colour
+        assert legend_of(display)[4] == str(codes[9])
+        assert "other classes" in legend_of(display)
+
+    def test_errors(self):
+        lda = LDA().fit(X, y)
+        with pytest.raises(ValueError, match="row=150 is no row: there are 150, 0 to 149"):
+            NeighborhoodDisplay.from_estimator(lda, X, row=150)
+        with pytest.raises(ValueError, match="y has shape"):
+            NeighborhoodDisplay.from_estimator(lda, X, y[:3], row=1)
+        with pytest.raises(NotFittedError):
+            NeighborhoodDisplay.from_estimator(LDA(), X, row=1)
+
+
+class TestComparison:
+    def test_scores(self):
+        found = compare([None, "LDA"], {"iris": (X, y)}, n_folds=5)
+        display = ComparisonDisplay.from_comparison(found)
+        means = dict(zip(found.scores().learners, found.scores().values[0], strict=True))
+        best = max(means, key=means.get)
+        assert display.ax_.get_yticklabels()[0].get_text() == best
+        assert display.text_[0].get_text().startswith(f"{means[best]:.3f}")
+        assert_allclose(display.baseline_.get_xdata(), means["Euclidean"])
+        assert len(display.points_[0].get_offsets()) == 5
+        assert inside(display.figure_, display.text_[0])
+        assert ComparisonDisplay.from_comparison(found, baseline=None).baseline_ is None
+
+    def test_failures_are_told(self):
+        cells = [Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)]
+        cells[1] = cells[1]._replace(status="timeout", test=np.nan)
+        display = ComparisonDisplay.from_comparison(Comparison(cells))
+        assert display.text_[0].get_text() == "failed in 1 of 3"
+        assert not display.means_
+        assert len(display.points_[0].get_offsets()) == 2
+        with pytest.raises(ValueError, match="empty"):
+            ComparisonDisplay.from_comparison(Comparison([]))
+        with pytest.raises(ValueError, match="no scores to draw"):
+            ComparisonDisplay([]).plot()
+
+
+class TestRegions:
+    @pytest.mark.parametrize("d", [1, 2, 3])
+    def test_colours_are_predictions(self, d):
+        model = KNNClassifier().fit(X[:, :d], NAMES)
+        display = RegionsDisplay.from_estimator(model, X[:, :d], NAMES, resolution=9)
+        (found,) = display.pictures
+        grid = np.stack(np.meshgrid(*found.regions.grid, indexing="ij"), axis=-1).reshape(-1, d)
+        classes = found.regions.classes[found.regions.codes.ravel()]
+        assert_array_equal(classes, model.predict(grid))
+        if d < 3:
+            codes = np.unique(NAMES, return_inverse=True)[1]
+            drawn = np.asarray(display.surfaces_[0].get_array())
+            values = np.searchsorted(np.unique(NAMES), classes).reshape([9] * d)
+            assert_array_equal(drawn.reshape(values.T.shape), values.T)
+            assert len(display.points_[0][0].get_offsets()) == np.sum(codes == 0)
+
+    def test_before_after_mapped(self):
+        display = RegionsDisplay.from_learner(
+            LDA(n_components=1), FRAME, NAMES, features=(0, 2), mapped=True, resolution=20
+        )
+        assert [ax.get_title().partition("\n")[0] for ax in display.axes_] == [
+            "3-NN", "3-NN + LDA", "3-NN + LDA, mapped",
+        ]  # fmt: skip
+        assert "sepal width (cm) = 3.06" in display.axes_[0].get_title()
+        assert display.axes_[0].get_ylabel() == "petal length (cm)"
+        assert display.pictures[2].samples.shape == (150, 1)
+        assert inside(display.figure_, display.legend_)
+
+    def test_any_classifier(self):
+        tree = DecisionTreeClassifier(random_state=0)
+        display = RegionsDisplay.from_learner(
+            LDA(n_components=2), X[:, :2], y, classifier=tree, mapped=True, resolution=10
+        )
+        assert display.axes_[1].get_title() == "DecisionTreeClassifier + LDA"
+        assert not hasattr(tree, "tree_")  # a copy was fitted
+
+    def test_pairs_and_grids(self):
+        display = RegionsDisplay.from_estimator(
+            KNNClassifier(), FRAME, y, features="pairs", section="median", resolution=5
+        )
+        assert len(display.axes_) == 6
+        assert "(the median)" in display.axes_[0].get_title()
+        display = RegionsDisplay.from_estimators(
+            {"a": KNNClassifier(1), "b": KNNClassifier(9)}, X, y, features=[(0, 1), (1, 3)],
+            section=7, n_columns=2, resolution=5,
+        )  # fmt: skip
+        titles = [ax.get_title().split("\n")[0] for ax in display.axes_]
+        assert titles == ["a", "a", "b", "b"]
+        assert "(row 7)" in display.axes_[0].get_title()
+        one = RegionsDisplay.from_estimator(KNNClassifier(), X, y, features=[0], resolution=5)
+        assert one.axes_[0].get_title() == "3 other features at the mean"
+
+    @pytest.mark.parametrize(
+        ("call", "n_pictures"),
+        [
+            (lambda: RegionsDisplay.from_estimator(DecisionTreeClassifier(), X[:, :2], y), 1),
+            (lambda: RegionsDisplay.from_learner(
+                LDA(), X[:, :2], y, classifier=DecisionTreeClassifier()), 2),
+            (lambda: RegionsDisplay.from_learner(LDA(), X[:, :2], y, n_neighbors=5), 2),
+            (lambda: RegionsDisplay.from_estimator(
+                KNNClassifier(), X, y, features="pairs", section="mean", resolution=8), 6),
+            (lambda: RegionsDisplay.from_learner(
+                LDA(), X, y, n_neighbors=5, features="pairs", resolution=8), 12),
+        ],
+    )  # fmt: skip
+    def test_calls_of_the_tutorial(self, call, n_pictures):
+        assert len(call().axes_) == n_pictures
+
+    def test_names_of_many_classes_are_at_their_places(self, rng):
+        Z = rng.uniform(size=(300, 2))
+        labels = (6 * Z[:, 0]).astype(int) * 6 + (6 * Z[:, 1]).astype(int)
+        display = RegionsDisplay.from_estimator(KNNClassifier(), Z, labels, resolution=20)
+        assert display.legend_ is None
+        for code, label in enumerate(display.labels_):
+            assert label.get_text() == str(code)
+            assert_allclose(label.xy, np.median(Z[labels == code], axis=0))
+
+    def test_fitted_is_not_fitted_again(self):
+        model = KNNClassifier().fit(X[:, :2], NAMES)
+        display = RegionsDisplay.from_estimator(model, X[:, :2], np.full(150, "other"))
+        assert "setosa" in legend_of(display)
+        assert "other" in legend_of(display)
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match="X has 4 features: say by features"):
+            RegionsDisplay.from_estimator(KNNClassifier(), X, y)
+        with pytest.raises(ValueError, match="would be 4950 pictures"):
+            RegionsDisplay.from_estimator(KNNClassifier(), np.eye(100), np.arange(100) % 2,
+                                          features="pairs")  # fmt: skip
+        with pytest.raises(ValueError, match="the learner maps to 4 dimensions"):
+            RegionsDisplay.from_learner(NCA(), X, y, features=(0, 1), mapped=True, resolution=5)
+        with pytest.raises(ValueError, match="There is no classifier to draw"):
+            RegionsDisplay.from_estimators({}, X, y)
+
+
+class TestCurves:
+    def test_history(self):
+        X_, y_ = X[:100], y[:100]
+        lmnn, nca = LMNN().fit(X_, y_), NCA().fit(X_, y_)
+        display = HistoryDisplay.from_estimator(KNNClassifier(learner=lmnn).fit(X_, y_))
+        assert display.ax_.get_title().startswith("LMNN: ")
+        assert_array_equal(display.lines_[0].get_ydata(), lmnn.history_)
+        assert display.legend_ is None
+        both = HistoryDisplay.from_estimators({"one": lmnn, "other": nca})
+        assert legend_of(both) == ["one", "other"]
+        assert HistoryDisplay({"a": [1000.0, 1.0]}).plot().ax_.get_yscale() == "log"
+        for wrong, error in (
+            (LDA().fit(X, y), "LDA was not learned by iterations"),
+            (KNNClassifier().fit(X, y), "the Euclidean distance was not"),
+        ):
+            with pytest.raises(ValueError, match=error):
+                HistoryDisplay.from_estimator(wrong)
+        with pytest.raises(ValueError, match="The history of 'a' must be finite"):
+            HistoryDisplay({"a": [np.nan]}).plot()
+        with pytest.raises(ValueError, match="HistoryDisplay has nothing to draw"):
+            HistoryDisplay.from_estimators({})
+
+    def test_scree(self):
+        display = ScreeDisplay.from_estimator(PCA().fit(X), threshold=0.95, title="iris")
+        ratios = PCA().fit(X).explained_variance_ratio_
+        assert_allclose([bar.get_height() for bar in display.bars_], ratios)
+        assert_allclose(display.line_.get_ydata(), np.cumsum(ratios))
+        assert display.n_components_ == PCA(0.95).fit(X).n_components_
+        few = ScreeDisplay.from_estimator(PCA(1).fit(X), threshold=0.99)
+        assert few.n_components_ is None
+        assert few.threshold_.get_label() == "0.99 is not reached"
+        assert ScreeDisplay([1.0]).plot().threshold_ is None
+        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "shares must be")):
+            with pytest.raises(ValueError, match=error):
+                ScreeDisplay([-1.0] if not wrong else [1.0], **wrong).plot()
+
+    def test_residual_variance(self):
+        display = ResidualVarianceDisplay.from_estimator(MDS(), X[::3], dimensions=[1, 2, 4])
+        assert_array_equal(display.lines_[0].get_xdata(), [1, 2, 4])
+        assert_allclose(display.lines_[0].get_ydata()[-1], 0, atol=1e-9)
+
+    def test_quality(self):
+        Z = X[:, :2]
+        display = QualityDisplay.from_embeddings(X, {"two": Z, "all": X})
+        quality = embedding_quality(X, Z)
+        assert_allclose(display.lines_[0].get_ydata(), quality.r_nx)
+        assert legend_of(display) == [f"two, {quality.r_nx_auc:.2f}", "all, 1.00"]
+        assert display.ax_.get_xscale() == "log"
+
+
+def test_frames_of_polars():
+    pl = pytest.importorskip("polars")
+    frame = pl.from_pandas(pd.DataFrame(X[:, :3], columns=["a", "b", "c"]))
+    display = RegionsDisplay.from_estimator(
+        KNNClassifier(), frame, y, features=("a", "c"), resolution=5
+    )
+    assert display.axes_[0].get_xlabel() == "a"
+
+
+def test_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"EmbeddingDisplay draws by .*dimetric\[plot\]"):
+        EmbeddingDisplay.from_embedding(X[:, :2])
