@@ -1,7 +1,7 @@
 """Linear maps as SQL, for samples that are in a database: DuckDB, and PostgreSQL with pgvector."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,6 @@ __all__ = ["to_sql"]
 DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
 FORMS = ("auto", "expression", "matrix")
 SMALL = 1000  # weights up to which expressions are shorter than a table of them
-PER_INSERT = 500  # rows
 
 HEAD = """\
 -- {name} of {n_features} features and {k} coordinates, written by dimetric {version} for {dialect}.
@@ -41,22 +40,19 @@ WHERE z1 IS NOT NULL;
 
 MATRIX = """
 DROP TABLE IF EXISTS {matrix};
-CREATE TABLE {matrix} (coordinate integer, feature integer, weight float8, origin float8);
-{rows}
+CREATE TABLE {matrix} (coordinate integer, weights {row}, shift float8);
+INSERT INTO {matrix} VALUES
+{rows};
 
 DROP TABLE IF EXISTS {mapped};
 CREATE TABLE {mapped} AS
-WITH long AS (
-{long}
-), products AS (
-  SELECT {id}, coordinate, sum(weight * (x - origin)) AS z, count(x) = count(*) AS complete
-  FROM long JOIN {matrix} USING (feature)
-  GROUP BY {id}, coordinate
-)
 SELECT {id}, {vector} AS z
-FROM products
-GROUP BY {id}
-HAVING bool_and(complete);
+FROM (
+  SELECT {id}, {values} AS x
+  FROM {table}
+) AS each CROSS JOIN {matrix}
+WHERE {complete}
+GROUP BY {id};
 """
 
 NEAREST = {
@@ -116,7 +112,7 @@ def to_sql(
         had no names.
     form : {"auto", "expression", "matrix"}, default="auto"
         Write the map as an expression for each coordinate, or as a table that is joined. "auto"
-        is the first up to a thousand weights.
+        is the first up to a thousand weights, unless one column holds vectors.
 
     Returns
     -------
@@ -139,8 +135,10 @@ def to_sql(
     plan = plan_of(model)
     features = _sources(model, plan.features, columns, dialect)
     linear = plan.linear("SQL")
-    script = Script(linear, dialect, table, id, features)
-    small = linear.matrix().size <= SMALL if form == "auto" else form == "expression"
+    vectors = columns if isinstance(columns, str) else None
+    script = Script(linear, dialect, table, id, features, vectors)
+    small = linear.matrix().size <= SMALL and vectors is None
+    small = small if form == "auto" else form == "expression"
     text = script.whole(type(model).__name__, small)
     if path is not None:
         with atomic(path) as temporary:
@@ -156,7 +154,8 @@ class Script:
     dialect: str
     table: str
     id: str
-    features: list[str]  # what to compute each of, from the columns
+    features: list[str]  # an expression for each
+    vectors: str | None  # the column that holds them all
 
     def whole(self, name: str, small: bool) -> str:
         """Return the script."""
@@ -204,24 +203,26 @@ class Script:
 
     def _matrix(self, named: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
-        weights, origin = np.column_stack([W, b]), np.append(o, 0.0)  # b is the weight of a 1
-        rows = "\n".join(_inserts(named["matrix"], weights, origin))
-        vector = self._as_vector("array_agg(z ORDER BY coordinate)")
-        return MATRIX.format(**named, rows=rows, vector=vector, long=self._long(named))
-
-    def _long(self, named: dict[str, str]) -> str:
-        """Return the query for a row of each sample and feature, and one more with a 1."""
-        values = ", ".join(f"{x}::float8" for x in self.features)
+        d, columns = W.shape[1], ", ".join(f"{x}::float8" for x in self.features)
         if self.dialect == "duckdb":
-            n = self.linear.o.shape[0] + 1
-            return (
-                f"  SELECT {named['id']}, unnest([{values}, 1.0]) AS x, "
-                f"unnest(range(1, {n + 1})) AS feature\n  FROM {named['table']}"
-            )
-        return (
-            f"  SELECT {named['id']}, x, feature\n  FROM {named['table']}, "
-            f"unnest(ARRAY[{values}, 1.0]) WITH ORDINALITY AS each (x, feature)"
-        )
+            row, values, complete = f"float8[{d}]", f"[{columns}]", f"list_count(x) = {d}"
+            product = f"array_inner_product(x::{row}, weights)"
+            b = b - W @ o
+        else:  # vectors are in float32, and keep more digits near the origin
+            row, values = f"vector({d})", f"ARRAY[{columns}]"
+            complete = "array_position(x, NULL) IS NULL"
+            product = f"-((x::{row} - '{listed(o)}'::{row}) <#> weights)"
+        if self.vectors is not None:
+            values, complete = quoted(self.vectors), "x IS NOT NULL"
+        rows = [
+            f"({j + 1}, '{listed(weights)}', {number(shift)})"
+            for j, (weights, shift) in enumerate(zip(W, b, strict=True))
+        ]
+        vector = self._as_vector(f"array_agg({product} + shift ORDER BY coordinate)")
+        return MATRIX.format(
+            **named, row=row, rows=",\n".join(rows), vector=vector, values=values,
+            complete=complete,
+        )  # fmt: skip
 
     def _as_vector(self, values: str) -> str:
         k = self.linear.b.shape[0]
@@ -265,16 +266,6 @@ def _encoded(encoder: TableEncoder) -> list[str]:
     return found
 
 
-def _inserts(matrix: str, weights: np.ndarray, origin: np.ndarray) -> Iterator[str]:
-    cells = [
-        f"({j + 1}, {i + 1}, {number(weight)}, {number(origin[i])})"
-        for j, row in enumerate(weights)
-        for i, weight in enumerate(row)
-    ]
-    for start in range(0, len(cells), PER_INSERT):
-        yield f"INSERT INTO {matrix} VALUES\n{', '.join(cells[start : start + PER_INSERT])};"
-
-
 def _in_line(name: str) -> str:
     """Return a name for a comment, which ends with its line."""
     return " ".join(name.split())
@@ -308,6 +299,17 @@ def _text(value: str) -> str:
         raise ValueError(f"{value!r} cannot be a text of SQL.")
     doubled = value.replace("'", "''")
     return f"'{doubled}'"
+
+
+def listed(values: np.ndarray) -> str:
+    """Return numbers as a text that is cast to a list or a vector.
+
+    Examples
+    --------
+    >>> listed(np.array([1.0, 0.25]))
+    '[1.0,0.25]'
+    """
+    return f"[{','.join(map(repr, values.tolist()))}]"
 
 
 def number(value: float) -> str:
