@@ -270,3 +270,13 @@ def test_a_pipe_that_is_closed_is_no_error(wine, model):
     with process.stderr as told:
         assert told.read() == ""
     assert process.wait(timeout=60) == 1
+
+
+def test_coordinates_of_the_euclidean_distance_are_the_scaled_features(typed, wine):
+    out = wine.parent / "m.dimetric"
+    typed("fit", wine, "--target", "kind", "--learner", "Euclidean", "--out", out)
+    done = typed("transform", out, wine)
+    assert done.stdout.splitlines()[0].startswith('"alcohol","acid"')
+    values = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
+    np.testing.assert_allclose(values.min(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(values.max(axis=0), 1)
