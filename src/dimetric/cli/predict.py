@@ -69,7 +69,8 @@ def predict(
         return columns
 
     matrices = {"shares": [f"share of {name}" for name in classes]} if shares else {}
-    applied(applier, out, matrices, results, "rows predicted")
+    like = {PREDICTION: np.asarray(last.classes_)} if classes else {}
+    applied(applier, out, matrices, results, "rows predicted", like)
     if json:
         as_json({"out": out, "rows": applier.n_rows, "empty": applier.n_incomplete,
                  "classes": counts, "notes": applier.notes()})  # fmt: skip
