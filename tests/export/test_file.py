@@ -48,7 +48,7 @@ from dimetric import (
     save,
 )
 from dimetric.data.encoder import TableEncoder
-from dimetric.export.file import KEY
+from dimetric.export._container import KEY
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -473,9 +473,9 @@ def test_refused_classifier(apply, error, path):
     ("place", "value", "error"),
     [
         ("model/parameters/memory", "/tmp", "no memory"),
-        ("model/parameters/steps", [], "a pipeline without steps"),
+        ("model/parameters/steps", [], "named steps that are estimators"),
         ("model/parameters/steps", [{"$tuple": ["a", 1]}], "named steps that are estimators"),
-        ("model/parameters/steps", 1, "a pipeline without steps"),
+        ("model/parameters/steps", 1, "named steps that are estimators"),
     ],
 )
 def test_refused_pipeline(place, value, error, path):
@@ -484,6 +484,24 @@ def test_refused_pipeline(place, value, error, path):
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match=error):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "error"),
+    [
+        ("model/parameters/steps", [], "a pipeline without steps"),
+        ("model/parameters/steps", [{"$tuple": ["a"]}], "a pipeline without steps"),
+        ("model/parameters/steps", [{"$tuple": ["a", {}]}], "describes no estimator"),
+        ("model/parameters", [], "describes no parameters"),
+        ("model/$class", 1, "describes no estimator"),
+    ],
+)
+def test_not_described(place, value, error, path):
+    header, tensors = written(path, model=make_pipeline(StandardScaler(), LDA()))
+    change(place, value)(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=f"is not a model file: its header .*{error}"):
+        describe(path)
 
 
 def test_refused_kernel(path):

@@ -13,8 +13,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data.encoder import TableEncoder
+from dimetric.export._quote import quoted
 from dimetric.export.index import mapped
-from dimetric.export.sql import quoted, to_sql
+from dimetric.export.sql import to_sql
 
 MODELS = [
     PCA(2),

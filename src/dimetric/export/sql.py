@@ -1,11 +1,10 @@
 """Linear maps as SQL, for samples that are in a database: DuckDB, and PostgreSQL with pgvector."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -13,13 +12,13 @@ import dimetric
 from dimetric._files import atomic
 from dimetric.data.encoder import TableEncoder
 from dimetric.export._plan import Linear, plan_of
+from dimetric.export._quote import dollar_quote, in_line, listed, number, quoted, quoted_text
 
 __all__ = ["to_sql"]
 
 DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
 FORMS = ("auto", "expression", "matrix")
 SMALL = 1000  # weights up to which expressions are shorter than a table of them
-PER_INSERT = 500  # rows
 
 HEAD = """\
 -- {name} of {n_features} features and {k} coordinates, written by dimetric {version} for {dialect}.
@@ -41,22 +40,19 @@ WHERE z1 IS NOT NULL;
 
 MATRIX = """
 DROP TABLE IF EXISTS {matrix};
-CREATE TABLE {matrix} (coordinate integer, feature integer, weight float8, origin float8);
-{rows}
+CREATE TABLE {matrix} (coordinate integer, weights {row}, shift float8);
+INSERT INTO {matrix} VALUES
+{rows};
 
 DROP TABLE IF EXISTS {mapped};
 CREATE TABLE {mapped} AS
-WITH long AS (
-{long}
-), products AS (
-  SELECT {id}, coordinate, sum(weight * (x - origin)) AS z, count(x) = count(*) AS complete
-  FROM long JOIN {matrix} USING (feature)
-  GROUP BY {id}, coordinate
-)
 SELECT {id}, {vector} AS z
-FROM products
-GROUP BY {id}
-HAVING bool_and(complete);
+FROM (
+  SELECT {id}, {values} AS x
+  FROM {table}
+) AS each CROSS JOIN {matrix}
+WHERE {complete}
+GROUP BY {id};
 """
 
 NEAREST = {
@@ -116,7 +112,7 @@ def to_sql(
         had no names.
     form : {"auto", "expression", "matrix"}, default="auto"
         Write the map as an expression for each coordinate, or as a table that is joined. "auto"
-        is the first up to a thousand weights.
+        is the first up to a thousand weights, unless one column holds vectors.
 
     Returns
     -------
@@ -125,6 +121,7 @@ def to_sql(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dimetric import PCA
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
     >>> script = to_sql(PCA(1).fit(X), columns=["a", "b"])
@@ -139,8 +136,10 @@ def to_sql(
     plan = plan_of(model)
     features = _sources(model, plan.features, columns, dialect)
     linear = plan.linear("SQL")
-    script = Script(linear, dialect, table, id, features)
-    small = linear.matrix().size <= SMALL if form == "auto" else form == "expression"
+    vectors = columns if isinstance(columns, str) else None
+    script = Script(linear, dialect, table, id, features, vectors)
+    small = linear.matrix().size <= SMALL and vectors is None
+    small = small if form == "auto" else form == "expression"
     text = script.whole(type(model).__name__, small)
     if path is not None:
         with atomic(path) as temporary:
@@ -156,7 +155,8 @@ class Script:
     dialect: str
     table: str
     id: str
-    features: list[str]  # what to compute each of, from the columns
+    features: list[str]  # an expression for each
+    vectors: str | None  # the column that holds them all
 
     def whole(self, name: str, small: bool) -> str:
         """Return the script."""
@@ -175,13 +175,13 @@ class Script:
             k=k,
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
-            nearest=_in_line(named["nearest"]),
+            nearest=in_line(named["nearest"]),
         )
         first = "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
         body = self._expression(named) if small else self._matrix(named)
-        remarked = _in_line(named["mapped"])
+        remarked = in_line(named["mapped"])
         nearest = NEAREST[self.dialect].format(
-            **named, remarked=remarked, quote=_dollar_quote("".join(named.values()))
+            **named, remarked=remarked, quote=dollar_quote("".join(named.values()))
         )
         return head + first + body + nearest
 
@@ -204,24 +204,26 @@ class Script:
 
     def _matrix(self, named: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
-        weights, origin = np.column_stack([W, b]), np.append(o, 0.0)  # b is the weight of a 1
-        rows = "\n".join(_inserts(named["matrix"], weights, origin))
-        vector = self._as_vector("array_agg(z ORDER BY coordinate)")
-        return MATRIX.format(**named, rows=rows, vector=vector, long=self._long(named))
-
-    def _long(self, named: dict[str, str]) -> str:
-        """Return the query for a row of each sample and feature, and one more with a 1."""
-        values = ", ".join(f"{x}::float8" for x in self.features)
+        d, columns = W.shape[1], ", ".join(f"{x}::float8" for x in self.features)
         if self.dialect == "duckdb":
-            n = self.linear.o.shape[0] + 1
-            return (
-                f"  SELECT {named['id']}, unnest([{values}, 1.0]) AS x, "
-                f"unnest(range(1, {n + 1})) AS feature\n  FROM {named['table']}"
-            )
-        return (
-            f"  SELECT {named['id']}, x, feature\n  FROM {named['table']}, "
-            f"unnest(ARRAY[{values}, 1.0]) WITH ORDINALITY AS each (x, feature)"
-        )
+            row, values, complete = f"float8[{d}]", f"[{columns}]", f"list_count(x) = {d}"
+            product = f"array_inner_product(x::{row}, weights)"
+            b = b - W @ o
+        else:  # vectors are in float32, and keep more digits near the origin
+            row, values = f"vector({d})", f"ARRAY[{columns}]"
+            complete = "array_position(x, NULL) IS NULL"
+            product = f"-((x::{row} - '{listed(o)}'::{row}) <#> weights)"
+        if self.vectors is not None:
+            values, complete = quoted(self.vectors), "x IS NOT NULL"
+        rows = [
+            f"({j + 1}, '{listed(weights)}', {number(shift)})"
+            for j, (weights, shift) in enumerate(zip(W, b, strict=True))
+        ]
+        vector = self._as_vector(f"array_agg({product} + shift ORDER BY coordinate)")
+        return MATRIX.format(
+            **named, row=row, rows=",\n".join(rows), vector=vector, values=values,
+            complete=complete,
+        )  # fmt: skip
 
     def _as_vector(self, values: str) -> str:
         k = self.linear.b.shape[0]
@@ -256,68 +258,14 @@ def _encoded(encoder: TableEncoder) -> list[str]:
             found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
             continue
         column = f"{column}::text"
-        column = f"coalesce({column}, {_text(str(fill))})" if impute else column
+        column = f"coalesce({column}, {quoted_text(str(fill))})" if impute else column
         few = len(own) <= 2  # one feature tells, and is 1/2 of what was not there in the fit
         for category in own[-1:] if few else own:
-            others = "".join(f" WHEN {_text(each)} THEN 0" for each in own[:-1]) if few else ""
+            others = (
+                "".join(f" WHEN {quoted_text(each)} THEN 0" for each in own[:-1]) if few else ""
+            )
             rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if few else 0} END"
-            found.append(f"(CASE {column} WHEN {_text(category)} THEN 1{others} ELSE {rest} END)")
+            found.append(
+                f"(CASE {column} WHEN {quoted_text(category)} THEN 1{others} ELSE {rest} END)"
+            )
     return found
-
-
-def _inserts(matrix: str, weights: np.ndarray, origin: np.ndarray) -> Iterator[str]:
-    cells = [
-        f"({j + 1}, {i + 1}, {number(weight)}, {number(origin[i])})"
-        for j, row in enumerate(weights)
-        for i, weight in enumerate(row)
-    ]
-    for start in range(0, len(cells), PER_INSERT):
-        yield f"INSERT INTO {matrix} VALUES\n{', '.join(cells[start : start + PER_INSERT])};"
-
-
-def _in_line(name: str) -> str:
-    """Return a name for a comment, which ends with its line."""
-    return " ".join(name.split())
-
-
-def _dollar_quote(text: str) -> str:
-    """Return a quote that nothing in the text can end."""
-    tag = "nearest"
-    while f"${tag}$" in text:
-        tag += "_"
-    return f"${tag}$"
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL quotes it, so that it is nothing but a name.
-
-    Examples
-    --------
-    >>> quoted('a "b"; DROP TABLE c')
-    '"a ""b""; DROP TABLE c"'
-    """
-    if not name or "\0" in name:
-        raise ValueError(f"{name!r} cannot be the name of a table or column.")
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _text(value: str) -> str:
-    """Return a text as SQL quotes it."""
-    if "\0" in value:
-        raise ValueError(f"{value!r} cannot be a text of SQL.")
-    doubled = value.replace("'", "''")
-    return f"'{doubled}'"
-
-
-def number(value: float) -> str:
-    """Return a number to its last digit, as one that is a float in any dialect.
-
-    Examples
-    --------
-    >>> number(0.1), number(-1e-30)
-    ('0.1e0::float8', '(-1e-30)::float8')
-    """
-    digits = repr(float(value))
-    digits = digits if "e" in digits else f"{digits}e0"
-    return f"({digits})::float8" if digits.startswith("-") else f"{digits}::float8"
