@@ -12,6 +12,7 @@ from dimetric.plot._palette import INK, Style
 
 CLASSES = 200  # different integers up to which they may be classes
 LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
+COMMON = 4  # signs at both ends of all names from which on these are left out of long ones
 ROWS = 24  # of a legend, before there is another column
 
 
@@ -99,6 +100,8 @@ def in_rows(codes: np.ndarray, width: float = 0.5) -> np.ndarray:
 def short_names(names: Sequence[object], most: int) -> list[str]:
     """Return names as short lines that still differ where that can be.
 
+    Of names that are too long, what all of them begin and end with is left out.
+
     Examples
     --------
     >>> short_names(["the long name of class 1 here", "the long name of class 2 here"], 12)
@@ -106,10 +109,12 @@ def short_names(names: Sequence[object], most: int) -> list[str]:
     """
     short = [plain(name, most) for name in names]
     lines = [" ".join(str(name).split()) for name in names]
-    if len(set(short)) == len(set(lines)):
+    if max(len(line) for line in lines) <= most or len(set(lines)) < 2:
         return short
     head = _shared(lines)
     tail = _shared([line[head:][::-1] for line in lines])
+    if head + tail < COMMON and len(set(short)) == len(set(lines)):
+        return short
     cores = [line[head : len(line) - tail] for line in lines]
     return ["…" * (head > 0) + plain(core, max(3, most - 2)) + "…" * (tail > 0) for core in cores]
 
