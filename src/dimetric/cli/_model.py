@@ -27,7 +27,7 @@ Missing = Annotated[
 ]
 Header = Annotated[
     bool | None,
-    typer.Option(help="Whether the first line holds names. [default: found out]"),
+    typer.Option(help="Whether the first line holds names. (Default: found out.)"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 

@@ -21,7 +21,7 @@ def predict(
     data: Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")],
     out: Annotated[
         Path | None,
-        typer.Option(help="CSV, Parquet or NPZ file, by its ending. [default: CSV on stdout]"),
+        typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
     ] = None,
     shares: Annotated[
         bool, typer.Option("--shares", help="Also the share of the votes of each class.")

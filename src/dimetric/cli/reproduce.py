@@ -28,7 +28,7 @@ def reproduce(
     ] = 1,
     k: Annotated[
         list[int] | None,
-        typer.Option(help="Neighbours that vote; may be given several times. [default: 3]"),
+        typer.Option(help="Neighbours that vote; may be given several times. (Default: 3.)"),
     ] = None,
     data: Annotated[
         Path | None,
