@@ -189,6 +189,30 @@ def test_set_output_is_kept(path):
     assert isinstance(load(path).transform(X), pd.DataFrame)
 
 
+def test_parameters_of_all_kinds(path):
+    """Arrays, numbers of NumPy, dicts with any keys: whatever someone gives a learner."""
+    X, _ = samples()
+    params = {
+        "a.b": np.arange(3), "a": {"b": np.arange(4.0)}, 1: (None, True), "$class": "LDA",
+        "number": np.float32(0.1), "infinite": -np.inf, "order": np.asfortranarray(np.eye(3)[:2]),
+        "texts": np.array([["ä", "b"]]), "objects": np.array(["a", 1, None], dtype=object),
+    }  # fmt: skip
+    model = Isomap(metric_params=None).fit(X)
+    model.metric_params = params
+    save(model, path)
+    again = load(path).metric_params
+    assert list(again) == list(params)
+    np.testing.assert_array_equal(again["a.b"], params["a.b"])
+    np.testing.assert_array_equal(again["a"]["b"], params["a"]["b"])
+    assert again[1] == (None, True)
+    assert again["$class"] == "LDA"
+    assert type(again["number"]) is np.float32
+    assert again["infinite"] == -np.inf
+    assert again["order"].flags.f_contiguous
+    assert again["texts"].tolist() == [["ä", "b"]]
+    assert again["objects"].tolist() == ["a", 1, None]
+
+
 def test_sparse_points(path):
     X, y = samples()
     model = KNNClassifier().fit(sparse.csr_array(X), y)
