@@ -1,5 +1,6 @@
 """The folds of a choice: a race of learners until the time is over, then a duel."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
@@ -48,8 +49,9 @@ def raced(
         cells.append(cell)
         if cell.status != "ok" and cell.learner != BASELINE:
             raise _Dropped(cell)
-        twice = sum(each.fold == cell.fold for each in cells) > 1 and cell.fold > 0
-        if perf_counter() > deadline and twice:
+        times = Counter(each.learner for each in cells if each.status == "ok")
+        twice = [name for name, count in times.items() if count > 1 and name not in given_up]
+        if perf_counter() > deadline and BASELINE in twice and len(twice) > 1:
             raise _Over
 
     while len(given_up) + 1 < len(models):
