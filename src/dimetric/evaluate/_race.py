@@ -92,10 +92,11 @@ def common(
     for cell in cells:
         if cell.status == "ok" and cell.learner in done:
             done[cell.learner][cell.fold] = cell
-    for name in [name for name, own in done.items() if len(own) < 2]:
-        given_up[name] = "The time was over."
-        del done[name]
-    if BASELINE not in done or len(done) == 1:
+    while len(set.intersection(*(set(own) for own in done.values()))) < 2 and len(done) > 1:
+        last = min(done, key=lambda name: (name == BASELINE, len(done[name])))
+        given_up[last] = "The time was over."
+        del done[last]
+    if len(done) == 1:
         why = "; ".join(f"{name}: {message}" for name, message in given_up.items())
         raise ValueError(f"A time budget of {budget:g} s is too short to judge any learner: {why}")
     folds = sorted(set.intersection(*(set(own) for own in done.values())))
