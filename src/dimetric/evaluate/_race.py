@@ -1,5 +1,6 @@
 """The folds of a choice: a race of learners until the time is over, then a duel."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
@@ -48,8 +49,9 @@ def raced(
         cells.append(cell)
         if cell.status != "ok" and cell.learner != BASELINE:
             raise _Dropped(cell)
-        twice = sum(each.fold == cell.fold for each in cells) > 1 and cell.fold > 0
-        if perf_counter() > deadline and twice:
+        times = Counter(each.learner for each in cells if each.status == "ok")
+        twice = [name for name, count in times.items() if count > 1 and name not in given_up]
+        if perf_counter() > deadline and BASELINE in twice and len(twice) > 1:
             raise _Over
 
     while len(given_up) + 1 < len(models):
@@ -90,10 +92,11 @@ def common(
     for cell in cells:
         if cell.status == "ok" and cell.learner in done:
             done[cell.learner][cell.fold] = cell
-    for name in [name for name, own in done.items() if len(own) < 2]:
-        given_up[name] = "The time was over."
-        del done[name]
-    if BASELINE not in done or len(done) == 1:
+    while len(set.intersection(*(set(own) for own in done.values()))) < 2 and len(done) > 1:
+        last = min(done, key=lambda name: (name == BASELINE, len(done[name])))
+        given_up[last] = "The time was over."
+        del done[last]
+    if len(done) == 1:
         why = "; ".join(f"{name}: {message}" for name, message in given_up.items())
         raise ValueError(f"A time budget of {budget:g} s is too short to judge any learner: {why}")
     folds = sorted(set.intersection(*(set(own) for own in done.values())))
