@@ -74,6 +74,16 @@ def test_folder(folder, monkeypatch):
     assert len(load_data_set("iris").X) == 30
 
 
+def test_tables_of_a_folder(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,Class,fold10\n1,2,01,1\n3,5,1,2\n4,5,1,2\n")
+    data = load_data_set("a", tmp_path)
+    assert data.feature_names == ("a", "b")
+    assert_array_equal(data.extra["fold10"], [1, 2, 2])
+    assert_array_equal(data.y, ["01", "1", "1"])
+    (tmp_path / "b.csv").write_text("5.1,3.5,0\n4.9,3.0,0\n6.1,3.1,1\n")
+    assert "The first line holds no names" in load_data_set("b", tmp_path).notes[0]
+
+
 def test_arrays(tmp_path):
     np.savez(tmp_path / "whole.npz", X=X, y=y)
     np.savez(tmp_path / "parts.npz", X_train=X[:90], y_train=y[:90], X_test=X[90:], y_test=y[90:])

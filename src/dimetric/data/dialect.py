@@ -50,6 +50,13 @@ class Dialect:
         """What stands between thousands, if the reader is to take it out."""
         return "." if self.decimal == "," else None
 
+    def plain(self, text: str) -> str:
+        """Return a value without spaces around it; a number with a point before its decimals."""
+        text = text.strip()
+        if self.decimal == "," and (COMMA.fullmatch(text) or DOTTED_THOUSANDS.fullmatch(text)):
+            return text.replace(".", "").replace(",", ".")
+        return text
+
 
 def dialect_of(path: Path, header: bool | None = None) -> Dialect:
     r"""Return how a file of text is written.

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dimetric.data.columns import DataSet
-from dimetric.data.files import read_file
+from dimetric.data.files import kind_of, names_in, read_file
 from dimetric.data.keel import read_keel
 from dimetric.data.tables import read_table
 
@@ -183,16 +184,16 @@ def _keel_file(file: Path) -> Reader:
 
 def _table_file(file: Path) -> Reader:
     def read(missing: str) -> DataSet:
-        frame = read_file(file)
-        names = [str(each) for each in frame.columns]
-        after = names[names.index("class") + 1 :] if "class" in names else []
-        name = file.name.split(".")[0]
-        found = read_table(frame, extra=after, missing=missing, name=name)
-        if found.target_name == "class" and found.y is not None:
-            # Classes are names, whatever they look like.
-            y = found.y.astype(str)
-            return DataSet(found.X, y, found.feature_names, "class", name, found.notes, found.extra)
-        return found
+        source = file if kind_of(file) == "text" else read_file(file)
+        names = names_in(file) if source is file else [str(each) for each in source.columns]
+        target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
+        after = [] if target is None else names[names.index(target) + 1 :]
+        found = read_table(
+            source, target, extra=after, missing=missing, name=file.name.split(".")[0]
+        )
+        if target is None or found.y is None:
+            return found
+        return replace(found, y=found.y.astype(str))  # classes are names, whatever they look like
 
     return read
 
