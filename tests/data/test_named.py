@@ -11,6 +11,7 @@ import pytest
 import sklearn.datasets
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets._openml import OpenMLError
 
 from dimetric.data import data_set_names, load_data_set, named, write_keel
 
@@ -98,6 +99,21 @@ def test_arrays(tmp_path):
         load_data_set("odd", tmp_path)
 
 
+def test_gaps_in_arrays(tmp_path):
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    np.savez(tmp_path / "gaps.npz", X=gaps, y=y)
+    with pytest.raises(ValueError, match=r"1 of 150 rows have missing values, in \['x1'\]"):
+        load_data_set("gaps", tmp_path, missing="raise")
+    with pytest.warns(UserWarning, match="1 of 150 rows with missing values were left out"):
+        assert_array_equal(load_data_set("gaps", tmp_path).X, np.delete(X, 3, axis=0))
+    filled = load_data_set("gaps", tmp_path, missing="impute")
+    assert filled.X[3, 1] == np.median(np.delete(X[:, 1], 3))
+    np.savez(tmp_path / "parts.npz", X_train=gaps[:5], y_train=y[:5], X_test=gaps[5:], y_test=y[5:])
+    with pytest.warns(UserWarning, match="1 of 150 rows"):
+        assert_array_equal(load_data_set("parts", tmp_path).extra["test"], np.arange(149) >= 4)
+
+
 def test_folds_of_keel(folder):
     data = load_data_set("wine", folder)
     assert_array_equal(data.extra["fold3"], np.repeat([1, 2, 3], [50, 50, 49]))
@@ -156,20 +172,33 @@ def test_openml(monkeypatch):
 
     def fetch(name, **options):
         asked.append(name)
-        return SimpleNamespace(frame=frame, target_names=["kind"])
+        return SimpleNamespace(frame=frame, target_names=["kind"], url="https://openml.org/d/62")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     data = load_data_set("zebra")
     assert asked == ["zebra"]
     assert_array_equal(data.X, [[1, 3], [2, 4]])
     assert data.target_name == "kind"
+    assert data.notes == ("From OpenML: https://openml.org/d/62",)
     with pytest.raises(ValueError, match=r"no data set 'zebra' here. There are"):
         load_data_set("zebra", openml=False)
 
 
-def test_unknown_names(folder):
+def test_what_openml_does_not_have(monkeypatch):
+    def fetch(name, **options):
+        raise OpenMLError(f"No active dataset {name} found.")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     with pytest.raises(ValueError, match=r"no data set 'irs' here, nor on OpenML. Did you mean"):
         load_data_set("irs")
+
+
+def test_unknown_names(folder):
+    asked = r"no data set 'irs' here, and OpenML could not be asked \(no network\). Did you mean"
+    with pytest.raises(ValueError, match=asked):
+        load_data_set("irs")
+    with pytest.raises(ValueError, match=r"no data set 'irs' here. Did you mean"):
+        load_data_set("irs", openml=False)
     with pytest.raises(ValueError, match="Did you mean small-set"):
         load_data_set("smallset", folder)
     with pytest.raises(ValueError, match="There are breast_cancer, diabetes, digits, iris"):

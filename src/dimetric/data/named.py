@@ -14,6 +14,7 @@ import numpy as np
 from dimetric.data.columns import DataSet
 from dimetric.data.files import kind_of, names_in, read_file
 from dimetric.data.keel import read_keel
+from dimetric.data.samples import encoded
 from dimetric.data.tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
@@ -73,15 +74,16 @@ def load_data_set(
     known = _known(folder)
     if name in known:
         return known[name](missing)
+    asked = ""
     if openml:
         found = _from_openml(name, missing)
-        if found is not None:
+        if isinstance(found, DataSet):
             return found
+        asked = found
     near = get_close_matches(name, known, 3, cutoff=0.5)
     hint = f"There are {', '.join(sorted(known))}."
     if near:
         hint = f"Did you mean {' or '.join(near)}?"
-    asked = ", nor on OpenML" if openml else ""
     raise ValueError(f"There is no data set {name!r} here{asked}. {hint}")
 
 
@@ -214,7 +216,10 @@ def _arrays_file(file: Path) -> Reader:
                     "y_train, X_test and y_test."
                 )
         names = tuple(f"x{i}" for i in range(X.shape[1]))
-        return DataSet(X, y, names, "class", file.stem, (), extra)
+        if not any(each.dtype.kind == "f" and np.isnan(each).any() for each in (X, y)):
+            return DataSet(X, y, names, "class", file.stem, (), extra)
+        columns = dict(zip(names, X.T, strict=True)) | extra | {"class": y}
+        return encoded(columns, "class", name=file.stem, missing=missing, extra=extra)
 
     return read
 
@@ -271,14 +276,16 @@ def _sorted(data: DataSet) -> np.ndarray:
     return np.lexsort([np.unique(data.y, return_inverse=True)[1], *data.X.T])
 
 
-def _from_openml(name: str, missing: str) -> DataSet | None:
-    """Return a data set of OpenML, None if there is none, or nobody to ask."""
+def _from_openml(name: str, missing: str) -> DataSet | str:
+    """Return a data set of OpenML, or why there is none, as a part of a sentence."""
     from sklearn.datasets import fetch_openml
 
     try:
         found: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
-    except (OSError, ValueError, ImportError):
-        return None
-    frame = found.frame
+    except (OSError, ValueError, ImportError) as error:
+        if type(error).__name__ == "OpenMLError":
+            return ", nor on OpenML"
+        return f", and OpenML could not be asked ({str(error).rstrip('.')})"
     target = found.target_names[0] if len(found.target_names) == 1 else None
-    return read_table(frame, target, missing=missing, name=name)
+    data = read_table(found.frame, target, missing=missing, name=name)
+    return replace(data, notes=(f"From OpenML: {found.url}", *data.notes))
