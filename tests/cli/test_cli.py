@@ -1,5 +1,6 @@
 """The command line, as it is typed."""
 
+import json
 import subprocess
 import sys
 
@@ -41,6 +42,16 @@ def test_reproduce(typed, folder, monkeypatch):
     assert again.exit_code == 0, again.output
     assert (folder / "out/experiment1-3nn.csv").read_text() == first
     assert (folder / "out/experiment1-5nn.md").exists()
+
+
+def test_reproduce_as_json(typed, folder):
+    words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
+    done = typed(*words, "--data", folder / "data", "--json")
+    found = json.loads(done.stdout)["results"][0]
+    assert found["blocks"][0]["learners"] == ["Euclidean", "LDA"]
+    assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
+    assert found["verdicts"][0].startswith("LDA does as well as Euclidean")
+    assert len(found["files"]) == 4
 
 
 def test_experiment_without_verdicts(typed, folder):

@@ -1,11 +1,12 @@
 """The verb ``reproduce``: run a published experiment, show, write, draw."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._terminal import names, progress
+from dimetric.cli._model import Json
+from dimetric.cli._terminal import as_json, names, progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ def reproduce(
     ] = 1,
     k: Annotated[
         list[int] | None,
-        typer.Option(help="Neighbours that vote; may be given several times. [default: 3]"),
+        typer.Option(help="Neighbours that vote; may be given several times. (Default: 3.)"),
     ] = None,
     data: Annotated[
         Path | None,
@@ -46,6 +47,7 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(help="Folder for the results, and for going on after a stop.")
     ] = Path("results"),
+    json: Json = False,
 ) -> None:
     """Run a published experiment, and show our scores beside the published ones.
 
@@ -57,7 +59,7 @@ def reproduce(
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
-    ks = k or [3]
+    ks, results = k or [3], []
     for each in ks[:1] if experiment == 2 else ks:
         try:
             with progress(f"experiment {experiment}, k = {each}") as watch:
@@ -69,9 +71,27 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
-        show(found, console)
         files = [*report.write(found, out), *draw(found, out)]
+        if json:
+            results.append({"experiment": experiment, "k": each} | _result(found, files))
+            continue
+        show(found, console)
         console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
+    if json:
+        as_json({"results": results})
+
+
+def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
+    """Return scores and verdicts as JSON has them."""
+    from dimetric.evaluate import report
+
+    blocks = [
+        {"name": each.name, "rows": each.rows, "learners": each.learners, "test": each.test,
+         "published_test": each.published_test}
+        for each in found.blocks
+    ]  # fmt: skip
+    verdicts = [report.verdict(a, b, each) for (a, b), each in found.posteriors().items()]
+    return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
 
 
 def show(found: "paper.Reproduction", console: "Console") -> None:

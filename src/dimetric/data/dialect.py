@@ -20,6 +20,7 @@ LINES = 1000
 BLOCK = 2**22
 
 POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+POINTED = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")  # numbers, where decimals have commas
 COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 DOTTED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
@@ -45,15 +46,10 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
 
-    @property
-    def thousands(self) -> str | None:
-        """What stands between thousands, if the reader is to take it out."""
-        return "." if self.decimal == "," else None
-
     def plain(self, text: str) -> str:
         """Return a value without spaces around it; a number with a point before its decimals."""
         text = text.strip()
-        if self.decimal == "," and (COMMA.fullmatch(text) or DOTTED_THOUSANDS.fullmatch(text)):
+        if self.decimal == "," and POINTED.fullmatch(text):
             return text.replace(".", "").replace(",", ".")
         return text
 
