@@ -6,7 +6,7 @@ from compare_runs import Failing, Noting
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric
-from dimetric import LDA, NCA, PCA
+from dimetric import LDA, NCA, NCMML, PCA
 from dimetric.data import parallel_bands
 from dimetric.evaluate._drawn import drawn
 from dimetric.evaluate._learners import grid_of, sensible
@@ -93,6 +93,16 @@ def test_learners_that_fail_or_take_too_long_are_left_behind():
     assert set(scores) == {"Euclidean", "LDA"}
     assert given_up["wrong"] == "RuntimeError: no way"
     assert given_up["slow"] in ("Stopped after 1 seconds.", "The time was over.")
+
+
+def test_the_fastest_finish_before_others_begin():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
+    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 1}
+    cells, given_up = raced(models, X, y, 60.0, options, 0, None)
+    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
+    assert [cell.learner for cell in cells] == order
+    assert not given_up
 
 
 def test_no_learner_left():
