@@ -6,7 +6,7 @@ from compare_runs import Failing, Noting
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric
-from dimetric import LDA, NCA, PCA
+from dimetric import LDA, NCA, NCMML, PCA
 from dimetric.data import parallel_bands
 from dimetric.evaluate._drawn import drawn
 from dimetric.evaluate._learners import grid_of, sensible
@@ -106,6 +106,16 @@ def test_learners_are_compared_in_the_same_folds():
     assert list(scores) == ["Euclidean", "LDA"]
     assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
     assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
+
+
+def test_the_fastest_finish_before_others_begin():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
+    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 1}
+    cells, given_up = raced(models, X, y, 60.0, options, 0, None)
+    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
+    assert [cell.learner for cell in cells] == order
+    assert not given_up
 
 
 def test_no_learner_left():

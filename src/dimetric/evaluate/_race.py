@@ -35,7 +35,8 @@ def raced(
     """Return what all learners did until the time was over, and why some of them did not.
 
     The time begins with the first fit, as processes may take theirs to start, and is not over
-    before some learner was judged twice.
+    before some learner was judged twice. The first half of the learners, which are the fastest,
+    finish before the others begin: these may use up the time.
     """
     deadline = np.inf
     limit = None if options["n_jobs"] == 1 else round(max(1.0, seconds / 4), 1)
@@ -54,15 +55,14 @@ def raced(
         if perf_counter() > deadline and BASELINE in twice and len(twice) > 1:
             raise _Over
 
-    while len(given_up) + 1 < len(models):
-        racing = {name: each for name, each in models.items() if name not in given_up}
-        try:
-            _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
-            break
-        except _Dropped as drop:
-            given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
-        except _Over:
-            break
+    with suppress(_Over):
+        for several in (list(models)[: max(2, (len(models) + 1) // 2)], list(models)):
+            while racing := {name: models[name] for name in several if name not in given_up}:
+                try:
+                    _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
+                    break
+                except _Dropped as drop:
+                    given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
     store.close()
     return cells, given_up
 
