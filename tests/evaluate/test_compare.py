@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, minmax_scal
 
 from dimetric import LDA, NCMClassifier
 from dimetric.data import DataSet
-from dimetric.evaluate import Store, _keys, compare, summary
+from dimetric.evaluate import Store, _cells, _keys, compare, summary
 from dimetric.evaluate._keys import key_of, source_digest
 
 X, y = load_iris(return_X_y=True)
@@ -175,8 +175,9 @@ def quick_processes():
     return processes
 
 
-def test_killed_runs_lose_and_repeat_nothing(tmp_path):
-    """Twenty times kill -9, at any moment; what was finished is not done again."""
+@pytest.mark.parametrize(("n_jobs", "n_kills"), [(None, 20), (2, 4)])
+def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
+    """Many times kill -9, at any moment; what was finished is not done again."""
     processes = quick_processes()
     whole = small_run(None, tmp_path / "log")
     lines = (tmp_path / "log").read_text().splitlines()
@@ -184,13 +185,14 @@ def test_killed_runs_lose_and_repeat_nothing(tmp_path):
     assert len(set(lines)) == len(whole.cells) == 48
 
     rng, kills, n_stores = random.Random(0), 0, 0
-    while kills < 20:
+    while kills < n_kills:
         n_stores += 1
         store, log = tmp_path / f"cells {n_stores}", tmp_path / f"log {n_stores}"
         log.touch()
         finished, n_lines = {}, 0
-        while kills < 20 and len(finished) < 48:
-            process = processes.Process(target=small_run, args=(store, log))
+        while kills < n_kills and len(finished) < 48:
+            options = {"n_jobs": n_jobs}
+            process = processes.Process(target=small_run, args=(store, log), kwargs=options)
             process.start()
             enough = n_lines + rng.randint(0, 4)
             while process.is_alive() and log.read_text().count("\n") < enough:
@@ -237,6 +239,27 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     process.kill()
     process.wait()
     wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
+
+
+def test_a_process_that_nobody_waits_for_ends_silently():
+    code = "from dimetric.evaluate._workers import main; main()"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=write,
+                          stderr=subprocess.PIPE, env=env, check=False)  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_memory_of_a_fit_that_reuses_what_another_gave_back():
+    blocks = [np.ones(8000) for _ in range(1000)]
+    pin = np.ones(8000)  # what is below it is kept by the process
+    del blocks
+    with _cells._peak_memory() as found:
+        blocks = [np.ones(8000) for _ in range(1000)]
+    assert np.isnan(found[0]) or found[0] > 30
+    assert len(blocks) * pin[0] == 1000
 
 
 def wait_for(condition):

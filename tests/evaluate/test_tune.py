@@ -67,13 +67,9 @@ def test_fewer_folds_than_asked():
         assert len(splits(X, labels, 5)) == 3
     with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
         assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
-    with pytest.warns(
-        UserWarning, match="n_folds=10 is more than .* members, 2: there are 2"
-    ):
+    with pytest.warns(UserWarning, match="n_folds=10 is more than .* members, 2: there are 2"):
         assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], n_folds=10).test) == 2
-    with pytest.warns(
-        UserWarning, match="n_folds=5 is more than there are samples, 4: there"
-    ):
+    with pytest.warns(UserWarning, match="n_folds=5 is more than there are samples, 4: there"):
         assert len(splits(X[:4], None, 5)) == 4
     with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
         splits(X[:1], None, 2)

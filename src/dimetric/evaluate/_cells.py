@@ -1,5 +1,6 @@
 """One cell of a comparison: scale, tune, fit and judge one learner on one fold."""
 
+import ctypes
 import json
 import math
 import warnings
@@ -198,6 +199,8 @@ def _peak_memory() -> Iterator[list[float]]:
 
 def _reset_peak() -> float | None:
     """Set the peak to what is in use now; return that, None where the system cannot."""
+    with suppress(OSError, AttributeError):  # or a fit would reuse what another gave back
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")

@@ -104,7 +104,7 @@ def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
 
 
 def problem_of(
-    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, int]
+    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, Any]
 ) -> Problem:
     """Return a data set with its splits."""
     if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
