@@ -39,7 +39,7 @@ def raced(
     finish before the others begin: these may use up the time.
     """
     deadline = np.inf
-    limit = None if options["n_jobs"] == 1 else round(max(1.0, seconds / 4), 1)
+    limit = None if options["n_jobs"] is None else round(max(1.0, seconds / 4), 1)
     cells: list[Cell] = []
     given_up: dict[str, str] = {}
     store = Store()  # what is done is done, whoever is dropped
