@@ -52,7 +52,10 @@ def raced(
             raise _Dropped(cell)
         times = Counter(each.learner for each in cells if each.status == "ok")
         twice = [name for name, count in times.items() if count > 1 and name not in given_up]
-        if perf_counter() > deadline and BASELINE in twice and len(twice) > 1:
+        # A busy machine has twice the time, until more than half of them were.
+        most = 2 * len(twice) > len(models) - len(given_up)
+        late = perf_counter() - (0 if most else seconds)
+        if late > deadline and BASELINE in twice and len(twice) > 1:
             raise _Over
 
     with suppress(_Over):
