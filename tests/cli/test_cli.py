@@ -1,5 +1,6 @@
 """The command line, as it is typed."""
 
+import json
 import subprocess
 import sys
 
@@ -50,7 +51,17 @@ def test_fits_without_a_score(typed, folder):
     assert done.exit_code == 1
     assert "Euclidean, 10 fits failed: " in done.output
     assert "n_neighbors=500 is more than" in done.output
-    assert "No fit has a score; the reasons are above" in done.output
+    assert "No fit has a score: the reasons are above" in done.output
+
+
+def test_reproduce_as_json(typed, folder):
+    words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
+    done = typed(*words, "--data", folder / "data", "--json")
+    found = json.loads(done.stdout)["results"][0]
+    assert found["blocks"][0]["learners"] == ["Euclidean", "LDA"]
+    assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
+    assert found["verdicts"][0].startswith("LDA does as well as Euclidean")
+    assert len(found["files"]) == 4
 
 
 def test_experiment_without_verdicts(typed, folder):

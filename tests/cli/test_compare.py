@@ -204,3 +204,18 @@ def test_an_interrupt_is_quiet(tmp_path):
 def test_texts_of_pages():
     assert text("a" * 100, 10) == "a" * 9 + "…"
     assert text('<a href="x">') == "&lt;a href=&quot;x&quot;&gt;"
+
+
+def test_reports_of_kernels_and_of_many_classes(typed, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(14), 8)
+    frame = pd.DataFrame(6 * rng.standard_normal((14, 3))[y] + rng.standard_normal((112, 3)))
+    names = np.array([f"a class with a long name, number {i} of them all" for i in range(14)])
+    frame["label"] = names[y]
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    words = ("--learners", "KDA", "--budget", 2, "--out", tmp_path)
+    done = typed("compare", tmp_path / "many.csv", *words)
+    assert done.exit_code == 0, done.output
+    content = (tmp_path / "many.html").read_text(encoding="utf-8")
+    assert "KDA bends space, and has no matrix" in content
+    assert "tell the 14 classes apart" in content

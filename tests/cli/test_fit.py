@@ -159,7 +159,7 @@ def test_arrays_in_and_out(typed, tmp_path):
                  tmp_path / "p.npz")  # fmt: skip
     assert done.exit_code == 0, done.output
     with np.load(tmp_path / "p.npz") as found:
-        assert found["prediction"].astype(int).tolist() == [0] * 20 + [1] * 20
+        assert found["prediction"].tolist() == [0] * 20 + [1] * 20
 
 
 def test_models_that_are_no_pipelines(typed, wine):
@@ -270,3 +270,52 @@ def test_a_pipe_that_is_closed_is_no_error(wine, model):
     with process.stderr as told:
         assert told.read() == ""
     assert process.wait(timeout=60) == 1
+
+
+def test_coordinates_of_the_euclidean_distance_are_the_scaled_features(typed, wine):
+    out = wine.parent / "m.dimetric"
+    typed("fit", wine, "--target", "kind", "--learner", "Euclidean", "--out", out)
+    done = typed("transform", out, wine)
+    assert done.stdout.splitlines()[0].startswith('"alcohol","acid"')
+    values = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
+    np.testing.assert_allclose(values.min(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(values.max(axis=0), 1)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_results_keep_their_kind_after_rows_without_any(typed, tmp_path, monkeypatch, ending):
+    monkeypatch.setattr("dimetric.data.files.read_chunks.__kwdefaults__",
+                        {"texts": (), "header": None, "cells": 4})  # fmt: skip
+    frame = pd.DataFrame({"a": [0.0, 1, 2, 10, 11, 12], "b": 0.5, "class": [0, 0, 0, 1, 1, 1]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    model, out = tmp_path / "m.dimetric", tmp_path / f"p.{ending}"
+    words = ("--target", "class", "--learner", "pca", "--out", model, "--k", 1)
+    assert typed("fit", tmp_path / "t.csv", *words).exit_code == 0
+    frame.loc[:2, "a"] = np.nan
+    frame.drop(columns="class").to_csv(tmp_path / "new.csv", index=False)
+    done = typed("predict", model, tmp_path / "new.csv", "--out", out)
+    assert done.exit_code == 0, done.output
+    if ending == "npz":
+        with np.load(out) as arrays:
+            found = arrays["prediction"]
+    else:
+        found = (pd.read_csv if ending == "csv" else pd.read_parquet)(out)["prediction"]
+    np.testing.assert_array_equal(np.asarray(found, dtype=float), [np.nan] * 3 + [1] * 3)
+
+
+def test_a_result_that_cannot_be_finished_leaves_nothing_behind(typed, wine, model, monkeypatch):
+    def full(self):
+        raise OSError("No space left on device")
+
+    for ending, writer in (("npz", "_Arrays"), ("csv", "_Rows")):
+        monkeypatch.setattr(f"dimetric.cli._columns.{writer}.close", full)
+        done = typed("transform", model, wine, "--out", wine.parent / f"z.{ending}")
+        assert isinstance(done.exception, OSError)
+        assert {each.name for each in wine.parent.iterdir()} == {"wine.csv", "wine.dimetric"}
+
+
+def test_a_table_without_rows(typed, wine, model):
+    wine.write_text(wine.read_text().splitlines()[0] + "\n")
+    done = typed("predict", model, wine)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == '"row","prediction"\n'

@@ -40,6 +40,7 @@ def file(folder, content, name="table.csv"):
         ("a;b;class\n1,5;2;x\n3,25;4;y\n", [[1.5, 2], [3.25, 4]]),
         ("a;b;class\n1.234,5;2;x\n3,25;4;y\n", [[1234.5, 2], [3.25, 4]]),
         ("a;b;class\n1.5;2;x\n3.25;4;y\n", [[1.5, 2], [3.25, 4]]),
+        ("a;b;class\n1.234;2,5;x\n999;4,5;y\n", [[1234, 2.5], [999, 4.5]]),
         ('a,b,class\n"1,234",2,x\n"12,345.5",4,y\n', [[1234, 2], [12345.5, 4]]),
         ("id,a,b,class\n1007,1,2,x\n1002,3,4,y\n", TWO),
         (",a,b,class\n0,1,2,x\n1,3,4,y\n", TWO),
@@ -78,6 +79,17 @@ def test_what_was_odd_is_told(tmp_path, content, note):
 def test_gaps(tmp_path):
     path = file(tmp_path, "a,b,class\n1,NA,x\n2,?,y\nnull,2,x\n-,3,y\n5,6,\n7,8,y\n")
     assert_array_equal(read_table(path).X, [[7, 8]])
+
+
+def test_dates_are_no_thousands(tmp_path):
+    content = "a;when;class\n1.234,5;01.02.2020;x\n-;03.04.2021;y\n3,5;05.06.2022;x\n"
+    path = file(tmp_path, content)
+    with pytest.raises(ValueError, match="'when' holds dates"):
+        read_table(path, missing="impute")
+    data = read_table(path, missing="impute", drop=["when"])
+    assert_array_equal(data.X, [[1234.5], [619], [3.5]])
+    parts = list(read_chunks(path, cells=3))
+    assert [part["a"].iloc[0] for part in parts] == [1234.5, "-", 3.5]
 
 
 def test_a_dash_among_texts_is_a_category(tmp_path):

@@ -48,7 +48,7 @@ from dimetric import (
     save,
 )
 from dimetric.data.encoder import TableEncoder
-from dimetric.export.file import KEY
+from dimetric.export._container import KEY
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -187,6 +187,30 @@ def test_set_output_is_kept(path):
     model = LDA().set_output(transform="pandas").fit(X, y)
     save(model, path)
     assert isinstance(load(path).transform(X), pd.DataFrame)
+
+
+def test_parameters_of_all_kinds(path):
+    """Arrays, numbers of NumPy, dicts with any keys: whatever someone gives a learner."""
+    X, _ = samples()
+    params = {
+        "a.b": np.arange(3), "a": {"b": np.arange(4.0)}, 1: (None, True), "$class": "LDA",
+        "number": np.float32(0.1), "infinite": -np.inf, "order": np.asfortranarray(np.eye(3)[:2]),
+        "texts": np.array([["ä", "b"]]), "objects": np.array(["a", 1, None], dtype=object),
+    }  # fmt: skip
+    model = Isomap(metric_params=None).fit(X)
+    model.metric_params = params
+    save(model, path)
+    again = load(path).metric_params
+    assert list(again) == list(params)
+    np.testing.assert_array_equal(again["a.b"], params["a.b"])
+    np.testing.assert_array_equal(again["a"]["b"], params["a"]["b"])
+    assert again[1] == (None, True)
+    assert again["$class"] == "LDA"
+    assert type(again["number"]) is np.float32
+    assert again["infinite"] == -np.inf
+    assert again["order"].flags.f_contiguous
+    assert again["texts"].tolist() == [["ä", "b"]]
+    assert again["objects"].tolist() == ["a", 1, None]
 
 
 def test_sparse_points(path):
@@ -473,9 +497,9 @@ def test_refused_classifier(apply, error, path):
     ("place", "value", "error"),
     [
         ("model/parameters/memory", "/tmp", "no memory"),
-        ("model/parameters/steps", [], "a pipeline without steps"),
+        ("model/parameters/steps", [], "named steps that are estimators"),
         ("model/parameters/steps", [{"$tuple": ["a", 1]}], "named steps that are estimators"),
-        ("model/parameters/steps", 1, "a pipeline without steps"),
+        ("model/parameters/steps", 1, "named steps that are estimators"),
     ],
 )
 def test_refused_pipeline(place, value, error, path):
@@ -484,6 +508,24 @@ def test_refused_pipeline(place, value, error, path):
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match=error):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "error"),
+    [
+        ("model/parameters/steps", [], "a pipeline without steps"),
+        ("model/parameters/steps", [{"$tuple": ["a"]}], "a pipeline without steps"),
+        ("model/parameters/steps", [{"$tuple": ["a", {}]}], "describes no estimator"),
+        ("model/parameters", [], "describes no parameters"),
+        ("model/$class", 1, "describes no estimator"),
+    ],
+)
+def test_not_described(place, value, error, path):
+    header, tensors = written(path, model=make_pipeline(StandardScaler(), LDA()))
+    change(place, value)(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=f"is not a model file: its header .*{error}"):
+        describe(path)
 
 
 def test_refused_kernel(path):

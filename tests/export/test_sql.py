@@ -13,8 +13,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data.encoder import TableEncoder
+from dimetric.export._quote import quoted
 from dimetric.export.index import mapped
-from dimetric.export.sql import quoted, to_sql
+from dimetric.export.sql import to_sql
 
 MODELS = [
     PCA(2),
@@ -171,11 +172,15 @@ needs_postgres = pytest.mark.skipif(
 def in_postgres(script):
     """Return what a script prints; it has a schema of its own."""
     psql = ["psql", os.environ["DIMETRIC_POSTGRES"], "-v", "ON_ERROR_STOP=1", "-Atq"]
+    schema = f"dimetric_test_{os.getpid()}"  # tests may run beside each other
     before = (
-        "SET client_min_messages = warning; CREATE SCHEMA dimetric_test; "
-        "SET search_path = dimetric_test, public;\n"
+        "DO 'BEGIN PERFORM pg_advisory_lock(77); END'; SET client_min_messages = warning; "
+        "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; "
+        "DO 'BEGIN PERFORM pg_advisory_unlock(77); END'; "
+        f"CREATE SCHEMA {schema}; "
+        f"SET search_path = {schema}, public;\n"
     )
-    after = "SET client_min_messages = warning; DROP SCHEMA dimetric_test CASCADE;"
+    after = f"SET client_min_messages = warning; DROP SCHEMA {schema} CASCADE;"
     try:
         done = subprocess.run(
             psql, input=before + script, capture_output=True, text=True, check=False
@@ -220,7 +225,7 @@ def test_postgres_vectors_under_hostile_names(form):
         + f"SELECT substr({quoted(key)}, 5) FROM {quoted(table + '_nearest')}('row 3', 10);\n"
         "SELECT count(*) FROM b"
     )
-    found = np.array(in_postgres("CREATE EXTENSION IF NOT EXISTS vector;" + script), dtype=int)
+    found = np.array(in_postgres(script), dtype=int)
     Z = mapped(model, X)
     wanted = np.argsort(np.linalg.norm(Z - Z[3], axis=1))[1:11]
     np.testing.assert_array_equal(found, [*wanted, 0])

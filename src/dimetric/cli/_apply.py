@@ -25,11 +25,14 @@ class Applied(NamedTuple):
         Which rows those are.
     kept : dict of str to ndarray
         Columns that are passed through.
+    rows : ndarray of shape (n_rows,)
+        Their numbers in the table.
     """
 
     features: "np.ndarray"
     complete: "np.ndarray"
     kept: dict[str, "np.ndarray"]
+    rows: "np.ndarray"
 
 
 class Applier:
@@ -81,7 +84,8 @@ class Applier:
             self.n_rows += len(complete)
             self.n_incomplete += int(np.sum(~complete))
             kept = {each: np.asarray(chunk[each]) for each in self._keep}
-            yield Applied(features, complete, kept)
+            rows = np.arange(self.n_rows - len(complete), self.n_rows)
+            yield Applied(features, complete, kept, rows)
 
     def notes(self) -> list[str]:
         """Return what is to be said in the end."""
@@ -135,6 +139,7 @@ def _without_names() -> Iterator[None]:
 def applied(
     applier: Applier, out: Path | None, matrices: dict[str, list[str]],
     results: Callable[["Applied"], "dict[str, np.ndarray]"], title: str,
+    like: "dict[str, np.ndarray] | None" = None,
 ) -> None:  # fmt: skip
     """Write the results for all rows of a table, in their order; say what was odd.
 
@@ -150,9 +155,14 @@ def applied(
         From some rows to columns.
     title : str
         Of the progress bar.
+    like : dict of str to ndarray, optional
+        Values of the kind that a result has.
     """
-    with ColumnWriter(out, matrices) as writer, progress(title) as watch, _without_names():
+    with ColumnWriter(out, matrices, like) as writer, progress(title) as watch, _without_names():
         for part in applier:
-            writer.write(part.kept | results(part))
+            columns = part.kept | results(part)
+            if len(columns) == 1:  # an empty line would be no row for many a program
+                columns = {"row": part.rows} | columns
+            writer.write(columns)
             watch(applier.n_rows, None)
     say(*applier.notes())

@@ -35,11 +35,18 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         The file; None writes CSV to standard output.
     matrices : mapping of str to list of str
         Columns that are one array in NPZ, by its name; all others are an array each.
+    like : mapping of str to ndarray
+        Values of the kind that a column has, which its first rows may not show.
     """
 
-    def __init__(self, path: Path | None, matrices: Mapping[str, list[str]] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        matrices: Mapping[str, list[str]] | None = None,
+        like: "Mapping[str, np.ndarray] | None" = None,
+    ) -> None:
         check_ending(path)
-        self._path, self._matrices = path, matrices or {}
+        self._path, self._matrices, self._like = path, matrices or {}, like or {}
         self._writer: Any = None
 
     def __enter__(self) -> "ColumnWriter":
@@ -50,9 +57,10 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         return self
 
     def __exit__(self, *error: Any) -> bool | None:
-        if error[0] is None and self._writer is not None:
-            self._writer.close()
-        return self._stack.__exit__(*error)
+        with self._stack:  # which also ends what the last step could not write
+            if error[0] is None and self._writer is not None:
+                self._writer.close()
+            return self._stack.__exit__(*error)
 
     def write(self, columns: "dict[str, np.ndarray]") -> None:
         """Add rows: numbers, in which NaN is empty, or objects, in which None is.
@@ -64,10 +72,25 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         """
         if self._writer is None:
             npz = self._path is not None and self._path.suffix.lower() == ".npz"
-            self._writer = _Arrays(self._file) if npz else _Rows(self._file, self._path, columns)
+            kinds = columns | dict(self._like)
+            self._writer = (
+                _Arrays(self._file, self._stack) if npz else _Rows(self._file, self._path, kinds)
+            )
         if isinstance(self._writer, _Arrays):
-            columns = _stacked(columns, self._matrices)
+            columns = _stacked(_as_numbers(columns, self._like), self._matrices)
         self._writer.write(columns)
+
+
+def _as_numbers(
+    columns: "dict[str, np.ndarray]", like: "Mapping[str, np.ndarray]"
+) -> "dict[str, np.ndarray]":
+    """Return columns of objects as numbers, None as NaN, if they are like numbers."""
+    import numpy as np
+
+    found = dict(columns)
+    for name in [name for name, values in like.items() if values.dtype.kind in "iufb"]:
+        found[name] = np.array([np.nan if each is None else each for each in columns[name]], float)
+    return found
 
 
 def _stacked(
@@ -91,7 +114,8 @@ class _Rows:
         import pyarrow as pa
         from pyarrow import csv, parquet
 
-        self._schema = pa.Table.from_pydict(_arrow(columns)).schema
+        kinds = {name: values.type for name, values in _arrow(columns).items()}
+        self._schema = pa.schema(list(kinds.items()))
         self._sink: Any = None
         name = "" if path is None else path.name.lower()
         if name.endswith(".parquet"):
@@ -120,7 +144,7 @@ def _arrow(columns: "dict[str, np.ndarray]", schema: Any = None) -> dict[str, An
     kinds = {name: None if schema is None else schema.field(name).type for name in columns}
     found = {}
     for name, values in columns.items():
-        if values.dtype.kind == "O" and kinds[name] is None:
+        if values.dtype.kind in "OU" and kinds[name] is None:
             kinds[name] = pa.string() if _all_texts(values) else None
         found[name] = pa.array(values, type=kinds[name], from_pandas=True)
     return found
@@ -133,10 +157,10 @@ def _all_texts(values: "np.ndarray") -> bool:
 class _Arrays:
     """Arrays for NPZ: of each column its rows wait in a file until their number is known."""
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, files: ExitStack) -> None:
         assert file is not None
         self._file = file
-        self._waiting: dict[str, IO[bytes]] = {}
+        self._files, self._waiting = files, dict[str, IO[bytes]]()
         self._texts: dict[str, list[str]] = {}
         self._kinds: dict[str, Any] = {}
         self._n_rows = 0
@@ -148,8 +172,11 @@ class _Arrays:
         for name, values in columns.items():
             if values.dtype.kind in "iufb":
                 self._kinds.setdefault(name, (values.dtype, values.shape[1:]))
-                waiting = self._waiting.setdefault(name, tempfile.TemporaryFile())  # noqa: SIM115
-                waiting.write(np.ascontiguousarray(values, self._kinds[name][0]).tobytes())
+                if name not in self._waiting:
+                    waiting = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it
+                    self._waiting[name] = self._files.enter_context(waiting)
+                content = np.ascontiguousarray(values, self._kinds[name][0])
+                self._waiting[name].write(content.tobytes())
             else:
                 texts = ["" if each is None or each != each else str(each) for each in values]
                 self._texts.setdefault(name, []).extend(texts)
@@ -167,7 +194,6 @@ class _Arrays:
                     waiting.seek(0)
                     while block := waiting.read(BLOCK):
                         member.write(block)
-                waiting.close()
             for name, texts in self._texts.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.array(texts, dtype=str))

@@ -27,7 +27,7 @@ Missing = Annotated[
 ]
 Header = Annotated[
     bool | None,
-    typer.Option(help="Whether the first line holds names. [default: found out]"),
+    typer.Option(help="Whether the first line holds names. (Default: found out.)"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 
@@ -80,7 +80,7 @@ def class_counts(y: "np.ndarray", name: str) -> dict[str, int]:
     import numpy as np
 
     values, counts = np.unique(y, return_counts=True)
-    few = max(20, len(y) // 5)
+    few = len(y) // 2 if y.dtype.kind == "U" else max(50, len(y) // 5)
     if (y.dtype.kind == "f" and np.any(values != np.round(values))) or len(values) > few:
         raise ValueError(
             f"Column {name!r} holds {len(values)} different {_kind(y)} in {len(y)} rows: they are "

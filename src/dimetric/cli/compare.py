@@ -51,16 +51,16 @@ class Given:
 def compare(
     data: Annotated[
         Path | None,
-        typer.Argument(help="Table: CSV, Parquet or NPZ (X, y). [default: wine and digits]"),
+        typer.Argument(help="Table: CSV, Parquet or NPZ (X, y). (Default: wine and digits.)"),
     ] = None,
     target: Target = None,
     learners: Annotated[
-        str, typer.Option(help="Learners, with commas between them. [default: what suits]")
+        str, typer.Option(help="Learners, with commas between them. (Default: what suits.)")
     ] = "",
     k: Annotated[int, typer.Option(min=1, help="Neighbours that vote.")] = 3,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
     budget: Annotated[
-        float | None, typer.Option(help="Seconds for a table, about. [default: 60]")
+        float | None, typer.Option(help="Seconds for a table, about. (Default: 60.)")
     ] = None,
     drop: Drop = "",
     missing: Missing = "drop",

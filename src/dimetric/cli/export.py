@@ -44,13 +44,13 @@ def export(
     data: Annotated[
         Path | None,
         typer.Argument(
-            help="Table of the samples that an index is to find. [default: those of the fit, where "
-            "the model has kept them]"
+            help="Table of the samples that an index is to find. (Default: those of the fit, where "
+            "the model has kept them.)"
         ),
     ] = None,
     id: Annotated[
         str | None,
-        typer.Option(help="Column that tells rows apart. [default: row numbers; of SQL 'id']"),
+        typer.Option(help="Column that tells rows apart. (Default: row numbers; of SQL 'id'.)"),
     ] = None,
     kind: Annotated[str, typer.Option(help="Of faiss: 'flat', exact, or 'hnsw', fast.")] = "flat",
     dtype: Annotated[str, typer.Option(help="Of ONNX: 'float32' or 'float64'.")] = "float32",
@@ -59,7 +59,7 @@ def export(
         str,
         typer.Option(
             help="Of SQL: columns of the features, with commas between them, or the one that holds "
-            "vectors. [default: those of the fit]"
+            "vectors. (Default: those of the fit.)"
         ),
     ] = "",
     header: Header = None,
@@ -67,9 +67,10 @@ def export(
 ) -> None:
     """Write a model for other programs, which then need no dimetric.
 
-    'onnx' runs in any ONNX runtime and 'numpy' is a Python file that needs NumPy alone: learners
-    and classifiers, linear or of kernels. 'faiss' and 'usearch' are search indexes of samples.
-    'duckdb' and 'postgres' (with pgvector) are SQL for samples that are in a database.
+    'onnx' runs in any ONNX runtime and 'numpy' is a Python file that needs
+    NumPy alone: learners and classifiers, linear or of kernels. 'faiss' and
+    'usearch' are search indexes of samples. 'duckdb' and 'postgres' (with
+    pgvector) are SQL for samples that are in a database.
     """
     import dimetric
 

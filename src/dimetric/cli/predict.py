@@ -21,7 +21,7 @@ def predict(
     data: Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")],
     out: Annotated[
         Path | None,
-        typer.Option(help="CSV, Parquet or NPZ file, by its ending. [default: CSV on stdout]"),
+        typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
     ] = None,
     shares: Annotated[
         bool, typer.Option("--shares", help="Also the share of the votes of each class.")
@@ -69,7 +69,8 @@ def predict(
         return columns
 
     matrices = {"shares": [f"share of {name}" for name in classes]} if shares else {}
-    applied(applier, out, matrices, results, "rows predicted")
+    like = {PREDICTION: np.asarray(last.classes_)} if classes else {}
+    applied(applier, out, matrices, results, "rows predicted", like)
     if json:
         as_json({"out": out, "rows": applier.n_rows, "empty": applier.n_incomplete,
                  "classes": counts, "notes": applier.notes()})  # fmt: skip

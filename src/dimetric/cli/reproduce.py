@@ -1,11 +1,12 @@
 """The verb ``reproduce``: run a published experiment, show, write, draw."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._terminal import names, progress
+from dimetric.cli._model import Json
+from dimetric.cli._terminal import as_json, names, progress, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ def reproduce(
     ] = 1,
     k: Annotated[
         list[int] | None,
-        typer.Option(help="Neighbours that vote; may be given several times. [default: 3]"),
+        typer.Option(help="Neighbours that vote; may be given several times. (Default: 3.)"),
     ] = None,
     data: Annotated[
         Path | None,
@@ -48,6 +49,7 @@ def reproduce(
     out: Annotated[
         Path, typer.Option(help="Folder for the results, and for going on after a stop.")
     ] = Path("results"),
+    json: Json = False,
 ) -> None:
     """Run a published experiment, and show our scores beside the published ones.
 
@@ -59,7 +61,7 @@ def reproduce(
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
-    ks, scored = k or [3], True
+    ks, results, scored = k or [3], [], True
     for each in ks[:1] if experiment == 2 else ks:
         try:
             with progress(f"experiment {experiment}, k = {each}") as watch:
@@ -71,12 +73,31 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
-        show(found, console)
-        scored = scored and any(each.status == "ok" for each in found.comparison.cells)
         files = [*report.write(found, out), *draw(found, out)]
-        console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
+        if json:
+            results.append({"experiment": experiment, "k": each} | _result(found, files))
+        else:
+            show(found, console)
+            console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
+        say(*_reasons(found.comparison.cells))
+        scored = scored and any(cell.status == "ok" for cell in found.comparison.cells)
+    if json:
+        as_json({"results": results})
     if not scored:
-        raise SystemExit("No fit has a score; the reasons are above, and in the tables written.")
+        raise SystemExit("No fit has a score: the reasons are above.")
+
+
+def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
+    """Return scores and verdicts as JSON has them."""
+    from dimetric.evaluate import report
+
+    blocks = [
+        {"name": each.name, "rows": each.rows, "learners": each.learners, "test": each.test,
+         "published_test": each.published_test}
+        for each in found.blocks
+    ]  # fmt: skip
+    verdicts = [report.verdict(a, b, each) for (a, b), each in found.posteriors().items()]
+    return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
 
 
 def show(found: "paper.Reproduction", console: "Console") -> None:
@@ -93,8 +114,6 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
     for (baseline, learner), each in found.posteriors().items():
         console.print(report.verdict(baseline, learner, each), highlight=False, markup=False)
     console.print(str(found.comparison), highlight=False)
-    for line in _reasons(found.comparison.cells):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _reasons(cells: "list[Cell]") -> list[str]:

@@ -19,7 +19,7 @@ def transform(
     data: Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")],
     out: Annotated[
         Path | None,
-        typer.Option(help="CSV, Parquet or NPZ file, by its ending. [default: CSV on stdout]"),
+        typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
     ] = None,
     keep: Annotated[
         str, typer.Option(help="Columns to pass through, as ids, with commas between them.")

@@ -20,6 +20,7 @@ LINES = 1000
 BLOCK = 2**22
 
 POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+POINTED = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")  # numbers, where decimals have commas
 COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 DOTTED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
@@ -44,11 +45,6 @@ class Dialect:
     header: bool = True
     decimal: str = "."
     encoding: str = "utf-8"
-
-    @property
-    def thousands(self) -> str | None:
-        """What stands between thousands, if the reader is to take it out."""
-        return "." if self.decimal == "," else None
 
 
 def dialect_of(path: Path, header: bool | None = None) -> Dialect:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.data.dialect import Dialect, dialect_of
+from dimetric.data.columns import GAPS_AMONG_NUMBERS
+from dimetric.data.dialect import POINTED, Dialect, dialect_of
 
 TEXT = {".csv", ".tsv", ".txt", ".dat", ".data"}
 KINDS = ".csv, .tsv, .txt (perhaps .gz), .parquet, .npz or .npy"
@@ -35,7 +36,8 @@ def read_file(path: Path, header: bool | None = None) -> Any:
             return library.read_parquet(path)
         dialect = dialect_of(path, header)
         if is_pandas:
-            return _named(library.read_csv(path, low_memory=False, **_pandas_options(dialect)))
+            frame = library.read_csv(path, low_memory=False, **_pandas_options(dialect))
+            return _named(_without_points(frame, dialect))
         return _named(_by_polars(library, path, dialect))
 
 
@@ -71,7 +73,8 @@ def read_chunks(
         library, is_pandas = _library()
         if not is_pandas:
             raise ImportError("To read a table in chunks dimetric needs pandas: pip install pandas")
-        options = _pandas_options(dialect_of(path, header))
+        dialect = dialect_of(path, header)
+        options = _pandas_options(dialect)
         head = _named(library.read_csv(path, nrows=0, **options))
         rows = max(1, cells // max(1, head.shape[1]))
         places = [i for i, each in enumerate(head.columns) if str(each) in set(texts)]
@@ -79,7 +82,7 @@ def read_chunks(
                             for i in places}  # fmt: skip
         with library.read_csv(path, chunksize=rows, **options) as chunks:
             for chunk in chunks:
-                yield _named(chunk)
+                yield _without_points(_named(chunk), dialect, texts)
 
 
 def kind_of(path: Path) -> str:
@@ -136,11 +139,27 @@ def _pandas_options(dialect: Dialect) -> dict[str, Any]:
         "sep": dialect.separator,
         "header": 0 if dialect.header else None,
         "decimal": dialect.decimal,
-        "thousands": dialect.thousands,
         "encoding": dialect.encoding,
         "skipinitialspace": True,
         "na_values": ONLY_TEXTS,
     }
+
+
+def _without_points(frame: Any, dialect: Dialect, texts: Iterable[str] = ()) -> Any:
+    """Return a frame with 1.234,5 as a number; pandas would take 1.2.2020 for one as well."""
+    if dialect.decimal != ",":
+        return frame
+    for name in [each for each in frame.columns if str(each) not in set(texts)]:
+        if frame[name].dtype.kind in "iufb":
+            continue
+        values = frame[name].astype(str).str.strip()
+        there = (frame[name].notna() & ~values.isin(GAPS_AMONG_NUMBERS)).to_numpy()
+        if there.any() and values[there].str.fullmatch(POINTED.pattern).all():
+            plain = values[there].str.replace(".", "", regex=False)
+            numbers = np.full(len(frame), np.nan)
+            numbers[there] = plain.str.replace(",", ".", regex=False).astype(float)
+            frame[name] = numbers
+    return frame
 
 
 def _by_polars(library: Any, path: Path, dialect: Dialect) -> Any:

@@ -141,6 +141,8 @@ class Encoder:
 
     def _tensor(self, array: np.ndarray, path: str) -> Any:
         column_major = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+        while path in self.tensors:  # keys of dicts may have dots of their own
+            path += "_"
         plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         self.tensors[path] = plain.reshape(array.shape)
         return {"$tensor": path, "order": "F" if column_major else "C"}

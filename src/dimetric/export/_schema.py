@@ -70,7 +70,7 @@ SCHEMA = {
     },
     "LearnedDistance": {"learner_": "estimator or none"},
     "DistanceClassifier": {"classes_": "labels C"},
-    "NearestNeighbors": {"_points": "float n k"},
+    "NearestNeighbors": {"_points": "float n k", "n_samples_fit_": "count"},
     "KNNClassifier": {"_codes": "index(C) n"},
     "KNNRegressor": {"_targets": "float n ..."},
     "MultiMetricKNNClassifier": {"components_": "float C k k", "_members": "several index(n) *"},

@@ -6,7 +6,6 @@ a file from anywhere can be looked at and loaded.
 
 import json
 import os
-import struct
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,18 +16,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic
+from dimetric.export._container import FORMAT, KEY, LONGEST, read_header, sentence
 from dimetric.export._decode import Decoder
 from dimetric.export._encode import Encoder
 from dimetric.export._schema import THEIRS, all_types
 
 __all__ = ["describe", "load", "save", "trusted_types"]
 
-FORMAT = 1
-DEEPEST = 100  # objects within objects of a header
-KEY = "dimetric"  # of the safetensors' metadata: our header
-LONGEST = 100_000_000  # bytes of a header, as safetensors has it
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
-DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = None) -> None:
@@ -108,7 +103,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is none of a model, or cut off, or holds what no model does. Nothing that a
         file says is executed.
     """
-    header, tensors = _header(path)
+    header, tensors = read_header(path)
     found = {}
     try:
         with _safetensors().safe_open(path, framework="numpy") as file:
@@ -118,7 +113,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (ImportError, OSError):
         raise
     except Exception as error:  # whatever an estimator makes of values that no fit has given it
-        raise ValueError(f"{path} cannot be loaded: {_sentence(error)}.") from error
+        raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
     _warn_of_other_version(header)
     return model
 
@@ -138,8 +133,12 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``features``, ``n_features``, ``classes``, ``versions``, ``about``, ``tensors`` (dtype and
         shape by name) and ``bytes``. All of it is plain JSON.
     """
-    header, tensors = _header(path)
-    summary = {"format": header["format"], **_outline(header["model"])}
+    header, tensors = read_header(path)
+    try:
+        outline = _outline(header["model"])
+    except ValueError as error:
+        raise ValueError(f"{path} is not a model file: {sentence(error)}.") from None
+    summary = {"format": header["format"], **outline}
     for name in ("features", "n_features", "classes", "versions", "about"):
         summary[name] = header.get(name)
     summary["tensors"] = {
@@ -165,88 +164,6 @@ def trusted_types() -> list[str]:
     LDA()
     """
     return sorted(f"{each.__module__}.{each.__qualname__}" for each in all_types())
-
-
-def _header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return our header, and what safetensors says of each tensor; both are checked."""
-    try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            start = file.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-            if not 2 <= length <= min(LONGEST, size - 8):
-                raise ValueError("it is no safetensors file, or it is cut off")
-            outer = _parsed(file.read(length))
-        metadata = outer.pop("__metadata__", {})
-        if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
-            raise ValueError("it is a safetensors file, but dimetric has not written it")
-        _check_tensors(outer, size - 8 - length)
-        header = _parsed(metadata[KEY])
-        if header.get("format") != FORMAT:
-            raise ValueError(
-                f"its format is {header.get('format')!r}, and this dimetric reads {FORMAT}: "
-                "upgrade by pip install -U dimetric"
-            )
-        if not isinstance(header.get("versions"), dict):
-            raise ValueError("its header names no versions")
-        _outline(header.get("model"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a folder, not a model file.") from None
-    except ValueError as error:
-        raise ValueError(f"{path} is not a model file: {_sentence(error)}.") from None
-    return header, outer
-
-
-def _parsed(text: str | bytes) -> dict[str, Any]:
-    """Return a JSON object; numbers that are none, and keys that come twice, are errors."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("its header has a name twice")
-        return dict(pairs)
-
-    def finite(digits: str) -> float:
-        if not np.isfinite(value := float(digits)):
-            raise ValueError("its header has a number that is none")
-        return value
-
-    try:
-        found = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
-    except RecursionError:
-        raise ValueError("its header holds objects within objects, too deep") from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise ValueError("its header is no JSON") from None
-    if not isinstance(found, dict):
-        raise ValueError("its header is no JSON object")
-    level: list[Any] = [found]
-    for _ in range(DEEPEST):
-        level = [
-            each
-            for held in level
-            for each in (held.values() if isinstance(held, dict) else held)
-            if isinstance(each, (dict, list))
-        ]
-    if level:
-        raise ValueError("its header holds objects within objects, too deep")
-    return found
-
-
-def _check_tensors(tensors: dict[str, Any], size: int) -> None:
-    """Raise unless the tensors have dtypes and shapes, and fill the rest of the file."""
-    end = 0
-    for name, each in tensors.items():
-        keys = {"dtype", "shape", "data_offsets"}
-        if not isinstance(each, dict) or set(each) != keys or each["dtype"] not in DTYPES:
-            raise ValueError(f"its tensor {name!r} is of no kind that a model has")
-        shape, offsets = each["shape"], each["data_offsets"]
-        if not all(isinstance(both, list) and all(type(i) is int and i >= 0 for i in both)
-                   for both in (shape, offsets)) or len(offsets) != 2:  # fmt: skip
-            raise ValueError(f"its tensor {name!r} has no shape or place")
-        end = max(end, offsets[1])
-    if end != size:
-        raise ValueError(f"it is cut off, or has more to it: {size} bytes where {end} should be")
 
 
 def _outline(model: Any) -> dict[str, Any]:
@@ -305,11 +222,6 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _sentence(error: BaseException) -> str:
-    """Return what an error says, as a part of a sentence."""
-    return " ".join((str(error) or type(error).__name__).split()).rstrip(".")
 
 
 def _safetensors() -> Any:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -13,6 +12,7 @@ import dimetric
 from dimetric._files import atomic
 from dimetric.data.encoder import TableEncoder
 from dimetric.export._plan import Linear, plan_of
+from dimetric.export._quote import dollar_quote, in_line, listed, number, quoted, quoted_text
 
 __all__ = ["to_sql"]
 
@@ -121,6 +121,7 @@ def to_sql(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from dimetric import PCA
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
     >>> script = to_sql(PCA(1).fit(X), columns=["a", "b"])
@@ -174,13 +175,13 @@ class Script:
             k=k,
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
-            nearest=_in_line(named["nearest"]),
+            nearest=in_line(named["nearest"]),
         )
         first = "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
         body = self._expression(named) if small else self._matrix(named)
-        remarked = _in_line(named["mapped"])
+        remarked = in_line(named["mapped"])
         nearest = NEAREST[self.dialect].format(
-            **named, remarked=remarked, quote=_dollar_quote("".join(named.values()))
+            **named, remarked=remarked, quote=dollar_quote("".join(named.values()))
         )
         return head + first + body + nearest
 
@@ -257,69 +258,14 @@ def _encoded(encoder: TableEncoder) -> list[str]:
             found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
             continue
         column = f"{column}::text"
-        column = f"coalesce({column}, {_text(str(fill))})" if impute else column
+        column = f"coalesce({column}, {quoted_text(str(fill))})" if impute else column
         few = len(own) <= 2  # one feature tells, and is 1/2 of what was not there in the fit
         for category in own[-1:] if few else own:
-            others = "".join(f" WHEN {_text(each)} THEN 0" for each in own[:-1]) if few else ""
+            others = (
+                "".join(f" WHEN {quoted_text(each)} THEN 0" for each in own[:-1]) if few else ""
+            )
             rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if few else 0} END"
-            found.append(f"(CASE {column} WHEN {_text(category)} THEN 1{others} ELSE {rest} END)")
+            found.append(
+                f"(CASE {column} WHEN {quoted_text(category)} THEN 1{others} ELSE {rest} END)"
+            )
     return found
-
-
-def _in_line(name: str) -> str:
-    """Return a name for a comment, which ends with its line."""
-    return " ".join(name.split())
-
-
-def _dollar_quote(text: str) -> str:
-    """Return a quote that nothing in the text can end."""
-    tag = "nearest"
-    while f"${tag}$" in text:
-        tag += "_"
-    return f"${tag}$"
-
-
-def quoted(name: str) -> str:
-    """Return a name as SQL quotes it, so that it is nothing but a name.
-
-    Examples
-    --------
-    >>> quoted('a "b"; DROP TABLE c')
-    '"a ""b""; DROP TABLE c"'
-    """
-    if not name or "\0" in name:
-        raise ValueError(f"{name!r} cannot be the name of a table or column.")
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
-
-
-def _text(value: str) -> str:
-    """Return a text as SQL quotes it."""
-    if "\0" in value:
-        raise ValueError(f"{value!r} cannot be a text of SQL.")
-    doubled = value.replace("'", "''")
-    return f"'{doubled}'"
-
-
-def listed(values: np.ndarray) -> str:
-    """Return numbers as a text that is cast to a list or a vector.
-
-    Examples
-    --------
-    >>> listed(np.array([1.0, 0.25]))
-    '[1.0,0.25]'
-    """
-    return f"[{','.join(map(repr, values.tolist()))}]"
-
-
-def number(value: float) -> str:
-    """Return a number to its last digit, as one that is a float in any dialect.
-
-    Examples
-    --------
-    >>> number(0.1), number(-1e-30)
-    ('0.1e0::float8', '(-1e-30)::float8')
-    """
-    digits = repr(float(value))
-    digits = digits if "e" in digits else f"{digits}e0"
-    return f"({digits})::float8" if digits.startswith("-") else f"{digits}::float8"

@@ -1,0 +1,25 @@
+"""The names of the package, which are loaded when they are used."""
+
+from pathlib import Path
+
+import pytest
+
+import dimetric.export
+
+
+@pytest.mark.parametrize("name", dimetric.export.__all__)
+def test_names_resolve(name):
+    assert getattr(dimetric.export, name).__name__ == name
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match=r"module 'dimetric\.export' has no attribute 'to_c'"):
+        dimetric.export.to_c  # noqa: B018
+
+
+def test_the_documented_exports_work(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs/export.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(text.split("```python")[1].split("```")[0], {})
+    endings = {each.suffix for each in tmp_path.iterdir()}
+    assert endings == {".dimetric", ".onnx", ".py", ".faiss", ".usearch", ".sql"}
