@@ -130,7 +130,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         (["--option", "neighbors=3"], "Isomap has no option 'neighbors'. Did you mean n_neighbors"),
         (["--option", "n_neighbors"], "must be name=value"),
         (["--out", "a.txt"], "a.txt is of no kind that can be written"),
-        (["--color", "kinds"], "there is no column 'kinds'; did you mean 'kind'"),
+        (["--color", "kinds"], "there is no column 'kinds'. Did you mean kind"),
         (["--scale", "much"], "--scale much must be"),
         (["--method", "nca", "--color", "proline"], "no classes. Name another column by --color"),
         (["--out", "no/where/a.png"], "there is no folder"),

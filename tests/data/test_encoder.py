@@ -121,7 +121,7 @@ def test_arrays_pass_through():
     ("frame", "sentence"),
     [
         ({"sise": [1.0], "colour": ["red"], "new": [True], "mark": ["x"]},
-         "no column 'size'; did you mean its column 'sise'"),
+         "no column 'size'. Did you mean sise"),
         ({"mark": ["x"]}, "no column 'size' and 2 others"),
         (TRAIN | {"size": [1, "large", 2, 3]}, "'size' is one of numbers.* but holds 'large' here"),
         (TRAIN | {"size": [1, np.inf, 2, 3]}, "'size' holds infinite values"),

@@ -127,9 +127,9 @@ def shares(model: KNNClassifier, X: Any, y: Any, ks: list[int]) -> list[float]:
     """Return the share of right votes for every number of neighbours."""
     distances, indices = model.kneighbors(X, max(ks))
     codes = model._codes[indices]
-    shares = []
+    found = []
     for k in ks:
         weights = weights_of(distances[:, :k], model.weights)
         best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
-        shares.append(accuracy(y, model.classes_[best]))
-    return shares
+        found.append(accuracy(y, model.classes_[best]))
+    return found

@@ -3,10 +3,10 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dimetric._names import nearest
 from dimetric.cli._columns import ColumnWriter
 from dimetric.cli._terminal import names, progress, say
 
@@ -70,8 +70,7 @@ class Applier:
             columns = [str(each) for each in chunk]
             lost = next((each for each in self._keep if each not in columns), None)
             if lost is not None:
-                near = get_close_matches(lost, columns, 1)
-                hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(columns)}."
+                hint = nearest(lost, columns)
                 raise ValueError(f"--keep: there is no column {lost!r}. {hint}")
             features, unknown = self.encoder.encode(chunk)
             for name, count in unknown.items():

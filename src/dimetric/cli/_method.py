@@ -1,10 +1,11 @@
 """Embeddings by name: of dimetric, or any class that the user names."""
 
 import ast
-from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 from typing import Any
+
+from dimetric._names import nearest
 
 PACKAGES = {"umap": "umap-learn", "sklearn": "scikit-learn"}  # called otherwise than their modules
 
@@ -36,8 +37,7 @@ def embedding_from(name: str, options: list[str], *, n_components: int, seed: in
     takes_any = any(each.kind == each.VAR_KEYWORD for each in takes.values())
     wrong = next((each for each in given if each not in takes and not takes_any), None)
     if wrong is not None:
-        near = get_close_matches(wrong, takes, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(takes)}."
+        hint = nearest(wrong, takes, "It has")
         raise ValueError(f"{cls.__name__} has no option {wrong!r}. {hint}")
     own = {"n_components": n_components, "random_state": seed}
     return cls(**({each: value for each, value in own.items() if each in takes} | given))
@@ -54,10 +54,10 @@ def _known(name: str) -> type:
     }
     if name.lower() in known:
         return getattr(dimetric, known[name.lower()])
-    near = get_close_matches(name.lower(), known, 3, cutoff=0.5)
-    there = f"There are {', '.join(sorted(known))}; or module:Class, as sklearn.manifold:TSNE."
-    hint = f"Did you mean {' or '.join(near)}?" if near else there
-    raise ValueError(f"There is no method {name!r}. {hint}")
+    raise ValueError(
+        f"There is no method {name!r}. {nearest(name, sorted(known))} Any other goes by "
+        "module:Class, as sklearn.manifold:TSNE."
+    )
 
 
 def _class_named(name: str) -> type:
@@ -74,9 +74,8 @@ def _class_named(name: str) -> type:
     cls = getattr(module, wanted, None)
     if not isinstance(cls, type):
         classes = [each for each in dir(module) if isinstance(getattr(module, each), type)]
-        near = get_close_matches(wanted, classes, 2)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise ValueError(f"The module {home!r} has no class {wanted!r}.{hint}")
+        hint = nearest(wanted, classes)
+        raise ValueError(f"The module {home!r} has no class {wanted!r}. {hint}")
     if not hasattr(cls, "fit_transform") and not (
         hasattr(cls, "fit") and hasattr(cls, "transform")
     ):

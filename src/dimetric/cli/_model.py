@@ -1,12 +1,12 @@
 """What verbs that learn share: their options, what they read, the model they make."""
 
 import warnings
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from dimetric._names import nearest
 from dimetric.cli._method import parsed_option
 from dimetric.cli._terminal import names
 
@@ -124,10 +124,8 @@ def learner_from(name: str, options: list[str], seed: int) -> Any:
             raise ValueError("The Euclidean distance has no --option.")
         return None
     if name.lower() not in known:
-        near = get_close_matches(name.lower(), known, 3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(known[each] for each in near)}?"
-        there = f"There are {', '.join(sorted(known.values(), key=str.lower))}, Euclidean."
-        raise ValueError(f"There is no learner {name!r}. {hint if near else there}")
+        hint = nearest(name, [*sorted(known.values(), key=str.lower), "Euclidean"])
+        raise ValueError(f"There is no learner {name!r}. {hint}")
     learner = getattr(dimetric, known[name.lower()])()
     given = dict(_option(each, learner) for each in options)
     if "random_state" in learner.get_params() and "random_state" not in given:
@@ -139,8 +137,7 @@ def _option(text: str, learner: Any) -> tuple[str, Any]:
     name, value = parsed_option(text)
     params = list(learner.get_params())
     if name not in params:
-        near = get_close_matches(name, params, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(params)}."
+        hint = nearest(name, params, "It has")
         raise ValueError(f"{type(learner).__name__} has no option {name!r}. {hint}")
     return name, value
 

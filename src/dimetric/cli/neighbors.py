@@ -1,11 +1,11 @@
 """The verb ``neighbors``: what is near a row, by plain distances and by learned ones."""
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from dimetric._names import nearest
 from dimetric.cli._apply import Applier
 from dimetric.cli._model import Header, Json
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
@@ -222,9 +222,7 @@ def _columns_to_show(
     wanted = own[:SHOWN] if show is None else names(show) or []
     for flag, each in [("--target", target), *(("--show", each) for each in wanted)]:
         if each is not None and each not in there:
-            near = get_close_matches(each, there, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(there[:20])}."
-            raise ValueError(f"{flag}: there is no column {each!r}. {hint}")
+            raise ValueError(f"{flag}: there is no column {each!r}. {nearest(each, there)}")
     return [each for each in wanted if each != classes], classes
 
 

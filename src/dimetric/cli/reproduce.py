@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._model import Json
-from dimetric.cli._terminal import as_json, names, progress
+from dimetric.cli._terminal import as_json, names, progress, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +73,7 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
+<<<<<<< HEAD
         scored = scored and any(cell.status == "ok" for cell in found.comparison.cells)
         files = [*report.write(found, out), *draw(found, out)]
         if json:
@@ -84,6 +85,20 @@ def reproduce(
         as_json({"results": results})
     if not scored:
         raise SystemExit("No fit has a score; the reasons are above, and in the tables written.")
+=======
+        files = [*report.write(found, out), *draw(found, out)]
+        if json:
+            results.append({"experiment": experiment, "k": each} | _result(found, files))
+        else:
+            show(found, console)
+            console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
+        say(*_reasons(found.comparison.cells))
+        scored = scored and any(cell.status == "ok" for cell in found.comparison.cells)
+    if json:
+        as_json({"results": results})
+    if not scored:
+        raise SystemExit("No fit has a score: the reasons are above.")
+>>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 
 
 def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
@@ -113,8 +128,6 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
     for (baseline, learner), each in found.posteriors().items():
         console.print(report.verdict(baseline, learner, each), highlight=False, markup=False)
     console.print(str(found.comparison), highlight=False)
-    for line in _reasons(found.comparison.cells):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _reasons(cells: "list[Cell]") -> list[str]:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._compat import StrOptions
+from dimetric._names import nearest
 from dimetric.data.columns import (
     UNKNOWN,
     as_numbers,
@@ -226,10 +226,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return dict(zip(self._names(), columns.values(), strict=True))
         lost = [each for each in self._names() if each not in columns]
         if lost:
-            near = get_close_matches(lost[0], [each for each in columns if each not in lost], 1)
-            hint = f"did you mean its column {near[0]!r}?" if near else f"it has {list(columns)}."
+            hint = nearest(lost[0], columns, "It has")
             others = f" and {len(lost) - 1} others" if len(lost) > 1 else ""
-            raise ValueError(f"The table has no column {lost[0]!r}{others}; {hint}")
+            raise ValueError(f"The table has no column {lost[0]!r}{others}. {hint}")
         return {each: columns[each] for each in self._names()}
 
     def _encoded(self, columns: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:

@@ -3,14 +3,18 @@
 import os
 import re
 from collections.abc import Callable
+<<<<<<< HEAD
 from dataclasses import replace
 from difflib import get_close_matches
+=======
+>>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dimetric._names import nearest
 from dimetric.data.columns import DataSet
 from dimetric.data.files import kind_of, names_in, read_file
 from dimetric.data.keel import read_keel
@@ -28,7 +32,7 @@ BUNDLED = {
     "breast_cancer": "load_breast_cancer",
     "diabetes": "load_diabetes",
 }
-FOLD = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
+TEST_FILE = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
 TABLES = (".csv", ".csv.gz", ".parquet")
 RESULTS = ("paper_tables",)  # folders of tables that are no data sets
 
@@ -79,12 +83,17 @@ def load_data_set(
         found = _from_openml(name, missing)
         if isinstance(found, DataSet):
             return found
+<<<<<<< HEAD
         asked = found
     near = get_close_matches(name, known, 3, cutoff=0.5)
     hint = f"There are {', '.join(sorted(known))}."
     if near:
         hint = f"Did you mean {' or '.join(near)}?"
     raise ValueError(f"There is no data set {name!r} here{asked}. {hint}")
+=======
+    asked = ", nor on OpenML" if openml else ""
+    raise ValueError(f"There is no data set {name!r} here{asked}. {nearest(name, sorted(known))}")
+>>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 
 
 def data_set_names(folder: str | Path | None = None) -> list[str]:
@@ -159,7 +168,7 @@ def _of_folder(folder: Path) -> dict[str, Reader]:
     found: dict[str, Reader] = {}
     folds: dict[str, dict[int, list[tuple[int, Path]]]] = {}
     for file in files:
-        split = FOLD.fullmatch(file.name)
+        split = TEST_FILE.fullmatch(file.name)
         if split is not None:
             by_count = folds.setdefault(split["name"], {})
             by_count.setdefault(int(split["folds"]), []).append((int(split["fold"]), file))

@@ -2,14 +2,19 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+<<<<<<< HEAD
 from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
 from dimetric.data.files import kind_of, names_in, read_file
+=======
+from dimetric._names import nearest
+from dimetric.data.columns import DataSet, columns_of, is_missing
+from dimetric.data.files import kind_of, read_file
+>>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 from dimetric.data.samples import encoded
 
 __all__ = ["read_table"]
@@ -234,7 +239,5 @@ def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:
-            near = get_close_matches(str(each), names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {names[:20]}."
-            raise ValueError(f"{role}: there is no column {each!r}; {hint}")
+            raise ValueError(f"{role}: there is no column {each!r}. {nearest(each, names)}")
     return wanted

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.multiclass import type_of_target
 
 import dimetric
+from dimetric._names import nearest
 from dimetric.classify.many import named
 from dimetric.data.columns import DataSet
 from dimetric.data.named import load_data_set
@@ -44,13 +44,6 @@ def learner_named(name: str) -> Any:
                 f"{name} is not made without parameters: give {name}(...) in place of its name."
             ) from error
     raise ValueError(f"There is no learner {name!r}. {nearest(name, known)}")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that names what may have been meant."""
-    by_lower = {each.lower(): each for each in known}
-    near = [by_lower[each] for each in get_close_matches(name.lower(), by_lower, 3, cutoff=0.5)]
-    return f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}."
 
 
 def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
+import joblib
+
 from dimetric.evaluate._cells import Fit, Outcome, Problem, judge
 from dimetric.evaluate._keys import key_of
 from dimetric.evaluate._workers import Worker
@@ -17,29 +19,33 @@ WAIT = 0.2  # seconds between looks at what others do
 Watch = Callable[[int, int, Cell | None], None]
 
 
+def learner_key(fit: Fit) -> str:
+    """Return the key of a learner and how it is tuned, whatever it is fitted to."""
+    tuning = None if fit.grid is None else (fit.grid, fit.n_tuning_folds, fit.tuned_for)
+    try:
+        return key_of(fit.model, tuning)
+    except Exception as error:
+        why = next(iter(error.args), error)
+        raise TypeError(
+            f"{fit.learner} has a parameter, or its code refers to something, that cannot be "
+            f"written down, by which a later run would know it again: {why}"
+        ) from error
+
+
 class Job:
     """A fit to do, and the keys of its cells.
 
     Keys tell what is computed, not what it is called: names may change between runs.
     """
 
-    def __init__(self, problem: Problem, fit: Fit) -> None:
-        self.problem, self.fit = problem, fit
+    def __init__(self, problem: Problem, fit: Fit, learner_key: str) -> None:
+        self.problem, self.fit, self._learner_key = problem, fit, learner_key
 
     @cached_property
     def key(self) -> str:
         """Key of the fit."""
-        fit = self.fit
-        train, test = self.problem.splits[fit.split]
-        tuning = None if fit.grid is None else (fit.grid, fit.n_tuning_folds, fit.tuned_for)
-        try:
-            return key_of(self.problem.fingerprint, train, test, fit.model, fit.seed, tuning)
-        except Exception as error:
-            why = next(iter(error.args), error)
-            raise TypeError(
-                f"{fit.learner} has a parameter, or its code refers to something, that cannot be "
-                f"written down, by which a later run would know it again: {why}"
-            ) from error
+        splits, seed = self.problem.splits[self.fit.split], self.fit.seed
+        return joblib.hash([self._learner_key, self.problem.fingerprint, *splits, seed])
 
     @cached_property
     def keys(self) -> dict[str, int | None]:
@@ -50,7 +56,7 @@ class Job:
         """Return the job less some cells."""
         done = set(done)
         ks = tuple(k for key, k in self.keys.items() if key not in done)
-        return Job(self.problem, replace(self.fit, ks=ks))
+        return Job(self.problem, replace(self.fit, ks=ks), self._learner_key)
 
     def cell(self, k: int | None, end: Cell | Outcome) -> Cell:
         """Return a cell with the names that things have here."""

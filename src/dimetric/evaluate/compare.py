@@ -1,7 +1,7 @@
 """Many learners on many data sets, fold by fold, in one table that survives any interruption."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from dimetric.evaluate._given import (
     models_of,
     problem_of,
 )
-from dimetric.evaluate._runs import Job, Run, Watch
+from dimetric.evaluate._runs import Job, Run, Watch, learner_key
 from dimetric.evaluate.store import Cell, Store
 from dimetric.evaluate.validate import checked_neighbors
 
@@ -192,16 +192,19 @@ def compare(
         extra = dict.fromkeys(name for each in sets.values() for name in each.extra)
         raise ValueError(f"No data set has a column {folds!r} in extra: {list(extra)} are there.")
     problems = [problem_of(name, each, folds, scale, split_by) for name, each in sets.items()]
+    fits = {}
+    for name, model in models.items():
+        of_learner = (None,) if model is not None and is_classifier(model) else ks
+        grid = (params or {}).get(name)
+        fits[name] = Fit(name, model, of_learner, 0, 0, grid, n_tuning_folds, of_learner[0])
+    keys = {name: learner_key(fit) for name, fit in fits.items()}
     jobs = []
     for problem in problems:
         for split in range(len(problem.splits)):
             # A state for each split, so that no result depends on what ran before it.
             seed = int(np.random.SeedSequence([random_state, split]).generate_state(1)[0])
-            for name, model in models.items():
-                of_learner = (None,) if model is not None and is_classifier(model) else ks
-                grid = (params or {}).get(name)
-                fit = Fit(name, model, of_learner, split, seed, grid, n_tuning_folds, of_learner[0])
-                jobs.append(Job(problem, fit))
+            for name, fit in fits.items():
+                jobs.append(Job(problem, replace(fit, split=split, seed=seed), keys[name]))
     opened = store if isinstance(store, Store) else Store(store)
     try:
         Run(opened, jobs, retry, watch).finish(

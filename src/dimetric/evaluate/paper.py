@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dimetric._names import nearest
 from dimetric.data.columns import DataSet
 from dimetric.evaluate._experiments import TIED, TITLES, Plan, baselines, plan, sets_of
-from dimetric.evaluate._given import nearest
 from dimetric.evaluate._runs import Watch
 from dimetric.evaluate.bayes import Posterior, sign_test
 from dimetric.evaluate.compare import Comparison, compare

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from sklearn import model_selection
 from sklearn.base import clone, is_classifier, is_regressor
 
+from dimetric._names import nearest
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.many import shares
 from dimetric.evaluate.validate import (
@@ -211,9 +211,7 @@ def _knn_shares(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[str, float
 def _fact(model: Any, X: Any, y: Any = None, *, key: str) -> float:
     facts = last_step(model).metadata()
     if key not in facts:
-        near = get_close_matches(key, facts, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(facts)}."
-        raise ValueError(f"criterion={key!r} is no key of the metadata; {hint}")
+        raise ValueError(f"criterion={key!r} is no key of the metadata. {nearest(key, facts)}")
     if not isinstance(facts[key], Real | np.bool_):
         raise ValueError(f"criterion={key!r} is {facts[key]!r} in the metadata, no number.")
     return float(facts[key])
