@@ -221,7 +221,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return those of new data's columns that the fit has seen, in its order."""
         if not hasattr(self, "feature_names_in_"):
             if len(columns) != self.n_features_in_:
-                raise ValueError(f"The table has {len(columns)} columns, but {self._expected()}.")
+                raise ValueError(
+                    f"The table has {len(columns)} columns, but {self._expected()}, without names: "
+                    "give those alone, in their order."
+                )
             return dict(zip(self._names(), columns.values(), strict=True))
         lost = [each for each in self._names() if each not in columns]
         if lost:

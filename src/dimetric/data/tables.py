@@ -150,7 +150,7 @@ def open_table(
     columns = {each: columns[each] for each in columns if each not in roles.drop}
     notes = _oddities(frame, list(columns), Path(source)) if frame is not source else []
     for each in [each for each in columns if each not in (roles.target, *roles.extra)]:
-        why = _no_feature(each, columns[each])
+        why = no_feature(each, columns[each])
         if why:
             notes.append(f"Column {each!r} {why}: it was left out.")
             del columns[each]
@@ -180,8 +180,14 @@ def _roles(
     return _Roles(chosen, drop, extra)
 
 
-def _no_feature(name: str, values: np.ndarray) -> str:
-    """Return why a column that nobody left out is no feature, if so."""
+def no_feature(name: str, values: np.ndarray) -> str:
+    """Return why a column that nobody left out is no feature, if so.
+
+    Examples
+    --------
+    >>> no_feature("id", np.array([7, 2, 5])), no_feature("size", np.array([7, 2, 5]))
+    ('numbers the rows', '')
+    """
     plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
     if plain not in NUMBERINGS:
         return ""
