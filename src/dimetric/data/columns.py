@@ -146,7 +146,7 @@ def as_numbers(name: str, values: np.ndarray) -> np.ndarray:
     if values.dtype.kind not in "iufb":
         found = numbers_of(values) if values.dtype.kind == "O" else None
         if found is None and not is_missing(values).all():
-            odd = next(each for each in values if each is not None and not _is_number(each))
+            odd = next(each for each in values if each is not None and not is_number(each))
             raise ValueError(
                 f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
             )
@@ -186,7 +186,8 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, perhaps as a text."""
     one = np.empty(1, dtype=object)
     one[0] = value
     return numbers_of(one) is not None

@@ -143,6 +143,11 @@ def open_table(
                 f"{type(source).__name__}."
             )
     names = [str(each) for each in getattr(frame, "columns", frame)]
+    if isinstance(frame, dict) and "y" not in names and target is None and labelled:
+        raise ValueError(
+            f"{source} holds no y. If the classes are a column of X, say which: "
+            f"target={names[-1]!r}, on the command line --target {names[-1]}."
+        )
     roles = _roles(names, target, drop, extra, name, labelled)
     columns = columns_of(frame, roles.target)
     if not columns or not len(next(iter(columns.values()))):
