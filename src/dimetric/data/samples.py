@@ -109,7 +109,8 @@ def samples_of(
     features = [each for each in columns if each != target and each not in list(extra)]
     if not features:
         raise ValueError(
-            f"{name or 'The table'} has no column that is a feature: there is {list(columns)} alone."
+            f"{name or 'The table'} has no column that is a feature: "
+            f"there is {list(columns)} alone."
         )
     if missing == "drop":  # a column of gaps alone would leave no row
         lost = next((each for each in features if is_missing(columns[each]).all()), None)
