@@ -1,6 +1,8 @@
 """Learners that note, sleep, fail or die, and runs in processes of their own."""
 
 import os
+import signal
+import sys
 import time
 
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -32,9 +34,21 @@ class Noting(TransformerMixin, BaseEstimator):
         return {"seed": self.seed_, "power": self.power, "array": [1]}
 
 
-class Dying(Noting):
+class Dying(TransformerMixin, BaseEstimator):
+    """Ends the process in some way."""
+
+    def __init__(self, how="exit"):
+        self.how = how
+
     def fit(self, X, y=None):
+        if self.how == "leave":
+            sys.exit("bye")
+        if self.how == "kill":
+            os.kill(os.getpid(), signal.SIGSEGV)
         os._exit(3)
+
+    def transform(self, X):
+        return X
 
 
 class Lasting(Noting):

@@ -54,6 +54,16 @@ def test_reproduce_as_json(typed, folder):
     assert len(found["files"]) == 4
 
 
+def test_fits_without_a_score(typed, folder):
+    words = ["reproduce", "--only", "iris", "--learners", "Euclidean", "--data", folder / "data",
+             "--out", folder / "out", "--k", 500]  # fmt: skip
+    done = typed(*words)
+    assert done.exit_code == 1
+    assert "Euclidean, 10 fits failed: " in done.output
+    assert "n_neighbors=500 is more than" in done.output
+    assert "No fit has a score; the reasons are above" in done.output
+
+
 def test_experiment_without_verdicts(typed, folder):
     words = ["--experiment", 4, "--only", "sonar", "--learners", "LDA", "--out", folder / "out"]
     frame = pd.read_csv(folder / "data/iris.csv")

@@ -193,3 +193,13 @@ def test_bad_writing(path, options, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         write_keel(path, [[1.0, 2.0], [3.0, 4.0]], labels, **options)
     assert not path.exists()
+
+
+def test_categories_that_look_like_numbers(tmp_path):
+    path = tmp_path / "a.dat"
+    path.write_text(
+        "@relation a\n@attribute kind {1, 2, 3}\n@attribute class {x, y}\n@data\n1, x\n2, y\n"
+    )
+    data = read_keel(path)
+    assert data.feature_names == ("kind=1", "kind=2", "kind=3")
+    assert data.X.tolist() == [[1, 0, 0], [0, 1, 0]]

@@ -75,6 +75,17 @@ def test_signed_rank_test_is_that_of_baycomp(seed, rope):
     assert_allclose(probabilities(ours), theirs.probs())
 
 
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_signed_rank_test_without_a_rope_is_that_of_baycomp(n):
+    a, b = scores(n)
+    ours = bayes.signed_rank_test(a, b, 0.0, random_state=1, n_samples=5000)
+    theirs = baycomp.SignedRankTest(a, b, 0, random_state=1, nsamples=5000)
+    assert_allclose(ours.samples, theirs.sample, atol=1e-12)
+    assert ours.rope == 0
+    equal = bayes.signed_rank_test(a, a, 0.0, random_state=1)
+    assert probabilities(equal) == (0.5, 0, 0.5)
+
+
 def test_signed_rank_test_by_a_loop(monkeypatch):
     monkeypatch.setattr(bayes, "WEIGHTS", 64)  # several blocks
     a, b = scores(6)

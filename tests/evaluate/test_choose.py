@@ -13,6 +13,7 @@ from dimetric.evaluate._learners import grid_of, sensible
 from dimetric.evaluate._race import common, raced
 from dimetric.evaluate.choose import _affordable, _parts, choose
 from dimetric.evaluate.insight import insight
+from dimetric.evaluate.store import Cell
 
 
 def shifted(n_samples, n_features):
@@ -93,6 +94,18 @@ def test_learners_that_fail_or_take_too_long_are_left_behind():
     assert set(scores) == {"Euclidean", "LDA"}
     assert given_up["wrong"] == "RuntimeError: no way"
     assert given_up["slow"] in ("Stopped after 1 seconds.", "The time was over.")
+
+
+def test_learners_are_compared_in_the_same_folds():
+    done = {"Euclidean": [0, 1, 2, 3], "LDA": [0, 1, 3], "PCA": [2, 3], "NCA": [0]}
+    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
+             for name, folds in done.items() for fold in folds]  # fmt: skip
+    given_up = {}
+    scores, seconds = common(cells, dict.fromkeys(done), given_up, 1.0)
+    assert given_up == dict.fromkeys(["NCA", "PCA"], "The time was over.")
+    assert list(scores) == ["Euclidean", "LDA"]
+    assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
+    assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
 
 
 def test_the_fastest_finish_before_others_begin():

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import MinMaxScaler, minmax_scale
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, minmax_scale
 
 from dimetric import LDA, NCMClassifier
 from dimetric.data import DataSet
-from dimetric.evaluate import Store, compare
+from dimetric.evaluate import Store, _cells, _keys, compare, summary
+from dimetric.evaluate._keys import key_of, source_digest
 
 X, y = load_iris(return_X_y=True)
 
@@ -119,7 +121,8 @@ def test_slow_dying_and_local_learners(tmp_path):
     class Local(Noting):
         pass
 
-    learners = {"slow": Noting(seconds=60.0), "dying": Dying(), "local": Local()}
+    learners = {"slow": Noting(seconds=60.0), "dying": Dying(), "local": Local(),
+                "leaving": Dying(how="leave")}  # fmt: skip
     options = {"n_folds": 2, "n_jobs": 2, "store": tmp_path / "cells"}
     found = compare(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
@@ -127,8 +130,22 @@ def test_slow_dying_and_local_learners(tmp_path):
         "slow": ("timeout", "Stopped after 1 seconds."),
         "dying": ("crashed", "The process of the fit ended with exit status 3."),
         "local": ("ok", ""),
+        "leaving": ("failed", "SystemExit: bye"),
     }
     assert all(1 <= cell.time < 60 for cell in found.cells if cell.learner == "slow")
+
+
+def test_one_process_crashes_like_many():
+    learners = {"killed": Dying(how="kill"), "dying": Dying(), "good": Noting()}
+    found = compare(learners, ["iris"], n_folds=2, n_jobs=1, time_budget=np.inf)
+    status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
+    assert status == {
+        "killed": ("crashed", "The process of the fit ended by SIGSEGV."),
+        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "good": ("ok", ""),
+    }
+    leaving = compare([Dying(how="leave")], ["iris"], n_folds=2)  # in this process
+    assert {cell.message for cell in leaving.cells} == {"SystemExit: bye"}
 
 
 def test_jobs_change_nothing(tmp_path):
@@ -158,8 +175,9 @@ def quick_processes():
     return processes
 
 
-def test_killed_runs_lose_and_repeat_nothing(tmp_path):
-    """Twenty times kill -9, at any moment; what was finished is not done again."""
+@pytest.mark.parametrize(("n_jobs", "n_kills"), [(None, 20), (2, 4)])
+def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
+    """Many times kill -9, at any moment; what was finished is not done again."""
     processes = quick_processes()
     whole = small_run(None, tmp_path / "log")
     lines = (tmp_path / "log").read_text().splitlines()
@@ -167,13 +185,14 @@ def test_killed_runs_lose_and_repeat_nothing(tmp_path):
     assert len(set(lines)) == len(whole.cells) == 48
 
     rng, kills, n_stores = random.Random(0), 0, 0
-    while kills < 20:
+    while kills < n_kills:
         n_stores += 1
         store, log = tmp_path / f"cells {n_stores}", tmp_path / f"log {n_stores}"
         log.touch()
         finished, n_lines = {}, 0
-        while kills < 20 and len(finished) < 48:
-            process = processes.Process(target=small_run, args=(store, log))
+        while kills < n_kills and len(finished) < 48:
+            options = {"n_jobs": n_jobs}
+            process = processes.Process(target=small_run, args=(store, log), kwargs=options)
             process.start()
             enough = n_lines + rng.randint(0, 4)
             while process.is_alive() and log.read_text().count("\n") < enough:
@@ -220,6 +239,27 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     process.kill()
     process.wait()
     wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
+
+
+def test_a_process_that_nobody_waits_for_ends_silently():
+    code = "from dimetric.evaluate._workers import main; main()"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=write,
+                          stderr=subprocess.PIPE, env=env, check=False)  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_memory_of_a_fit_that_reuses_what_another_gave_back():
+    blocks = [np.ones(8000) for _ in range(1000)]
+    pin = np.ones(8000)  # what is below it is kept by the process
+    del blocks
+    with _cells._peak_memory() as found:
+        blocks = [np.ones(8000) for _ in range(1000)]
+    assert np.isnan(found[0]) or found[0] > 30
+    assert len(blocks) * pin[0] == 1000
 
 
 def wait_for(condition):
@@ -277,6 +317,28 @@ def test_data_that_cannot_be_learned_from():
     with pytest.warns(UserWarning, match="'few': n_folds=10 is more than the smallest class has"):
         few = compare([None], {"few": (X[:104], y[:104])})
     assert [cell.fold for cell in few.cells] == [0, 1, 2, 3]
+    rows = [0, 1, 60, 61]
+    tiny = {"tiny": (X[rows], y[rows]), "iris": (X, y)}
+    with pytest.warns(UserWarning, match="Data set 'tiny': n_folds=5 is more than"):
+        found = compare([None], tiny, n_folds=5, n_neighbors=1)
+    assert [cell.fold for cell in found.cells] == [0, 1, 0, 1, 2, 3, 4]
+    assert {cell.status for cell in found.cells} == {"ok"}
+
+
+def test_too_many_neighbours_fail_alone():
+    alone = compare([None], ["iris"], n_folds=3, n_neighbors=3)
+    found = compare([None], ["iris"], n_folds=3, n_neighbors=[3, 100])
+    assert [cell.status for cell in found.cells] == ["ok", "failed"] * 3
+    assert "n_neighbors=100 is more than the other training samples, 99" in found.cells[1].message
+    assert_array_equal(found.scores(n_neighbors=3).values, alone.scores().values)
+
+
+def test_classifiers_have_scores_for_any_number_of_neighbours():
+    found = compare([None, NCMClassifier()], ["iris"], n_folds=3, n_neighbors=[3, 5])
+    means = found.scores(n_neighbors=3)
+    assert means.learners == ["Euclidean", "NCMClassifier"]
+    assert not np.isnan(means.values).any()
+    assert {each.learner for each in summary(found, n_neighbors=5)} == set(means.learners)
 
 
 @pytest.mark.parametrize(
@@ -291,8 +353,14 @@ def test_data_that_cannot_be_learned_from():
         (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
         (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
         ([LDA], ["iris"], {}, "must be a learner, as NCA"),
-        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter that cannot be wri"),
+        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter, or its code"),
         (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
+        (["NCA"], ["iris"], {"n_neighbors": (0,)}, "n_neighbors=0 must be"),
+        (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
+        (["NCA"], ["iris"], {"folds": "foldd"}, "No data set has a column 'foldd'"),
+        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
+        (["Kernelized"], ["iris"], {}, r"give Kernelized\(\.\.\.\) in place of its name"),
+        (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
         (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be an int"),
@@ -313,7 +381,79 @@ def test_unknown_data_set(tmp_path, monkeypatch):
         compare([None], ["iris"], folder=tmp_path / "nowhere")
 
 
-def test_keys_tell_learners_apart():
-    names = ["NCA", "LDA"]
-    found = compare({name: name for name in names} | {"f": Noting(log=print)}, "iris", n_folds=2)
-    assert repr(found) == "Comparison(6 cells: 4 ok, 2 failed)"  # print is no file
+class Column:
+    def __init__(self, j):
+        self.j = j
+
+    def take(self, Z):
+        return Z[:, [self.j]]
+
+
+def column(j):
+    return lambda Z: Z[:, [j]]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (lambda Z: Z[:, [0]], lambda Z: Z[:, [3]]),
+        (column(0), column(3)),
+        (lambda Z, j=0: Z[:, [j]], lambda Z, j=3: Z[:, [j]]),
+        (Column(0).take, Column(3).take),
+        (partial(np.take, indices=[0], axis=1), partial(np.take, indices=[3], axis=1)),
+        (lambda Z: column(0)(Z), lambda Z: column(3)(Z)),
+    ],
+    ids=["lambdas", "closures", "defaults", "methods", "partial", "inner"],
+)
+def test_keys_tell_functions_apart(columns):
+    first, last = (FunctionTransformer(each) for each in columns)
+    found = compare({"first": first, "last": last}, {"a": (X, y)}, n_folds=2).scores().values
+    alone = compare({"last": last}, {"a": (X, y)}, n_folds=2).scores().values
+    assert found[0, 1] == alone[0, 0] > found[0, 0]
+
+
+SCRIPT = """
+import sys
+from compare_runs import Noting
+from dimetric.evaluate import compare
+KINDS = {"a", "b", "c", "d"}
+POWER = 1
+def power(Z):
+    return Z ** POWER if "a" in KINDS and 1 in {1, 2, 3} else None
+class Own(Noting):
+    @property
+    def kind(self): return self.own()
+    @classmethod
+    def own(cls): return cls.__name__
+    def transform(self, X): return power(X)
+print(compare([Own(log=sys.argv[1])], ["iris"], n_folds=2, store=sys.argv[2]).cells[0].test)
+"""
+
+
+def test_an_edited_learner_is_another(tmp_path):
+    """The same script finds its cells again, in any process; one that was edited does not."""
+    script, log = tmp_path / "script.py", tmp_path / "log"
+    edits = [("", ""), ("", ""), ("import sys", "import sys  # again"),
+             ("POWER = 1", "POWER = 0"), ("return Z **", "return -Z **"),
+             ('"c", "d"', '"c"')]  # fmt: skip
+    lines = []
+    for i, (old, new) in enumerate(edits):
+        script.write_text(SCRIPT.replace(old, new))
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": str(i)}
+        subprocess.run([sys.executable, script, log, tmp_path / "cells"], env=env, check=True)
+        lines.append(len(log.read_text().splitlines()))
+    assert lines == [2, 2, 2, 4, 6, 8]
+
+
+def test_keys_hold_the_source_of_dimetric(tmp_path, monkeypatch):
+    for name in ("a.py", "b/c.py", "cli/d.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    before = source_digest(tmp_path)
+    (tmp_path / "cli" / "d.py").write_text("x = 2")  # computes nothing
+    assert source_digest(tmp_path) == before
+    (tmp_path / "b" / "c.py").write_text("x = 2")
+    assert source_digest(tmp_path) != before
+    key = key_of(LDA())
+    monkeypatch.setattr(_keys, "_own_source", lambda: "another")
+    assert key_of(LDA()) != key

@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from dimetric.data import DataSet
 from dimetric.evaluate import _experiments, protocol, report
 from dimetric.evaluate._experiments import plan
-from dimetric.evaluate.bayes import Posterior
+from dimetric.evaluate.bayes import Posterior, correlated_t_test, sign_test
 from dimetric.evaluate.compare import Comparison
 from dimetric.evaluate.paper import Block, Reproduction, reproduce
 from dimetric.evaluate.protocol import FOLD, SETS, SMALL_SETS, published_set
@@ -144,7 +144,7 @@ def test_baselines():
     assert _experiments.baselines(4, ["PCA"]) == {}
 
 
-def test_reproduce(folder, tmp_path):
+def test_reproduce(folder, tmp_path, monkeypatch):
     options = {"folder": folder, "only": ["iris"], "store": tmp_path / "cells"}
     learners = ["Euclidean", "LMNN", "DML-eig"]
     found = reproduce(1, learners=learners, **options)
@@ -162,6 +162,9 @@ def test_reproduce(folder, tmp_path):
     # What is not tied to k was judged for 5 neighbours at once.
     assert [each[0] for each in told if each[2] is None] == [20, 0]
     assert again.name == "experiment1-5nn"
+    monkeypatch.setenv("DIMETRIC_DATA", str(folder))
+    named = reproduce(1, learners=learners, **(options | {"folder": None}))
+    assert_array_equal(named.blocks[0].published_test, block.published_test)
     assert np.all(np.isnan(again.blocks[0].published_test))
 
 
@@ -255,6 +258,30 @@ def test_machine_without_proc(monkeypatch):
 )
 def test_verdicts(shares, words):
     assert verdict("PCA", "NCA", Posterior(*shares, np.empty((0, 3)))) == words
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tie_takes_no_side(seed):
+    a, b = np.zeros(20), np.repeat([-0.1, 0.1], 10)
+    found = sign_test(a, b, random_state=seed)
+    assert found.left != found.right  # by chance
+    assert verdict("PCA", "NCA", found).startswith(
+        "Undecided; equally likely within the error of the draws: NCA is worse than PCA, NCA is "
+        "better than PCA; with probability 0."
+    )
+    exact = correlated_t_test(a, b)
+    assert verdict("PCA", "NCA", exact).startswith("Undecided; ")
+    more = sign_test(np.zeros(21), np.append(b, 0.1), random_state=seed)
+    assert verdict("PCA", "NCA", more).startswith("Undecided; most likely NCA is better than PCA")
+
+
+def test_averages_tell_over_how_many_rows_they_are():
+    nan = np.nan
+    scores = [[0.5, 0.7]] * 8
+    assert "Of 8 rows" not in markdown(made(scores, scores))
+    found = made([[0.5, nan], *scores[1:]], scores)
+    told = "Of 8 rows, averages of NCA are over 7; ranks are over 7, where all these learners have"
+    assert told in markdown(found)
 
 
 def test_bad_input(folder):

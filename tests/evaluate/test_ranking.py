@@ -23,6 +23,8 @@ def test_ranks_are_those_of_scipy():
 def test_rounding_breaks_no_tie():
     assert 0.1 + 0.2 != 0.3
     assert_array_equal(ranks([[0.1 + 0.2, 0.3]]), [[1.5, 1.5]])
+    times = [[1e-14, 2e-14], [3e8, 3e8 * (1 + 1e-15)], [0.0, 0.0]]
+    assert_array_equal(ranks(times, higher_is_better=False), [[1, 2], [1.5, 1.5], [1.5, 1.5]])
 
 
 def test_missing_scores():

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import namedtuple
 
 import pytest
 
@@ -103,6 +104,24 @@ def test_full_disk(tmp_path):
     assert list(Store(cells.path).get("abc")) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    ("free", "sentence"), [(0, "is full. All"), (10**9, "cannot be used: dis")]
+)
+def test_no_room_for_the_files_beside(tmp_path, monkeypatch, free, sentence):
+    """SQLite tells of those as of any other error of the disk."""
+
+    def connect(*args, **kwargs):
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+        raise error
+
+    monkeypatch.setattr(store.sqlite3, "connect", connect)
+    usage = namedtuple("usage", ["free"])
+    monkeypatch.setattr(store.shutil, "disk_usage", lambda path: usage(free))
+    with pytest.raises(OSError, match=sentence):
+        Store(tmp_path / "cells")
+
+
 def test_what_is_no_store(tmp_path):
     (tmp_path / "text").write_text("no store at all, but long enough to be looked at" * 40)
     with pytest.raises(ValueError, match="text is no store of cells: name another file"):
@@ -112,5 +131,12 @@ def test_what_is_no_store(tmp_path):
     db = sqlite3.connect(tmp_path / "newer")
     db.execute("PRAGMA user_version = 9")
     db.close()
+    db = sqlite3.connect(tmp_path / "others")
+    db.execute("CREATE TABLE people (name TEXT)")
+    db.close()
+    before = (tmp_path / "others").read_bytes()
+    with pytest.raises(ValueError, match="others is no store of cells: name another file"):
+        Store(tmp_path / "others")
+    assert (tmp_path / "others").read_bytes() == before
     with pytest.raises(ValueError, match="newer is a store of version 9; this dimetric reads 1"):
         Store(tmp_path / "newer")

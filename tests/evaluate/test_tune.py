@@ -67,6 +67,25 @@ def test_fewer_folds_than_asked():
         assert len(splits(X, labels, 5)) == 3
     with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
         assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
+    with pytest.warns(UserWarning, match="n_folds=10 is more than .* members, 2: there are 2"):
+        assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], n_folds=10).test) == 2
+    with pytest.warns(UserWarning, match="n_folds=5 is more than there are samples, 4: there"):
+        assert len(splits(X[:4], None, 5)) == 4
+    with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
+        splits(X[:1], None, 2)
+
+
+def test_whole_numbers_are_no_classes_of_a_regressor():
+    sizes = np.round(10 * X[:, 0])
+    found = cross_validate(KNNRegressor(), X, sizes, random_state=0)
+    folds = splits(X, None, 5, random_state=0)
+    for score, (train, test) in zip(found.test, folds, strict=True):
+        assert score == KNNRegressor().fit(X[train], sizes[train]).score(X[test], sizes[test])
+    tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
+    assert isinstance(tuned.best_model, KNNRegressor)
+    assert_array_equal(tuned.scores[0], found.test)
+    with pytest.raises(ValueError, match="KNNRegressor is a regressor: its criterion is 'score'"):
+        tune(KNNRegressor(), X, sizes, {"n_neighbors": [3]}, criterion=3)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +94,6 @@ def test_fewer_folds_than_asked():
         ({"n_folds": 1}, "n_folds=1 must be an int of at least 2"),
         ({"n_folds": 2.5}, "n_folds=2.5 must be"),
         ({"n_repeats": 0}, "n_repeats=0 must be an int of at least 1"),
-        ({"n_folds": 61}, "n_folds=61 is more than the 60 samples"),
     ],
 )
 def test_bad_folds(options, sentence):
@@ -253,6 +271,7 @@ def test_what_fails_is_not_best():
         (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "no key of the metadata; there are n_comp"),
         (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is .* no number"),
         (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be a number of neighbours"),
+        (NCA(), {"reg": [0]}, {"criterion": 0}, "criterion=0 neighbours must be at least 1"),
         (NCA(), {"reg": [0]}, {"criterion": True}, "criterion=True must be a number"),
         (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Give a number of neig"),
         (MinMaxScaler(), {"clip": [True]}, {"criterion": "gap"}, "has no method metadata"),
@@ -300,13 +319,29 @@ def test_tuning_neighbours_is_tuning_each():
     assert found.best_model.learner_.n_components == found.best_params["n_components"]
 
 
+def test_neighbours_that_vote_and_those_of_the_learner():
+    found = tune_knn(DMLMJ(), X, y, {"n_neighbors": [7]}, n_neighbors=[1, 3], random_state=0)
+    assert found.params == [{"n_neighbors": k, "learner__n_neighbors": 7} for k in (1, 3)]
+    assert found.best_model.n_neighbors == found.best_params["n_neighbors"]
+    assert found.best_model.learner_.n_neighbors == 7
+    tied = [{"n_neighbors": [5], "n_components": [2]}, {"n_neighbors": [7]}]
+    found = tune_knn(DMLMJ(), X, y, tied, n_neighbors=[3], random_state=0)
+    assert found.params == [{"n_neighbors": 3, "learner__n_neighbors": 5, "n_components": 2},
+                            {"n_neighbors": 3, "learner__n_neighbors": 7}]  # fmt: skip
+
+
 def test_tuning_neighbours_without_a_learner():
     found = tune_knn(None, X, y, random_state=0)
     assert [each["n_neighbors"] for each in found.params] == [1, 3, 5, 7, 9]
     with pytest.raises(ValueError, match="params are those of a learner, but learner=None"):
         tune_knn(None, X, y, {"reg": [1]})
-    with pytest.raises(ValueError, match="must be ints of at least 1"):
-        tune_knn(None, X, y, n_neighbors=[0, 1])
+    for k in (0, 2.5):
+        with pytest.raises(ValueError, match=f"n_neighbors={k} must be an int of at least 1"):
+            tune_knn(None, X, y, n_neighbors=iter([k, 1]))
+    with pytest.raises(ValueError, match="n_neighbors is empty"):
+        tune_knn(None, X, y, n_neighbors=[])
+    with pytest.raises(ValueError, match=r"params=\['reg'\] must map names to values"):
+        tune_knn(PCA(), X, y, ["reg"])
     with pytest.raises(ValueError, match="All the 5 fits failed"):
         tune_knn(PCA(), X, y, {"n_components": [99]})
 

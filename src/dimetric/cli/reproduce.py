@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dimetric.evaluate import paper
+    from dimetric.evaluate.store import Cell
 
 NUMBER = len("0.1234")
+REASONS = 10  # that are told at most
 
 
 def reproduce(
@@ -59,7 +61,7 @@ def reproduce(
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
-    ks, results = k or [3], []
+    ks, results, scored = k or [3], [], True
     for each in ks[:1] if experiment == 2 else ks:
         try:
             with progress(f"experiment {experiment}, k = {each}") as watch:
@@ -71,6 +73,7 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
+        scored = scored and any(cell.status == "ok" for cell in found.comparison.cells)
         files = [*report.write(found, out), *draw(found, out)]
         if json:
             results.append({"experiment": experiment, "k": each} | _result(found, files))
@@ -79,6 +82,8 @@ def reproduce(
         console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
     if json:
         as_json({"results": results})
+    if not scored:
+        raise SystemExit("No fit has a score; the reasons are above, and in the tables written.")
 
 
 def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
@@ -103,9 +108,25 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
     for block in found.blocks:
         for columns in _pages(block, console.width):
             console.print(_scores(block, columns))
+        if report.coverage(block):
+            console.print(report.coverage(block), highlight=False, markup=False)
     for (baseline, learner), each in found.posteriors().items():
         console.print(report.verdict(baseline, learner, each), highlight=False, markup=False)
     console.print(str(found.comparison), highlight=False)
+    for line in _reasons(found.comparison.cells):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _reasons(cells: "list[Cell]") -> list[str]:
+    """Return why there are fits without a score, a line for each reason."""
+    found: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        if cell.status != "ok":
+            reason = cell.learner, f"{cell.status}: {cell.message.partition(chr(10))[0]}"
+            found[reason] = found.get(reason, 0) + 1
+    lines = [f"{learner}, {n} fits {why}" for (learner, why), n in found.items()]
+    more = [f"And {len(lines) - REASONS} reasons more."] if len(lines) > REASONS else []
+    return lines[:REASONS] + more
 
 
 def _pages(block: "paper.Block", width: int) -> list[list[int]]:

@@ -1,7 +1,7 @@
 """Samples with names, and the columns of any kind they are made of."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ GAPS = frozenset({
 GAPS_AMONG_NUMBERS = frozenset({"-", "--", ".", "n.a.", "na"})
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?")
 MISSING, UNKNOWN = -1, -2  # in place of a category's number
+TRUTH = {"true": 1.0, "false": 0.0}
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 GAPS_AMONG_CLASSES = frozenset({"", "?"})  # "None" and "NA" may well be classes
 CODE = re.compile(r"0\d+")  # 01 is no number where it names a class
@@ -58,13 +59,17 @@ class DataSet:
         return "\n  ".join(lines)
 
 
-def columns_of(table: Any, target: str | None = None) -> dict[str, np.ndarray]:
+def columns_of(
+    table: Any, texts: Container[str] = (), *, target: str | None = None
+) -> dict[str, np.ndarray]:
     """Return the columns of a table: numbers, dates, or objects in which None is missing.
 
     Parameters
     ----------
     table : data frame of pandas or polars, or mapping of names to arrays
         Columns of texts that are all numbers ("1,234" among them) become numbers.
+    texts : container of str
+        Names of columns of texts that do not, whatever they look like.
     target : str, optional
         A column of classes: its texts are names, "None" and "NA" and "01" as well.
 
@@ -84,7 +89,7 @@ def columns_of(table: Any, target: str | None = None) -> dict[str, np.ndarray]:
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = np.empty(len(listed), dtype=object)
             values[:] = [None if _is_gap(each) else each for each in listed]
-            numbers = numbers_of(values)
+            numbers = None if str(name) in texts else numbers_of(values)
             if str(name) == target:
                 values = _classes_of(listed, numbers)
             else:
@@ -144,9 +149,16 @@ def as_numbers(name: str, values: np.ndarray) -> np.ndarray:
     """Return a column of numbers, as which it is known, as such."""
     numbers = values
     if values.dtype.kind not in "iufb":
-        found = numbers_of(values) if values.dtype.kind == "O" else None
+        found = None
+        if values.dtype.kind == "O":  # truth may be written out, in files that are read as texts
+            told = [TRUTH.get(str(each).strip().lower(), each) for each in values]
+            found = numbers_of(np.array([*told, None], dtype=object)[:-1])
         if found is None and not is_missing(values).all():
-            odd = next(each for each in values if each is not None and not is_number(each))
+            odd = next(
+                each
+                for each in values
+                if each is not None and str(each).lower() not in TRUTH and not is_number(each)
+            )
             raise ValueError(
                 f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
             )

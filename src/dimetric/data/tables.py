@@ -149,7 +149,7 @@ def open_table(
             f"target={names[-1]!r}, on the command line --target {names[-1]}."
         )
     roles = _roles(names, target, drop, extra, name, labelled)
-    columns = columns_of(frame, roles.target)
+    columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows, or no columns.")
     columns = {each: columns[each] for each in columns if each not in roles.drop}

@@ -1,11 +1,12 @@
 """One cell of a comparison: scale, tune, fit and judge one learner on one fold."""
 
+import ctypes
 import json
 import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -73,18 +74,24 @@ def judge(problem: Problem, fit: Fit) -> list[Outcome]:
     BLAS has one thread, so that scores depend neither on the machine nor on who else is busy.
     """
     started = perf_counter()
+    others = len(problem.splits[fit.split][0]) - 1  # training samples that can vote for one
+    few = replace(fit, ks=tuple(k for k in fit.ks if k is None or k <= others) or fit.ks)
     with threadpool_limits(1), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            scores, seconds, memory, facts = _scores(problem, fit)
-        except Exception as error:
+            scores, seconds, memory, facts = _scores(problem, few)
+        except (Exception, SystemExit) as error:
             message = f"{type(error).__name__}: {error}"
             return unfinished(fit, "failed", message, perf_counter() - started)
     message = "\n".join(dict.fromkeys(str(each.message) for each in told))
+    found = dict(zip(few.ks, scores, strict=True))
     return [
-        Outcome(k, *each, seconds, memory, "ok", message, facts)
-        for k, each in zip(fit.ks, scores, strict=True)
-    ]
+        Outcome(k, *found[k], seconds, memory, "ok", message, facts)
+        if k in found
+        else Outcome(k, time=seconds, status="failed",
+                     message=f"n_neighbors={k} is more than the other training samples, {others}.")
+        for k in fit.ks
+    ]  # fmt: skip
 
 
 def unfinished(fit: Fit, status: str, message: str, seconds: float) -> list[Outcome]:
@@ -192,6 +199,8 @@ def _peak_memory() -> Iterator[list[float]]:
 
 def _reset_peak() -> float | None:
     """Set the peak to what is in use now; return that, None where the system cannot."""
+    with suppress(OSError, AttributeError):  # or a fit would reuse what another gave back
+        ctypes.CDLL(None).malloc_trim(0)
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils.multiclass import type_of_target
 
 import dimetric
@@ -36,7 +37,12 @@ def learner_named(name: str) -> Any:
     if name == "Euclidean":
         return None
     if name in known:
-        return getattr(dimetric, name)()
+        try:
+            return getattr(dimetric, name)()
+        except TypeError as error:
+            raise ValueError(
+                f"{name} is not made without parameters: give {name}(...) in place of its name."
+            ) from error
     raise ValueError(f"There is no learner {name!r}. {nearest(name, known)}")
 
 
@@ -62,6 +68,8 @@ def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
     for name, each in found.items():
         if isinstance(each, type) or (each is not None and not hasattr(each, "fit")):
             raise TypeError(f"learners[{name!r}]={each!r} must be a learner, as NCA(), or a name.")
+        if each is not None and is_regressor(each):
+            raise TypeError(f"{name} is a regressor: learners are compared by classes.")
     return found
 
 
@@ -80,6 +88,11 @@ def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
                     "A data set is a DataSet, a name, or, in a mapping of names, a pair (X, y)."
                 )
             X = np.asarray(each[0])
+            if X.ndim != 2:
+                raise ValueError(
+                    f"Data set {name!r}: X has shape {X.shape}, but needs a row for each sample: "
+                    "shape (n_samples, n_features)."
+                )
             each = DataSet(X, np.asarray(each[1]), tuple(f"x{i}" for i in range(X.shape[1])))
         name = name or each.name
         if name in found:
@@ -91,7 +104,7 @@ def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
 
 
 def problem_of(
-    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, int]
+    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, Any]
 ) -> Problem:
     """Return a data set with its splits."""
     if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
@@ -110,16 +123,10 @@ def problem_of(
     return Problem(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
 
 
-def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the numbers of neighbours, each once."""
-    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
-    if not ks or not all(isinstance(k, Integral) and k >= 1 for k in ks):
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be an int of at least 1, or several.")
-    return tuple(dict.fromkeys(int(k) for k in ks))
-
-
-def check_options(scale: Any, time_budget: Any, random_state: Any) -> None:
+def check_options(scale: Any, time_budget: Any, random_state: Any, n_jobs: Any) -> None:
     """Raise if an option makes no sense."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r} must be an int other than 0, or None.")
     if scale not in ("fold", "set", None):
         raise ValueError(f"scale={scale!r} must be 'fold', 'set' or None.")
     if time_budget is not None and (

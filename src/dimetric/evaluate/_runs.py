@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
-
-import joblib
 
 from dimetric.evaluate._cells import Fit, Outcome, Problem, judge
+from dimetric.evaluate._keys import key_of
 from dimetric.evaluate._workers import Worker
 from dimetric.evaluate.store import LEASE, Cell, Store
 
@@ -35,13 +32,13 @@ class Job:
         fit = self.fit
         train, test = self.problem.splits[fit.split]
         tuning = None if fit.grid is None else (fit.grid, fit.n_tuning_folds, fit.tuned_for)
-        what = [_version(), self.problem.fingerprint, train, test, fit.model, fit.seed, tuning]
         try:
-            return joblib.hash(_plain(what))
+            return key_of(self.problem.fingerprint, train, test, fit.model, fit.seed, tuning)
         except Exception as error:
+            why = next(iter(error.args), error)
             raise TypeError(
-                f"{fit.learner} has a parameter that cannot be written down, by which a later run "
-                f"would know it again: {error}"
+                f"{fit.learner} has a parameter, or its code refers to something, that cannot be "
+                f"written down, by which a later run would know it again: {why}"
             ) from error
 
     @cached_property
@@ -91,18 +88,18 @@ class Run:
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._error: BaseException | None = None
 
-    def finish(self, n_jobs: int, budget: float | None) -> None:
-        """Do all jobs, or wait until others have done them."""
+    def finish(self, n_jobs: int | None, budget: float | None) -> None:
+        """Do all jobs, or wait until others have done them; None does them in this process."""
         if self._watch is not None:
             self._watch(self._n_done, self._n_all, None)
         renewing = threading.Thread(target=self._renew, daemon=True)
         renewing.start()
         workers: dict[threading.Thread, Worker] = {}
         try:
-            if n_jobs == 1 and budget is None:
+            if n_jobs is None and budget is None:
                 self._work(None, None)
             else:
-                for _ in range(min(n_jobs, len(self._waiting))):
+                for _ in range(min(n_jobs or 1, len(self._waiting))):
                     worker = Worker()
                     thread = threading.Thread(target=self._work, args=(worker, budget))
                     workers[thread] = worker
@@ -169,23 +166,3 @@ class Run:
         while not self._stop.wait(LEASE / 4):
             with suppress(OSError):  # whoever adds a cell will hear of it
                 self._store.renew()
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with estimators and functions by name, which tells them apart for good."""
-    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-        return f"{value.__module__}.{value.__qualname__}"
-    if hasattr(value, "get_params"):
-        return [_plain(type(value)), _plain(value.get_params(deep=False))]
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value
-
-
-def _version() -> str:
-    try:
-        return version("dimetric")
-    except PackageNotFoundError:  # on the path, but not installed
-        return ""

@@ -21,6 +21,7 @@ import cloudpickle
 from dimetric.evaluate._cells import Fit, Outcome, Problem, judge, unfinished
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ENDING = 10.0  # seconds that a process may take to end
 
 
 class Worker:
@@ -48,13 +49,16 @@ class Worker:
             outcomes = self._answer(process, message)
         if outcomes is not None and not late.is_set():
             return outcomes
+        if outcomes is None and not late.is_set():
+            with suppress(subprocess.TimeoutExpired):  # or its own end would look like ours
+                process.wait(ENDING)
         self.stop()
         if outcomes is not None:
             return outcomes
         seconds = perf_counter() - started
         if late.is_set():
             return unfinished(fit, "timeout", f"Stopped after {budget:g} seconds.", seconds)
-        text = f"The process of the fit ended with exit status {process.returncode}."
+        text = f"The process of the fit ended {_end(process.returncode)}."
         return unfinished(fit, "crashed", text, seconds)
 
     def stop(self) -> None:
@@ -93,6 +97,10 @@ class Worker:
             return None
 
 
+def _end(status: int) -> str:
+    return f"by {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
+
+
 @contextmanager
 def _deadline(process: subprocess.Popen[bytes], seconds: float | None) -> Iterator[threading.Event]:
     """Kill a process that takes too long; give an event that is set if so."""
@@ -105,7 +113,7 @@ def _deadline(process: subprocess.Popen[bytes], seconds: float | None) -> Iterat
         late.set()
         process.kill()
 
-    timer = threading.Timer(seconds, kill)
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill)
     timer.start()
     try:
         yield late
@@ -116,6 +124,12 @@ def _deadline(process: subprocess.Popen[bytes], seconds: float | None) -> Iterat
 
 def main() -> None:
     """Fit what standard input asks for, and answer on standard output, until there is no more."""
+    with suppress(BrokenPipeError):  # who asked was killed
+        _serve()
+    os._exit(0)
+
+
+def _serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what learners print is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked says when to end

@@ -119,6 +119,8 @@ def signed_rank_test(
 
     The first of the differences :math:`z = b - a` is the prior's :math:`z_0`, and
     :math:`\theta_e = 1 - \theta_l - \theta_r`. This is the Bayesian form of Wilcoxon's test [1]_.
+    Without a rope, r = 0, sums that are 0 count by half on either side, and
+    :math:`\theta_e = 0`.
 
     Parameters
     ----------
@@ -164,6 +166,9 @@ def signed_rank_test(
         shares[rows, 0] = np.sum((w @ below) * w, axis=1)
         shares[rows, 2] = np.sum((w @ above) * w, axis=1)
     shares[:, 1] = 1 - shares[:, 0] - shares[:, 2]
+    if rope == 0:
+        shares = np.stack([shares[:, 0] + shares[:, 1] / 2, np.zeros(len(shares)),
+                           shares[:, 2] + shares[:, 1] / 2], axis=1)  # fmt: skip
     return _of_shares(shares)
 
 
@@ -238,7 +243,8 @@ def correlated_t_test(
 
 
 def _of_shares(shares: np.ndarray) -> Posterior:
-    left, rope, right = np.bincount(np.argmax(shares, axis=1), minlength=3) / len(shares)
+    largest = shares == np.max(shares, axis=1, keepdims=True)  # of equal ones, each counts in part
+    left, rope, right = np.mean(largest / np.sum(largest, axis=1, keepdims=True), axis=0)
     return Posterior(float(left), float(rope), float(right), shares)
 
 

@@ -185,16 +185,16 @@ def _parts(
     return race, drawn(rest, y, most, n_folds, rng)
 
 
-def _jobs(X: np.ndarray, n_jobs: int | None) -> int:
+def _jobs(X: np.ndarray, n_jobs: int | None) -> int | None:
     small = len(X) ** 2 * X.shape[1] <= SMALL
-    return 1 if small else min(8, joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
+    return None if small else min(8, joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
 
 
 def _affordable(
     grid: dict[str, list[Any]], seconds: float, budget: float, options: dict[str, Any]
 ) -> tuple[dict[str, list[Any]], int]:
     """Return as much of a grid, and as many repeats of the verdict, as there is time for."""
-    fits = budget * options["n_jobs"] / max(seconds, 1e-3) / options["n_folds"]
+    fits = budget * (options["n_jobs"] or 1) / max(seconds, 1e-3) / options["n_folds"]
     size = int(np.prod([len(values) for values in grid.values()]))
     while grid and size * TUNING_FOLDS + 1 > fits:
         longest = max(grid, key=lambda name: len(grid[name]))

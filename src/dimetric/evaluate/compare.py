@@ -12,13 +12,13 @@ from sklearn.base import is_classifier
 from dimetric.evaluate._cells import Fit
 from dimetric.evaluate._given import (
     check_options,
-    checked_neighbors,
     data_sets_of,
     models_of,
     problem_of,
 )
 from dimetric.evaluate._runs import Job, Run, Watch
 from dimetric.evaluate.store import Cell, Store
+from dimetric.evaluate.validate import checked_neighbors
 
 __all__ = ["Comparison", "Scores", "compare"]
 
@@ -64,7 +64,8 @@ class Comparison:
         what : {"train", "test", "time", "memory"}, default="test"
             What is averaged.
         n_neighbors : int or None, default=None
-            Of which number of neighbours; None if there is but one.
+            Of which number of neighbours; None if there is but one. Classifiers of another kind
+            are there in any case.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class Comparison:
         kinds = {cell.n_neighbors for cell in self.cells if cell.n_neighbors is not None}
         if n_neighbors is None and len(kinds) > 1:
             raise ValueError(f"Say by n_neighbors which of {sorted(kinds)} is meant.")
-        cells = [cell for cell in self.cells if n_neighbors in (None, cell.n_neighbors)]
+        cells = self._judged_by(n_neighbors)
         data = list(dict.fromkeys(cell.data for cell in cells))
         learners = list(dict.fromkeys(cell.learner for cell in cells))
         found: dict[tuple[str, str], list[float]] = {}
@@ -86,6 +87,12 @@ class Comparison:
         values = [[np.mean(found.get((row, column), np.nan)) for column in learners]
                   for row in data]  # fmt: skip
         return Scores(data, learners, np.array(values, dtype=np.float64))
+
+    def _judged_by(self, n_neighbors: int | None) -> list[Cell]:
+        """Return the cells of a number of neighbours, and of classifiers that have none."""
+        if n_neighbors is None:
+            return self.cells
+        return [cell for cell in self.cells if cell.n_neighbors in (None, n_neighbors)]
 
 
 def compare(
@@ -141,13 +148,18 @@ def compare(
     time_budget : float or None, default=None
         Seconds after which a fit is killed; its cell has the status "timeout".
     store : Store, path or None, default=None
-        Where finished cells are kept: a file, made if it is not there. None keeps none.
+        Where finished cells are kept: a file, made if it is not there. None keeps none. A cell is
+        known again by samples, split, parameters and code: of dimetric, and of learners and
+        functions that are not installed, as those of a script. A change in either computes it anew;
+        a new version of another package does not.
     retry : bool, default=False
         Whether cells of the store that are not "ok" are computed again.
     random_state : int, default=0
         Of the folds, and of all learners that are given none.
     n_jobs : int or None, default=None
-        Processes, as joblib counts them. Scores do not depend on it.
+        Processes, as joblib counts them. Scores do not depend on it. None fits in this process,
+        unless there is a time budget: that saves the two seconds in which another starts, but a
+        fit that crashes the interpreter ends the run, where else its cell is "crashed".
     folder : path, optional
         Where data sets are looked for by name.
     watch : callable, optional
@@ -173,12 +185,13 @@ def compare(
     if unknown:
         raise ValueError(f"params has a grid for {sorted(unknown)}, which is no learner here.")
     ks = checked_neighbors(n_neighbors)
-    check_options(scale, time_budget, random_state)
+    check_options(scale, time_budget, random_state, n_jobs)
     split_by = {"n_folds": n_folds, "n_repeats": n_repeats, "random_state": random_state}
-    problems = [
-        problem_of(name, each, folds, scale, split_by)
-        for name, each in data_sets_of(data, folder).items()
-    ]
+    sets = data_sets_of(data, folder)
+    if folds is not None and not any(folds in each.extra for each in sets.values()):
+        extra = dict.fromkeys(name for each in sets.values() for name in each.extra)
+        raise ValueError(f"No data set has a column {folds!r} in extra: {list(extra)} are there.")
+    problems = [problem_of(name, each, folds, scale, split_by) for name, each in sets.items()]
     jobs = []
     for problem in problems:
         for split in range(len(problem.splits)):
@@ -191,7 +204,9 @@ def compare(
                 jobs.append(Job(problem, fit))
     opened = store if isinstance(store, Store) else Store(store)
     try:
-        Run(opened, jobs, retry, watch).finish(joblib.effective_n_jobs(n_jobs or 1), time_budget)
+        Run(opened, jobs, retry, watch).finish(
+            None if n_jobs is None else joblib.effective_n_jobs(n_jobs), time_budget
+        )
         found = [(job, opened.get(job.keys)) for job in jobs]
     finally:
         if opened is not store:

@@ -1,6 +1,7 @@
 """The four published experiments: which learners, on which data sets, judged how."""
 
 import csv
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,19 +67,28 @@ class Block:
         what : {"train", "test", "published_train", "published_test"}, default="test"
             Of which table.
         """
-        tables = [each for each in (self.test, self.published_test) if not np.isnan(each).all()]
         means, ranks = np.full((2, len(self.learners)), np.nan)
         values = getattr(self, what)
-        if not tables or np.isnan(values).all():
+        if np.isnan(values).all():
             return means, ranks
-        there = np.all([~np.isnan(each) for each in tables], axis=0)
-        usual = np.mean(there, axis=0) > 0.5
+        there, usual, whole = self._comparable()
         for j in np.flatnonzero(usual):
             means[j] = np.mean(values[there[:, j], j])
-        whole = np.all(there[:, usual], axis=1)
-        if np.any(usual) and np.any(whole):
+        if np.any(whole):
             ranks[usual] = averages(values[whole][:, usual]).ranks
         return means, ranks
+
+    def coverage(self) -> tuple[np.ndarray, int]:
+        """Return over how many rows each learner's average is, 0 if it has none, and all ranks."""
+        there, usual, whole = self._comparable()
+        return np.where(usual, np.sum(there, axis=0), 0), int(np.sum(whole))
+
+    def _comparable(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return where scores are, which learners have most of theirs, and rows where those do."""
+        tables = [each for each in (self.test, self.published_test) if not np.isnan(each).all()]
+        there = np.all([~np.isnan(each) for each in tables or [self.test]], axis=0)
+        usual = np.mean(there, axis=0) > 0.5
+        return there, usual, np.all(there[:, usual], axis=1) & np.any(usual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +276,7 @@ def _array(table: Table, rows: list[str], columns: list[str]) -> np.ndarray:
 
 def _published(folder: str | Path | None, experiment: int, k: int, name: str, what: str) -> Table:
     """Return a published table, empty if it is not there."""
+    folder = folder or os.environ.get("DIMETRIC_DATA") or None
     stem = {1: f"basic-{k}nn", 2: "ncm", 3: f"ker-{k}nn", 4: f"dim-{k}nn-{name}"}[experiment]
     places = [] if folder is None else [Path(folder), Path(folder).parent]
     files = [place / "paper_tables" / f"{stem}-{what}.csv" for place in places]

@@ -40,7 +40,7 @@ def averages(scores: Any, *, higher_is_better: bool = True) -> Averages:
 def ranks(scores: Any, *, higher_is_better: bool = True) -> np.ndarray:
     """Return the rank of every learner on each data set, 1 for the best; equals share theirs.
 
-    Scores that differ by no more than rounding are equal.
+    Scores that differ by no more than rounding are equal, whatever their unit.
 
     Parameters
     ----------
@@ -57,8 +57,9 @@ def ranks(scores: Any, *, higher_is_better: bool = True) -> np.ndarray:
     from scipy.stats import rankdata  # takes a while to import: only where it is used
 
     table = _checked_table(scores)
-    table = np.round(-table if higher_is_better else table, 12)
-    return rankdata(table, axis=1)
+    largest = np.max(np.abs(table), axis=1, keepdims=True)
+    table = np.round(table / np.where(largest > 0, largest, 1.0), 12)
+    return rankdata(-table if higher_is_better else table, axis=1)
 
 
 def _checked_table(scores: Any) -> np.ndarray:

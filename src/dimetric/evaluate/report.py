@@ -12,9 +12,10 @@ import numpy as np
 from dimetric.evaluate.bayes import Posterior
 from dimetric.evaluate.paper import Block, Reproduction
 
-__all__ = ["markdown", "verdict", "write"]
+__all__ = ["coverage", "markdown", "verdict", "write"]
 
 SURE = 0.95  # a probability from which on a verdict is plain
+ERRORS = 3  # standard errors of the draws up to which two probabilities are equal
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -43,7 +44,33 @@ def verdict(baseline: str, learner: str, found: Posterior) -> str:
     saying, probability = max(sayings.items(), key=lambda each: each[1])
     if probability >= SURE:
         return f"{saying} with probability {probability:.2f}."
+    draws = len(found.samples) if found.samples.ndim == 2 else 0  # those of one column are exact
+    error = ERRORS * (2 * probability / draws) ** 0.5 if draws else 0.0
+    equal = [each for each, other in sayings.items() if other >= probability - error]
+    if len(equal) > 1:
+        likely = "equally likely" if not draws else "equally likely within the error of the draws"
+        return f"Undecided; {likely}: {', '.join(equal)}; with probability {probability:.2f} each."
     return f"Undecided; most likely {saying}, with probability {probability:.2f}."
+
+
+def coverage(block: Block) -> str:
+    """Say over how many rows averages and ranks are, if not over all; else nothing.
+
+    Parameters
+    ----------
+    block : Block
+        The table.
+    """
+    counts, ranked = block.coverage()
+    n = len(block.rows)
+    fewer: dict[int, list[str]] = {}
+    for learner, count in zip(block.learners, counts.tolist(), strict=True):
+        if 0 < count < n:
+            fewer.setdefault(count, []).append(learner)
+    said = [f"averages of {', '.join(names)} are over {count}" for count, names in fewer.items()]
+    if 0 < ranked < n:
+        said.append(f"ranks are over {ranked}, where all these learners have a score")
+    return f"Of {n} rows, {'; '.join(said)}." if said else ""
 
 
 def write(found: Reproduction, folder: str | Path) -> list[Path]:
@@ -108,6 +135,7 @@ def markdown(found: Reproduction) -> str:
     for block in found.blocks:
         parts += [f"## {block.name}"] if block.name else []
         parts += ["### Averages", _averages(found, block)]
+        parts += [coverage(block)] if coverage(block) else []
         for what in ("test", "train"):
             parts += [f"### Scores on {what} samples", _scores(block, what)]
     posteriors = found.posteriors()

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import socket
 import sqlite3
 import threading
@@ -18,6 +19,7 @@ __all__ = ["Cell", "Store"]
 VERSION = 1
 LEASE = 60.0  # seconds after which a claim that nobody renews is free
 BUSY = 60.0  # seconds to wait for another process that writes
+ROOM = 2**17  # bytes that SQLite needs beside a store
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS cells (
@@ -46,8 +48,8 @@ class Cell(NamedTuple):
     time : float
         Seconds of the fit, tuning included.
     memory : float
-        Megabytes that the fit needed at most beyond what was in use before; NaN where the system
-        does not tell.
+        Megabytes that the process of the fit had at most beyond what it had before, by whole
+        pages: small fits may need none. NaN where the system does not tell.
     status : {"ok", "failed", "timeout", "crashed"}
         How it ended.
     message : str
@@ -103,6 +105,9 @@ class Store:
                 ":memory:" if self.path is None else self.path,
                 timeout=BUSY, isolation_level=None, check_same_thread=False,
             )  # fmt: skip
+            names = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
+            if names and not {"cells", "claims"} <= names:
+                raise ValueError(f"{self.path} is no store of cells: name another file.")
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
             if found not in (0, VERSION):
                 raise ValueError(
@@ -227,7 +232,11 @@ class Store:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
-            if code is not None and code & 0xFF == sqlite3.SQLITE_FULL:
+            full = code is not None and code & 0xFF == sqlite3.SQLITE_FULL
+            if code is not None and code & 0xFF == sqlite3.SQLITE_IOERR and self.path is not None:
+                # Files beside the store cannot be made.
+                full = shutil.disk_usage(self.path.resolve().parent).free < ROOM
+            if full:
                 raise OSError(
                     f"The disk with {self.path} is full. All cells that were finished are kept: "
                     "make room and run the same again, it goes on from there."

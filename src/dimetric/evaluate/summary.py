@@ -70,11 +70,8 @@ def summary(
     if data is not None and data not in means.data:
         raise ValueError(f"data={data!r} is none of the data sets, {means.data}.")
     only = data or (means.data[0] if len(means.data) == 1 else None)
-    cells = [
-        cell
-        for cell in comparison.cells
-        if n_neighbors in (None, cell.n_neighbors) and only in (None, cell.data)
-    ]
+    judged = comparison._judged_by(n_neighbors)
+    cells = [cell for cell in judged if only in (None, cell.data)]
     rows = []
     for j, learner in enumerate(means.learners):
         own = [cell for cell in cells if cell.learner == learner]

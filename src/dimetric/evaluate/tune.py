@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.many import shares
-from dimetric.evaluate.validate import last_step, nothing, own_score, require, splits
+from dimetric.evaluate.validate import (
+    checked_neighbors,
+    last_step,
+    nothing,
+    own_score,
+    require,
+    splits,
+)
 
 __all__ = ["Tuned", "tune", "tune_knn"]
 
@@ -67,7 +74,7 @@ def tune(
 
     Parameters
     ----------
-    model : learner or classifier
+    model : learner, classifier or regressor
         What is tuned; copies are fitted. To scale inside the folds, give a pipeline.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
@@ -78,7 +85,7 @@ def tune(
     criterion : int, str or None, default=None
         What is best: with an int k the score of k nearest neighbours under the learned distance;
         "score" is the model's own; "time" that of a fit; or any key of a learner's metadata. None
-        is "score" for classifiers, and 3 for learners.
+        is "score" for classifiers and regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
         Whether the criterion is to be large; None knows that of scores, times, iterations, gaps
         and objectives.
@@ -105,14 +112,13 @@ def tune(
     """
     require(model, "fit", "model", "Without a learner, tune_knn chooses the number of neighbours.")
     if criterion is None:
-        criterion = "score" if is_classifier(model) else 3
+        criterion = "score" if is_classifier(model) or is_regressor(model) else 3
     if y is None and not isinstance(criterion, str):
         raise ValueError("Nearest neighbours judge by classes: y is needed, or another criterion.")
     estimator, prefix, scoring = _judged(model, criterion)
-    given = [params] if isinstance(params, Mapping) else list(params)
-    grids = [{f"{prefix}{name}": values for name, values in grid.items()} for grid in given]
+    grids = _grids(params, prefix)
     greater = _direction(model, criterion) if greater_is_better is None else greater_is_better
-    folds = splits(X, y, n_folds, n_repeats, random_state)
+    folds = splits(X, y, n_folds, n_repeats, random_state, stratify=not is_regressor(model))
     if isinstance(criterion, str) and criterion not in ("score", "time"):
         scoring(clone(estimator).fit(X, y), None, None)  # a search would but warn of a wrong key
     search = model_selection.GridSearchCV(estimator, grids)
@@ -133,7 +139,7 @@ def tune_knn(
     learner: Any,
     X: Any,
     y: Any,
-    params: Mapping[str, Sequence[Any]] | None = None,
+    params: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
     *,
     n_neighbors: Iterable[int] = (1, 3, 5, 7, 9),
     weights: Any = "uniform",
@@ -152,8 +158,8 @@ def tune_knn(
         Learner of the distance; None is the Euclidean distance.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
-    params : mapping of names to sequences, optional
-        Values of the learner's parameters that are tried.
+    params : mapping of names to sequences, or sequence of such mappings, optional
+        Values of the learner's parameters that are tried, as in :func:`tune`.
     n_neighbors : iterable of int, default=(1, 3, 5, 7, 9)
         Numbers of neighbours that are tried.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
@@ -164,7 +170,8 @@ def tune_knn(
     Returns
     -------
     Tuned
-        Whose ``best_params`` have ``n_neighbors`` beside the learner's.
+        Whose ``best_params`` have ``n_neighbors`` beside the learner's; if the learner has a
+        parameter of that name, it is called ``learner__n_neighbors`` there.
 
     Examples
     --------
@@ -172,19 +179,19 @@ def tune_knn(
     >>> tune_knn(None, *load_iris(return_X_y=True), random_state=0).best_params
     {'n_neighbors': 9}
     """
-    ks = sorted({int(k) for k in n_neighbors})
-    if not ks or ks[0] < 1:
-        raise ValueError(f"n_neighbors={list(n_neighbors)!r} must be ints of at least 1.")
+    ks = sorted(checked_neighbors(n_neighbors))
     if learner is None and params:
         raise ValueError("params are those of a learner, but learner=None.")
-    grid = {f"learner__{name}": values for name, values in (params or {}).items()}
+    grid = _grids(params or {}, "learner__")
     folds = splits(X, y, n_folds, n_repeats, random_state)
     estimator = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_knn_shares, ks=ks)
     search = model_selection.GridSearchCV(estimator, grid, scoring=scoring, cv=folds, n_jobs=n_jobs)
     found = _searched(search, X, y)
     tried = [
-        {"n_neighbors": k} | _without("learner__", each) for each in found["params"] for k in ks
+        {"n_neighbors": k} | _without("learner__", each, ("n_neighbors",))
+        for each in found["params"]
+        for k in ks
     ]
     by_neighbors = [_by_fold(found, str(k), len(folds)) for k in ks]
     scores = np.stack(by_neighbors, axis=1).reshape(len(tried), len(folds))
@@ -215,11 +222,14 @@ def _fact(model: Any, X: Any, y: Any = None, *, key: str) -> float:
 def _judged(model: Any, criterion: int | str) -> tuple[Any, str, Callable[..., Any]]:
     """Return what is fitted, what goes before the names of its parameters, and what is asked."""
     if isinstance(criterion, Integral) and not isinstance(criterion, bool):
-        if is_classifier(model):
+        if is_classifier(model) or is_regressor(model):
+            kind = "classifier" if is_classifier(model) else "regressor"
             raise ValueError(
                 f"criterion={criterion} judges a learner by nearest neighbours, but "
-                f"{type(model).__name__} is a classifier: its criterion is 'score'."
+                f"{type(model).__name__} is a {kind}: its criterion is 'score'."
             )
+        if criterion < 1:
+            raise ValueError(f"criterion={criterion} neighbours must be at least 1.")
         return KNNClassifier(int(criterion), learner=model), "learner__", own_score
     if not isinstance(criterion, str):
         raise ValueError(
@@ -269,5 +279,16 @@ def _best(scores: np.ndarray, greater_is_better: bool) -> tuple[int, float]:
     return best, float(means[best])
 
 
-def _without(prefix: str, params: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in params.items()}
+def _grids(
+    params: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]], prefix: str
+) -> list[dict[str, Sequence[Any]]]:
+    given = [params] if isinstance(params, Mapping) else list(params)
+    if not all(isinstance(grid, Mapping) for grid in given):
+        raise ValueError(f"params={params!r} must map names to values, or be a list of such.")
+    return [{f"{prefix}{name}": values for name, values in grid.items()} for grid in given]
+
+
+def _without(prefix: str, params: dict[str, Any], taken: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return parameters less a prefix, which stays where a name is taken."""
+    short = {name: name.removeprefix(prefix) for name in params}
+    return {name if short[name] in taken else short[name]: each for name, each in params.items()}

@@ -1,12 +1,13 @@
 """Cross-validation of models, and of what learners say about their fits."""
 
 import warnings
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
@@ -45,7 +46,7 @@ def cross_validate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> CrossValidation:
-    """Return the scores of a classifier or regressor in repeated, stratified folds.
+    """Return the scores of a classifier or regressor in repeated folds, stratified by classes.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def cross_validate(
     [0.96, 0.96]
     """
     require(model, "score", "model", "Classifiers do; give a learner to KNNClassifier.")
-    folds = splits(X, y, n_folds, n_repeats, random_state)
+    folds = splits(X, y, n_folds, n_repeats, random_state, stratify=not is_regressor(model))
     found = model_selection.cross_validate(
         model, X, y, cv=folds, n_jobs=n_jobs, scoring=own_score, error_score="raise",
         return_train_score=True, return_estimator=True,
@@ -128,7 +129,13 @@ def metadata_cross_validate(
 
 
 def splits(
-    X: Any, y: Any, n_folds: int = 5, n_repeats: int = 1, random_state: Any = None
+    X: Any,
+    y: Any,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    *,
+    stratify: bool = True,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the training and test rows of repeated folds, stratified if y holds classes.
 
@@ -139,11 +146,14 @@ def splits(
     y : array-like of shape (n_samples,), or None
         Classes, or other targets, which are not stratified.
     n_folds : int, default=5
-        Number of folds; no more than the smallest class has members, which a warning tells.
+        Number of folds; no more than the smallest class has members, or than there are samples,
+        which a warning tells.
     n_repeats : int, default=1
         How often the samples are split anew.
     random_state : int, RandomState or None, default=None
         Of the splits.
+    stratify : bool, default=True
+        Whether whole numbers in y are classes.
 
     Examples
     --------
@@ -158,28 +168,41 @@ def splits(
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name}={value!r} must be an int of at least {least}.")
     n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n_folds > n:
-        raise ValueError(f"n_folds={n_folds} is more than the {n} samples.")
+    if n < 2:
+        raise ValueError(f"There are {n} samples: folds need 2 at least.")
     # One seed for good: folds are asked for more than once, and must be the same.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     y = to_host(y) if is_foreign(y) else y
-    if y is None or type_of_target(y) not in ("binary", "multiclass"):
+    if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
+        n_folds = _fewer(n_folds, n, f"there are samples, {n}")
         folds = RepeatedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
         return list(folds.split(np.zeros(n)))
     labels = np.asarray(y).ravel()
     smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
-    if smallest < n_folds:
-        fewer = max(2, smallest)
-        warnings.warn(
-            f"n_folds={n_folds} is more than the smallest class has members, {smallest}: there "
-            f"are {fewer} folds.",
-            stacklevel=3,
-        )
-        n_folds = fewer
+    n_folds = _fewer(n_folds, smallest, f"the smallest class has members, {smallest}")
     folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # it was said
         return list(folds.split(np.zeros(n), labels))
+
+
+def _fewer(n_folds: int, most: int, what: str) -> int:
+    if n_folds <= most:
+        return n_folds
+    fewer = max(2, most)
+    warnings.warn(f"n_folds={n_folds} is more than {what}: there are {fewer} folds.", stacklevel=4)
+    return fewer
+
+
+def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the numbers of neighbours, each once."""
+    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
+    if not ks:
+        raise ValueError("n_neighbors is empty: give an int of at least 1, or several.")
+    for k in ks:
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"n_neighbors={k!r} must be an int of at least 1.")
+    return tuple(dict.fromkeys(int(k) for k in ks))
 
 
 def own_score(model: Any, X: Any, y: Any = None) -> float:
