@@ -44,8 +44,6 @@ def test_reproduce(typed, folder, monkeypatch):
     assert (folder / "out/experiment1-5nn.md").exists()
 
 
-<<<<<<< HEAD
-=======
 def test_fits_without_a_score(typed, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean", "--data", folder / "data",
              "--out", folder / "out", "--k", 500]  # fmt: skip
@@ -56,7 +54,6 @@ def test_fits_without_a_score(typed, folder):
     assert "No fit has a score: the reasons are above" in done.output
 
 
->>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 def test_reproduce_as_json(typed, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
     done = typed(*words, "--data", folder / "data", "--json")
@@ -65,19 +62,6 @@ def test_reproduce_as_json(typed, folder):
     assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
     assert found["verdicts"][0].startswith("LDA does as well as Euclidean")
     assert len(found["files"]) == 4
-<<<<<<< HEAD
-
-
-def test_fits_without_a_score(typed, folder):
-    words = ["reproduce", "--only", "iris", "--learners", "Euclidean", "--data", folder / "data",
-             "--out", folder / "out", "--k", 500]  # fmt: skip
-    done = typed(*words)
-    assert done.exit_code == 1
-    assert "Euclidean, 10 fits failed: " in done.output
-    assert "n_neighbors=500 is more than" in done.output
-    assert "No fit has a score; the reasons are above" in done.output
-=======
->>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 
 
 def test_experiment_without_verdicts(typed, folder):

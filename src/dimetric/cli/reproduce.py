@@ -73,19 +73,6 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
-<<<<<<< HEAD
-        scored = scored and any(cell.status == "ok" for cell in found.comparison.cells)
-        files = [*report.write(found, out), *draw(found, out)]
-        if json:
-            results.append({"experiment": experiment, "k": each} | _result(found, files))
-            continue
-        show(found, console)
-        console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
-    if json:
-        as_json({"results": results})
-    if not scored:
-        raise SystemExit("No fit has a score; the reasons are above, and in the tables written.")
-=======
         files = [*report.write(found, out), *draw(found, out)]
         if json:
             results.append({"experiment": experiment, "k": each} | _result(found, files))
@@ -98,7 +85,6 @@ def reproduce(
         as_json({"results": results})
     if not scored:
         raise SystemExit("No fit has a score: the reasons are above.")
->>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 
 
 def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:

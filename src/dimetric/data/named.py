@@ -3,11 +3,7 @@
 import os
 import re
 from collections.abc import Callable
-<<<<<<< HEAD
 from dataclasses import replace
-from difflib import get_close_matches
-=======
->>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -83,17 +79,8 @@ def load_data_set(
         found = _from_openml(name, missing)
         if isinstance(found, DataSet):
             return found
-<<<<<<< HEAD
         asked = found
-    near = get_close_matches(name, known, 3, cutoff=0.5)
-    hint = f"There are {', '.join(sorted(known))}."
-    if near:
-        hint = f"Did you mean {' or '.join(near)}?"
-    raise ValueError(f"There is no data set {name!r} here{asked}. {hint}")
-=======
-    asked = ", nor on OpenML" if openml else ""
     raise ValueError(f"There is no data set {name!r} here{asked}. {nearest(name, sorted(known))}")
->>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 
 
 def data_set_names(folder: str | Path | None = None) -> list[str]:

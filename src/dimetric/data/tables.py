@@ -7,14 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-<<<<<<< HEAD
+from dimetric._names import nearest
 from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
 from dimetric.data.files import kind_of, names_in, read_file
-=======
-from dimetric._names import nearest
-from dimetric.data.columns import DataSet, columns_of, is_missing
-from dimetric.data.files import kind_of, read_file
->>>>>>> 1b90a1887ba23630d65a2a7d353b77ad56f22625
 from dimetric.data.samples import encoded
 
 __all__ = ["read_table"]
