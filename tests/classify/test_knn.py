@@ -78,6 +78,27 @@ def test_of_equally_near_samples_the_first_count(seed, d, k):
     assert_allclose(model.predict_proba(), by_loops(X, y, X, k, True))
 
 
+@pytest.mark.parametrize("k", [1, 3, 4, 8])
+@pytest.mark.parametrize("d", [1, 2, 3, 20])
+def test_ties_on_a_grid_are_those_of_scikit_learn(d, k):
+    rng = np.random.default_rng(d)
+    X, new = (rng.integers(0, 3, size=(n, d)).astype(float) for n in (80, 40))
+    y, values = rng.integers(0, 3, size=80), rng.normal(size=80)
+    # Distances of whole numbers are exact, and a stable sort takes the first of equal ones.
+    D = np.sum((new[:, None] - X) ** 2, axis=2)
+    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
+    ours = KNNClassifier(k).fit(X, y)
+    assert_array_equal(ours.kneighbors(new)[1], nearest)
+    theirs = KNeighborsClassifier(k, algorithm="brute").fit(X, y)
+    assert_allclose(ours.kneighbors(new)[0], theirs.kneighbors(new)[0])
+    # Where no others are as far as the last, theirs are the same neighbours.
+    ordered = np.sort(D, axis=1)
+    clear = ordered[:, k - 1] < ordered[:, k]
+    assert_allclose(ours.predict_proba(new)[clear], theirs.predict_proba(new)[clear])
+    regressor = KNNRegressor(k).fit(X, values)
+    assert_allclose(regressor.predict(new), values[nearest].mean(axis=1))
+
+
 @pytest.mark.parametrize("few", [0, 5000])
 def test_ties_are_the_same_in_every_search(namespace, few, monkeypatch):
     import dimetric.classify._neighbors as module
@@ -164,6 +185,9 @@ def test_bad_weights():
     X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
     with pytest.raises(ValueError, match="All neighbours of some sample have weight 0"):
         KNNClassifier(weights=lambda d: 0 * d).fit(X, y).predict(X)
+    for wrong in (np.nan, np.inf, -1.0):
+        with pytest.raises(ValueError, match="weights must return numbers of at least 0"):
+            KNNClassifier(weights=lambda d, w=wrong: w + 0 * d).fit(X, y).predict(X)
     with pytest.raises(ValueError, match=r"shape of its distances, \(4, 3\), but it has .* \(3,\)"):
         KNNClassifier(weights=lambda d: d[0]).fit(X, y).predict(X)
     with pytest.raises(ValueError, match="'weights' parameter of KNNRegressor"):

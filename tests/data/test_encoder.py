@@ -80,6 +80,22 @@ def test_categories_that_look_like_numbers_in_some_rows():
     assert_array_equal(encoder.encode(gap)[0], [[0, 1, 0], [np.nan] * 3])
 
 
+def test_categories_that_are_told_stay_categories():
+    columns = {"kind": np.array(["1", "2", "1"], dtype=object), "size": np.array([1.0, 2.0, 3.0])}
+    encoder = TableEncoder(categories={"kind": ["1", "2", "3"]})
+    assert_array_equal(encoder.fit_transform(columns), [[1, 0, 0, 1], [0, 1, 0, 2], [1, 0, 0, 3]])
+    names = ["kind=1", "kind=2", "kind=3", "size"]
+    assert encoder.get_feature_names_out().tolist() == names
+
+
+def test_truth_is_a_number_however_it_is_written():
+    encoder = TableEncoder().fit(pd.DataFrame({"new": [True, False, True]}))
+    frame = pd.DataFrame({"new": ["True", "false", "TRUE"]})
+    assert_array_equal(encoder.transform(frame), [[1], [0], [1]])
+    with pytest.raises(ValueError, match="but holds 'maybe' here"):
+        encoder.transform(pd.DataFrame({"new": ["True", "maybe"]}))
+
+
 def test_arrays_pass_through():
     A = np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]], dtype=np.float32)
     encoder = TableEncoder(missing="impute").fit(A)

@@ -118,6 +118,47 @@ def test_numbers_of_classes_stay_whole(tmp_path):
     assert data.y.dtype.kind == "i"
 
 
+@pytest.mark.parametrize(
+    ("classes", "y"),
+    [
+        (["01", "1", "01"], ["01", "1", "01"]),
+        (["None", "apnea", "NA"], ["None", "apnea", "NA"]),
+        (["1", "NA", "2"], [1, 2]),
+        (["a", "?", "b"], ["a", "b"]),
+        (["True", "False", "True"], ["True", "False", "True"]),
+        (["10", "7", "-3"], [10, 7, -3]),
+        (["1.0", "2.5", "0.1"], [1.0, 2.5, 0.1]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:1 of 3 rows")
+def test_classes_are_as_written(tmp_path, classes, y):
+    lines = [f"{i}.5,{each}" for i, each in enumerate(classes)]
+    for path in (
+        file(tmp_path, "\n".join(["a,kind", *lines])),
+        file(tmp_path, "\n".join(lines), "bare.csv"),
+    ):
+        data = read_table(path)
+        assert data.y.tolist() == y
+    frame = pd.DataFrame({"a": [0.5, 1.5, 2.5], "kind": classes})
+    assert read_table(frame).y.tolist() == y
+
+
+def test_classes_that_look_like_gaps_are_told(tmp_path):
+    path = file(tmp_path, "a,class\n1,None\n2,x\n3,None\n4,\n")
+    with pytest.warns(UserWarning, match="1 of 4 rows"):
+        data = read_table(path)
+    assert data.notes[0] == "'None' in column 'class' is a class: empty fields are missing ones."
+
+
+def test_targets_with_decimal_commas(tmp_path):
+    path = file(tmp_path, "a;y\n1,5;2,5\n3,5;1.234,5\n4,5;7\n")
+    assert_array_equal(read_table(path).y, [2.5, 1234.5, 7])
+
+
+def test_a_column_without_name_is_no_target(tmp_path):
+    assert read_table(file(tmp_path, "a,kind,\n1,x,\n3,y,\n")).target_name == "kind"
+
+
 def test_header_as_told(tmp_path):
     path = file(tmp_path, "5,3,x\n4,9,y\n")
     assert len(read_table(path, header=True).X) == 1

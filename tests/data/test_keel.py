@@ -103,6 +103,7 @@ def test_iris(path):
         ("0.5, 3", "0.5, 3, 4", "line 11: 6 values, but there are 5 attributes"),
         ("0.5, 3", "half, 3", "line 11: 'half' is no number, but 'At1' is an attribute of numbers"),
         ("3, red", "3, pink", r"line 11: 'pink' is none of the values of 'long name', \['red'"),
+        ("unused real", "Size real", "line 6: there is an attribute 'Size' already"),
         ("@outputs Class", "@outputs Klass", "names 'Klass' in @inputs or @outputs"),
         ("@outputs Class", "@outputs Class, Size", "has 2 outputs"),
         (TEXT[TEXT.index("0.5, 3") :], "", "holds no rows after @data"),
@@ -134,16 +135,71 @@ def test_other_ways_to_write(path, encoding):
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("0.5, 3, red, 0.1, 0", "0.5, 3, red, 0.1, 0 % the first, of three"),
+        ("@inputs At1, Size, 'long name'", '@inputs At1, Size, "long name"'),
+        ("{red, green,blue}", "{'red', \"green\",blue}"),
+        ("0.5, 3, red", "0.5, 3, 'red'"),
+    ],
+)
+def test_quotes_and_comments(path, old, new):
+    path.write_text(TEXT)
+    expected = read_keel(path)
+    assert old in TEXT
+    path.write_text(TEXT.replace(old, new))
+    data = read_keel(path)
+    assert_array_equal(data.X, expected.X)
+    assert_array_equal(data.y, expected.y)
+    assert data.feature_names == expected.feature_names
+
+
+def test_names_of_attributes(path):
+    path.write_text(
+        "@relation t\n@attribute x[1] real [0,1]\n@attribute 'b, c' real [0,1]\n"
+        "@attribute d real\n@attribute y {it's, 50 %}\n@inputs 'b, c', x[1]\n@outputs y\n"
+        "@data\n0,1,2,it's\n1,0,2,50 %\n"
+    )
+    data = read_keel(path)
+    assert data.feature_names == ("b, c", "x[1]")
+    assert_array_equal(data.y, ["it's", "50 %"])
+    path.write_text(path.read_text().replace("'b, c', x[1]", "d x[1]"))
+    assert read_keel(path).feature_names == ("d", "x[1]")
+
+
+@pytest.mark.parametrize("name", ["b, c", "it's", 'an "x"', "x[1]", "a{", "%x", "'q'"])
+def test_odd_names_are_read_as_written(path, name):
+    write_keel(path, [[1.0], [2.5]], ["it's", "é"], feature_names=[name], relation="")
+    data = read_keel(path)
+    assert data.feature_names == (name,)
+    assert_array_equal(data.y, ["it's", "é"])
+
+
+@pytest.mark.parametrize(
     ("options", "labels", "sentence"),
     [
         ({"feature_names": ["a"]}, ["x", "y"], "feature_names must be 2 different names"),
         ({"feature_names": ["a", "class"]}, ["x", "y"], "none of them 'class'"),
         ({}, ["x,y", "z"], "'x,y' cannot be written"),
         ({}, ["?", "z"], "cannot be written in a KEEL file: rename it"),
+        *(({}, [each, "z"], "label .* cannot be written in a KEEL file: rename it")
+          for each in (" a", "x\ry", "x\u2028y", "'q'")),
+        *(({"feature_names": [each, "b"]}, ["x", "y"], "name .* cannot be written in a KEEL file")
+          for each in ("", "a\nb", "a\u2028b", "'\"")),
         ({}, ["x"], "inconsistent numbers of samples"),
     ],
-)
+)  # fmt: skip
 def test_bad_writing(path, options, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         write_keel(path, [[1.0, 2.0], [3.0, 4.0]], labels, **options)
     assert not path.exists()
+
+
+def test_categories_that_look_like_numbers(tmp_path):
+    path = tmp_path / "a.dat"
+    path.write_text(
+        "@relation a\n@attribute kind {1, 2, 3}\n@attribute class {x, y}\n@data\n1, x\n2, y\n"
+    )
+    data = read_keel(path)
+    assert data.feature_names == ("kind=1", "kind=2", "kind=3")
+    assert data.X.tolist() == [[1, 0, 0], [0, 1, 0]]

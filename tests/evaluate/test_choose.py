@@ -6,13 +6,14 @@ from compare_runs import Failing, Noting
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric
-from dimetric import LDA, NCA, PCA
+from dimetric import LDA, NCA, NCMML, PCA
 from dimetric.data import parallel_bands
 from dimetric.evaluate._drawn import drawn
 from dimetric.evaluate._learners import grid_of, sensible
 from dimetric.evaluate._race import common, raced
 from dimetric.evaluate.choose import _affordable, _parts, choose
 from dimetric.evaluate.insight import insight
+from dimetric.evaluate.store import Cell
 
 
 def shifted(n_samples, n_features):
@@ -93,6 +94,28 @@ def test_learners_that_fail_or_take_too_long_are_left_behind():
     assert set(scores) == {"Euclidean", "LDA"}
     assert given_up["wrong"] == "RuntimeError: no way"
     assert given_up["slow"] in ("Stopped after 1 seconds.", "The time was over.")
+
+
+def test_learners_are_compared_in_the_same_folds():
+    done = {"Euclidean": [0, 1, 2, 3], "LDA": [0, 1, 3], "PCA": [2, 3], "NCA": [0]}
+    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
+             for name, folds in done.items() for fold in folds]  # fmt: skip
+    given_up = {}
+    scores, seconds = common(cells, dict.fromkeys(done), given_up, 1.0)
+    assert given_up == dict.fromkeys(["NCA", "PCA"], "The time was over.")
+    assert list(scores) == ["Euclidean", "LDA"]
+    assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
+    assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
+
+
+def test_the_fastest_finish_before_others_begin():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
+    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 1}
+    cells, given_up = raced(models, X, y, 60.0, options, 0, None)
+    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
+    assert [cell.learner for cell in cells] == order
+    assert not given_up
 
 
 def test_no_learner_left():

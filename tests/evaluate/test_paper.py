@@ -27,7 +27,7 @@ def alone(monkeypatch):
     """No test looks at a folder or package that happens to be there."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
     monkeypatch.setattr("dimetric.data.named.find_spec", lambda name: None)
-    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: None)
+    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
 
 
 @pytest.fixture

@@ -183,6 +183,11 @@ def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
                 f"weights must return an array of the shape of its distances, {distances.shape}, "
                 f"but it has shape {found.shape}."
             )
+        if not np.all(np.isfinite(found) & (found >= 0)):
+            raise ValueError(
+                "weights must return numbers of at least 0: it returned some that are negative, "
+                "infinite or NaN."
+            )
     else:
         with np.errstate(divide="ignore"):
             found = 1 / distances

@@ -1,18 +1,25 @@
 """Samples with names, and the columns of any kind they are made of."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 # Texts that stand for no value; the second kind only among numbers: "-" may well be a category.
-GAPS = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>", "NaT"})
+GAPS = frozenset({
+    "", "?", "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None", "<NA>",
+    "NaT", "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
+})  # fmt: skip
 GAPS_AMONG_NUMBERS = frozenset({"-", "--", ".", "n.a.", "na"})
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?")
 MISSING, UNKNOWN = -1, -2  # in place of a category's number
+TRUTH = {"true": 1.0, "false": 0.0}
 THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+GAPS_AMONG_CLASSES = frozenset({"", "?"})  # "None" and "NA" may well be classes
+CODE = re.compile(r"0\d+")  # 01 is no number where it names a class
+WHOLE = re.compile(r"[+-]?\d{1,15}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +59,19 @@ class DataSet:
         return "\n  ".join(lines)
 
 
-def columns_of(table: Any) -> dict[str, np.ndarray]:
+def columns_of(
+    table: Any, texts: Container[str] = (), *, target: str | None = None
+) -> dict[str, np.ndarray]:
     """Return the columns of a table: numbers, dates, or objects in which None is missing.
 
     Parameters
     ----------
     table : data frame of pandas or polars, or mapping of names to arrays
         Columns of texts that are all numbers ("1,234" among them) become numbers.
+    texts : container of str
+        Names of columns of texts that do not, whatever they look like.
+    target : str, optional
+        A column of classes: its texts are names, "None" and "NA" and "01" as well.
 
     Examples
     --------
@@ -76,10 +89,24 @@ def columns_of(table: Any) -> dict[str, np.ndarray]:
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = np.empty(len(listed), dtype=object)
             values[:] = [None if _is_gap(each) else each for each in listed]
-            numbers = numbers_of(values)
-            values = values if numbers is None else numbers
+            numbers = None if str(name) in texts else numbers_of(values)
+            if str(name) == target:
+                values = _classes_of(listed, numbers)
+            else:
+                values = values if numbers is None else numbers
         columns[str(name)] = values
     return columns
+
+
+def _classes_of(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:
+    """Return a target as numbers if it is one of numbers, else as texts that are as written."""
+    texts = [each.strip() for each in listed if isinstance(each, str)]
+    if numbers is not None and not any(CODE.fullmatch(each) for each in texts):
+        whole = len(texts) == len(listed) and all(WHOLE.fullmatch(each) for each in texts)
+        return numbers.astype(np.int64) if whole else numbers
+    found = np.empty(len(listed), dtype=object)
+    found[:] = [None if _is_gap(each, GAPS_AMONG_CLASSES) else each for each in listed]
+    return found
 
 
 def numbers_of(values: np.ndarray) -> np.ndarray | None:
@@ -122,9 +149,16 @@ def as_numbers(name: str, values: np.ndarray) -> np.ndarray:
     """Return a column of numbers, as which it is known, as such."""
     numbers = values
     if values.dtype.kind not in "iufb":
-        found = numbers_of(values) if values.dtype.kind == "O" else None
+        found = None
+        if values.dtype.kind == "O":  # truth may be written out, in files that are read as texts
+            told = [TRUTH.get(str(each).strip().lower(), each) for each in values]
+            found = numbers_of(np.array([*told, None], dtype=object)[:-1])
         if found is None and not is_missing(values).all():
-            odd = next(each for each in values if each is not None and not _is_number(each))
+            odd = next(
+                each
+                for each in values
+                if each is not None and str(each).lower() not in TRUTH and not _is_number(each)
+            )
             raise ValueError(
                 f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
             )
@@ -198,10 +232,10 @@ def refuse_dates(name: str, values: np.ndarray) -> None:
         )
 
 
-def _is_gap(value: Any) -> bool:
+def _is_gap(value: Any, gaps: frozenset[str] = GAPS) -> bool:
     """Tell whether a value stands for none; pandas' NA refuses to be compared."""
     if isinstance(value, str):
-        return value.strip() in GAPS
+        return value.strip() in gaps
     return value is None or str(value) in ("<NA>", "NaT") or value != value
 
 

@@ -46,6 +46,13 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
 
+    def plain(self, text: str) -> str:
+        """Return a value without spaces around it; a number with a point before its decimals."""
+        text = text.strip()
+        if self.decimal == "," and POINTED.fullmatch(text):
+            return text.replace(".", "").replace(",", ".")
+        return text
+
 
 def dialect_of(path: Path, header: bool | None = None) -> Dialect:
     r"""Return how a file of text is written.

@@ -109,10 +109,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.fills_ = [median(f"x{i}", column) for i, column in enumerate(X.T)]
             self._check_gaps(X)
             return self
-        columns = columns_of(X)
+        known = dict(self.categories or {})
+        columns = columns_of(X, texts=known)
         if not columns or not len(next(iter(columns.values()))):
             raise ValueError("The table is empty: it has no rows, or no columns.")
-        known = dict(self.categories or {})
         learned = [self._learned(name, columns[name], known.get(name)) for name in columns]
         self.categories_, self.fills_ = (list(part) for part in zip(*learned, strict=True))
         self.feature_names_in_ = np.array(list(columns), dtype=object)
@@ -161,7 +161,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         unknown: dict[str, int] = {}
         if _has_names(X):
-            features, unknown = self._encoded(self._chosen(columns_of(X)))
+            texts = {name for name, own in zip(self._names(), self.categories_, strict=True) if own}
+            features, unknown = self._encoded(self._chosen(columns_of(X, texts)))
         else:
             features = self._numbers(X)
             if features.shape[1] != self.n_features_in_ or any(self.categories_):

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from dimetric.data.columns import GAPS_AMONG_NUMBERS
+from dimetric.data.columns import GAPS, GAPS_AMONG_NUMBERS
 from dimetric.data.dialect import POINTED, Dialect, dialect_of
 
 TEXT = {".csv", ".tsv", ".txt", ".dat", ".data"}
 KINDS = ".csv, .tsv, .txt (perhaps .gz), .parquet, .npz or .npy"
 CELLS = 2**20  # values of a chunk
-ONLY_TEXTS = ["?"]  # beside what pandas knows, a text that stands for no value
 
 
-def read_file(path: Path, header: bool | None = None) -> Any:
+def read_file(path: Path, header: bool | None = None, target: str | None = None) -> Any:
     """Return a file as a data frame of pandas or polars; arrays as a mapping of names to columns.
 
     Parameters
@@ -26,6 +25,8 @@ def read_file(path: Path, header: bool | None = None) -> Any:
         The file.
     header : bool or None, default=None
         Whether the first line of a file of text holds names; None finds out.
+    target : str, optional
+        A column whose values stay texts, unless the file is one of arrays or Parquet.
     """
     kind = kind_of(path)
     with explained(path):
@@ -35,10 +36,36 @@ def read_file(path: Path, header: bool | None = None) -> Any:
         if kind == "parquet":
             return library.read_parquet(path)
         dialect = dialect_of(path, header)
+        if not is_pandas:
+            return _named(_by_polars(library, path, dialect))
+        options = _pandas_options(dialect)
+        if target is not None:
+            head = library.read_csv(path, nrows=0, **options)
+            key = head.columns[list(map(str, _named(head).columns)).index(target)]
+            options["na_values"] = {each: options["na_values"] for each in head} | {key: [""]}
+            options["converters"] = {key: dialect.plain}
+        frame = _named(library.read_csv(path, low_memory=False, **options))
+        return _without_points(frame, dialect, [] if target is None else [target])
+
+
+def names_in(path: Path, header: bool | None = None) -> list[str]:
+    """Return the names of the columns of a file of text.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    header : bool or None, default=None
+        As in :func:`read_file`.
+    """
+    with explained(path):
+        library, is_pandas = _library()
+        dialect = dialect_of(path, header)
         if is_pandas:
-            frame = library.read_csv(path, low_memory=False, **_pandas_options(dialect))
-            return _named(_without_points(frame, dialect))
-        return _named(_by_polars(library, path, dialect))
+            head = library.read_csv(path, nrows=0, **_pandas_options(dialect))
+        else:
+            head = _by_polars(library, path, dialect, n_rows=0)
+        return [str(each) for each in _named(head).columns]
 
 
 def read_chunks(
@@ -141,7 +168,8 @@ def _pandas_options(dialect: Dialect) -> dict[str, Any]:
         "decimal": dialect.decimal,
         "encoding": dialect.encoding,
         "skipinitialspace": True,
-        "na_values": ONLY_TEXTS,
+        "na_values": sorted(GAPS),
+        "keep_default_na": False,
     }
 
 
@@ -162,7 +190,7 @@ def _without_points(frame: Any, dialect: Dialect, texts: Iterable[str] = ()) -> 
     return frame
 
 
-def _by_polars(library: Any, path: Path, dialect: Dialect) -> Any:
+def _by_polars(library: Any, path: Path, dialect: Dialect, **options: Any) -> Any:
     if len(dialect.separator) > 1:
         raise ValueError("values with spaces between them are read by pandas: pip install pandas")
     return library.read_csv(
@@ -171,7 +199,8 @@ def _by_polars(library: Any, path: Path, dialect: Dialect) -> Any:
         has_header=dialect.header,
         decimal_comma=dialect.decimal == ",",
         encoding="utf8" if dialect.encoding.startswith("utf-8") else dialect.encoding,
-        null_values=["", "NA", "?"],
+        null_values=sorted(GAPS),
+        **options,
     )
 
 

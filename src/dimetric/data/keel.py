@@ -16,10 +16,11 @@ from dimetric.data.samples import encoded
 __all__ = ["read_keel", "write_keel"]
 
 ATTRIBUTE = re.compile(
-    r"""@attribute\s+(?P<name>'[^']*'|"[^"]*"|[^\s{\[]+)\s*
+    r"""@attribute\s+(?P<name>'[^']*'|"[^"]*"|[^\s{]+)\s*
         (?:(?P<kind>[a-z]+)\s*(?:\[.*\])?|\{(?P<values>.*)\})\s*$""",
     re.IGNORECASE | re.VERBOSE,
 )
+VALUE = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
 MISSING = {"?", "<null>", "", "na", "nan"}
 
 
@@ -85,10 +86,15 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     except UnicodeDecodeError:  # old files are in Latin-1, as which anything can be read
         lines = content.decode("latin-1").splitlines()
     header, first = _read_header(path, lines)
+    may_end_in_comments = not any(
+        "%" in each for own in header.values.values() for each in own or []
+    )
     rows = []
     for number, line in enumerate(lines[first:], start=first + 1):
+        if may_end_in_comments:
+            line = line.partition("%")[0]
         if line.strip() and not line.lstrip().startswith("%"):
-            row = [each.strip() for each in line.split(",")]
+            row = _listed(line)
             if len(row) != len(header.values):
                 raise ValueError(
                     f"{path}, line {number}: {len(row)} values, but there are "
@@ -139,7 +145,9 @@ def write_keel(
     X = check_array(X, dtype=np.float64)
     y = column_or_1d(y)
     check_consistent_length(X, y)
-    names = [f"x{i}" for i in range(X.shape[1])] if feature_names is None else list(feature_names)
+    names = [f"x{i}" for i in range(X.shape[1])]
+    if feature_names is not None:
+        names = [str(each) for each in feature_names]
     if len(names) != X.shape[1] or len({*names, target_name}) != len(names) + 1:
         raise ValueError(
             f"feature_names must be {X.shape[1]} different names, none of them {target_name!r}."
@@ -157,11 +165,11 @@ def write_keel(
         written.append(labels)
         types.append("{" + ", ".join(_plain(str(each)) for each in np.unique(y).tolist()) + "}")
     quoted = [_quoted(each) for each in (*names, target_name)]
-    lines = [f"@relation {_quoted(relation)}"]
+    lines = [f"@relation {_quoted(relation)}" if relation else "@relation"]
     lines += [f"@attribute {name} {kind}" for name, kind in zip(quoted, types, strict=True)]
     lines += [f"@inputs {', '.join(quoted[:-1])}", f"@outputs {quoted[-1]}", "@data"]
     lines += [", ".join(row) for row in zip(*written, strict=True)]
-    Path(path).write_text("\n".join(lines) + "\n")
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _written(column: np.ndarray, whole: bool) -> list[str]:
@@ -169,13 +177,27 @@ def _written(column: np.ndarray, whole: bool) -> list[str]:
 
 
 def _quoted(name: str) -> str:
-    return f"'{name}'" if re.search(r"[\s{}\[\],]", name) else name
+    if name.splitlines() != [name] or not name.strip() or {"'", '"'} <= set(name):
+        raise ValueError(f"The name {name!r} cannot be written in a KEEL file: rename it.")
+    mark = '"' if "'" in name else "'"
+    return f"{mark}{name}{mark}" if re.search(r"[\s{}\[\],'\"]", name) else name
 
 
 def _plain(label: str) -> str:
-    if not label.strip() or re.search(r"[,{}\n%]", label) or label.lower() in MISSING:
+    if (
+        label.splitlines() != [label.strip()]
+        or re.search(r"[,{}%]|^['\"]", label)
+        or label.lower() in MISSING
+    ):
         raise ValueError(f"The label {label!r} cannot be written in a KEEL file: rename it.")
     return label
+
+
+def _listed(text: str) -> list[str]:
+    """Return what stands between commas, without quotes around it."""
+    if "'" not in text and '"' not in text:
+        return [each.strip() for each in text.split(",")]
+    return ["".join(found) for found in VALUE.findall(f"{text},")]
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
@@ -197,12 +219,15 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
                     f"{path}, line {number}: {text!r} is no attribute; one is '@attribute name "
                     "real [low, high]', 'integer [low, high]' or '{value, value}'."
                 )
-            values = None if kind else [each.strip() for each in found["values"].split(",")]
-            header.values[found["name"].strip("'\"")] = values
+            name = found["name"]
+            name = name[1:-1] if name[0] in "'\"" and name[0] == name[-1] else name
+            if name in header.values:
+                raise ValueError(f"{path}, line {number}: there is an attribute {name!r} already.")
+            header.values[name] = None if kind else _listed(found["values"])
         elif keyword in ("@inputs", "@input"):
-            header.inputs = _names(rest)
+            header.inputs = _names(rest, header)
         elif keyword in ("@outputs", "@output"):
-            header.outputs = _names(rest)
+            header.outputs = _names(rest, header)
         elif keyword == "@data":
             if not header.values:
                 raise ValueError(f"{path} has no @attribute before @data.")
@@ -215,8 +240,11 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
     raise ValueError(f"{path} is no KEEL file: it has no @data.")
 
 
-def _names(rest: str) -> list[str]:
-    return [each.strip().strip("'\"") for each in rest.split(",")]
+def _names(rest: str, header: _Header) -> list[str]:
+    found = _listed(rest)
+    if len(found) == 1 and found[0] not in header.values:
+        return rest.split()  # without commas
+    return found
 
 
 def _output(path: Path, header: _Header) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 
 from dimetric._names import nearest
 from dimetric.data.columns import DataSet
-from dimetric.data.files import read_file
+from dimetric.data.files import kind_of, names_in, read_file
 from dimetric.data.keel import read_keel
+from dimetric.data.samples import encoded
 from dimetric.data.tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
@@ -54,7 +56,8 @@ def load_data_set(
         arrays (``name.npz`` with X and y, or X_train, y_train, X_test and y_test, which
         ``extra["test"]`` tells apart), KEEL files (``name.dat``), and the test files of KEEL's
         folds (``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ...), which together are the data
-        set, with the number of the fold in ``extra["fold10"]``.
+        set, with the number of the fold in ``extra["fold10"]``; of those of 5 folds beside them
+        the numbers are in ``extra["fold5"]``, and the order in ``extra["pos5"]``.
     missing : {"drop", "impute", "raise"}, default="drop"
         What is done with rows that have missing values, as in
         :func:`~dimetric.data.tables.read_table`.
@@ -71,11 +74,12 @@ def load_data_set(
     known = _known(folder)
     if name in known:
         return known[name](missing)
+    asked = ""
     if openml:
         found = _from_openml(name, missing)
-        if found is not None:
+        if isinstance(found, DataSet):
             return found
-    asked = ", nor on OpenML" if openml else ""
+        asked = found
     raise ValueError(f"There is no data set {name!r} here{asked}. {nearest(name, sorted(known))}")
 
 
@@ -179,16 +183,16 @@ def _keel_file(file: Path) -> Reader:
 
 def _table_file(file: Path) -> Reader:
     def read(missing: str) -> DataSet:
-        frame = read_file(file)
-        names = [str(each) for each in frame.columns]
-        after = names[names.index("class") + 1 :] if "class" in names else []
-        name = file.name.split(".")[0]
-        found = read_table(frame, extra=after, missing=missing, name=name)
-        if found.target_name == "class" and found.y is not None:
-            # Classes are names, whatever they look like.
-            y = found.y.astype(str)
-            return DataSet(found.X, y, found.feature_names, "class", name, found.notes, found.extra)
-        return found
+        source = file if kind_of(file) == "text" else read_file(file)
+        names = names_in(file) if source is file else [str(each) for each in source.columns]
+        target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
+        after = [] if target is None else names[names.index(target) + 1 :]
+        found = read_table(
+            source, target, extra=after, missing=missing, name=file.name.split(".")[0]
+        )
+        if target is None or found.y is None:
+            return found
+        return replace(found, y=found.y.astype(str))  # classes are names, whatever they look like
 
     return read
 
@@ -208,42 +212,76 @@ def _arrays_file(file: Path) -> Reader:
                     "y_train, X_test and y_test."
                 )
         names = tuple(f"x{i}" for i in range(X.shape[1]))
-        return DataSet(X, y, names, "class", file.stem, (), extra)
+        if not any(each.dtype.kind == "f" and np.isnan(each).any() for each in (X, y)):
+            return DataSet(X, y, names, "class", file.stem, (), extra)
+        columns = dict(zip(names, X.T, strict=True)) | extra | {"class": y}
+        return encoded(columns, "class", name=file.stem, missing=missing, extra=extra)
 
     return read
 
 
 def _keel_folds(name: str, by_count: dict[int, list[tuple[int, Path]]]) -> Reader:
-    """Return a reader of the test files of all folds, one after the other."""
-    count = max(by_count)
+    """Return a reader of the test files of the most folds, and of what others tell of them."""
+    most, *others = sorted(by_count, reverse=True)
 
     def read(missing: str) -> DataSet:
-        files = dict(sorted(by_count[count]))
-        if list(files) != list(range(1, count + 1)):
-            lost = sorted(set(range(1, count + 1)) - set(files))
-            raise ValueError(f"{name} has no test file of folds {lost} of {count}.")
-        parts = [read_keel(file, missing=missing, name=name) for file in files.values()]
-        first = parts[0]
-        if any(part.feature_names != first.feature_names for part in parts):
-            raise ValueError(f"The files of the folds of {name} have different attributes.")
-        fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
-        y = np.concatenate([part.y for part in parts if part.y is not None])
-        notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-        X = np.concatenate([part.X for part in parts])
-        extra = {f"fold{count}": fold}
-        return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
+        found = _joined(name, most, by_count[most], missing)
+        for count in others:
+            other = _joined(name, count, by_count[count], missing)
+            found = _with_folds(found, other, f"fold{count}", f"pos{count}")
+        return found
 
     return read
 
 
-def _from_openml(name: str, missing: str) -> DataSet | None:
-    """Return a data set of OpenML, None if there is none, or nobody to ask."""
+def _joined(name: str, count: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
+    """Return the test files of all folds, one after the other."""
+    in_order = dict(sorted(files))
+    if list(in_order) != list(range(1, count + 1)):
+        lost = sorted(set(range(1, count + 1)) - set(in_order))
+        raise ValueError(f"{name} has no test file of folds {lost} of {count}.")
+    parts = [read_keel(file, missing=missing, name=name) for file in in_order.values()]
+    first = parts[0]
+    if any(part.feature_names != first.feature_names for part in parts):
+        raise ValueError(f"The files of the folds of {name} have different attributes.")
+    fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
+    y = np.concatenate([part.y for part in parts if part.y is not None])
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    X = np.concatenate([part.X for part in parts])
+    extra = {f"fold{count}": fold}
+    return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
+
+
+def _with_folds(data: DataSet, other: DataSet, fold: str, place: str) -> DataSet:
+    """Return samples with the fold, and the place, that the same samples have in another order."""
+    order, order_of_other = _sorted(data), _sorted(other)
+    assert data.y is not None
+    assert other.y is not None
+    if not (
+        np.array_equal(data.X[order], other.X[order_of_other])
+        and np.array_equal(data.y[order], other.y[order_of_other])
+    ):
+        note = f"Its {fold.removeprefix('fold')} folds are of other samples: they were left out."
+        return replace(data, notes=(*data.notes, note))
+    rows = np.empty_like(order)
+    rows[order] = order_of_other
+    return replace(data, extra={**data.extra, fold: other.extra[fold][rows], place: rows})
+
+
+def _sorted(data: DataSet) -> np.ndarray:
+    return np.lexsort([np.unique(data.y, return_inverse=True)[1], *data.X.T])
+
+
+def _from_openml(name: str, missing: str) -> DataSet | str:
+    """Return a data set of OpenML, or why there is none, as a part of a sentence."""
     from sklearn.datasets import fetch_openml
 
     try:
         found: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
-    except (OSError, ValueError, ImportError):
-        return None
-    frame = found.frame
+    except (OSError, ValueError, ImportError) as error:
+        if type(error).__name__ == "OpenMLError":
+            return ", nor on OpenML"
+        return f", and OpenML could not be asked ({str(error).rstrip('.')})"
     target = found.target_names[0] if len(found.target_names) == 1 else None
-    return read_table(frame, target, missing=missing, name=name)
+    data = read_table(found.frame, target, missing=missing, name=name)
+    return replace(data, notes=(f"From OpenML: {found.url}", *data.notes))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._names import nearest
-from dimetric.data.columns import DataSet, columns_of, is_missing
-from dimetric.data.files import kind_of, read_file
+from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
+from dimetric.data.files import kind_of, names_in, read_file
 from dimetric.data.samples import encoded
 
 __all__ = ["read_table"]
@@ -51,7 +51,8 @@ def read_table(
         Columns that are no features, and are kept in ``extra``.
     missing : {"drop", "impute", "raise"}, default="drop"
         What is done with rows that have missing values: they are left out, which a warning counts;
-        or the values are the median, or the most frequent category, of their column.
+        or the values are the median, or the most frequent category, of their column. Among classes
+        that are texts only empty fields and "?" are missing: "None" and "NA" are classes.
     name : str, optional
         Name of the data set; by default that of the file.
     header : bool or None, default=None
@@ -126,10 +127,14 @@ def open_table(
     labelled : bool, default=True
         Whether there is a target where none is named.
     """
+    drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
     if isinstance(source, str | Path):
         path = Path(source)
         name = path.name.split(".")[0] if name is None else name
-        frame = read_file(path, header)
+        chosen = None
+        if kind_of(path) == "text":
+            chosen = _roles(names_in(path, header), target, drop, extra, name, labelled).target
+        frame = read_file(path, header, chosen)
     else:
         frame = source
         if not hasattr(frame, "columns") or not hasattr(frame, "dtypes"):
@@ -137,22 +142,42 @@ def open_table(
                 f"A table is the path of a file, or a data frame of pandas or polars, not "
                 f"{type(source).__name__}."
             )
-    columns = columns_of(frame)
+    names = [str(each) for each in getattr(frame, "columns", frame)]
+    roles = _roles(names, target, drop, extra, name, labelled)
+    columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows, or no columns.")
-    drop, extra = _known(drop, columns, "drop"), _known(extra, columns, "extra")
-    candidates = [each for each in columns if each not in (*extra, *drop)]
-    if not candidates:
-        raise ValueError(f"{name or 'The table'} has no column that is a feature.")
-    chosen = _target(target, candidates, list(columns)) if labelled or target is not None else None
-    columns = {each: columns[each] for each in columns if each not in drop}
+    columns = {each: columns[each] for each in columns if each not in roles.drop}
     notes = _oddities(frame, list(columns), Path(source)) if frame is not source else []
-    for each in [each for each in candidates if each != chosen]:
+    for each in [each for each in columns if each not in (roles.target, *roles.extra)]:
         why = _no_feature(each, columns[each])
         if why:
             notes.append(f"Column {each!r} {why}: it was left out.")
             del columns[each]
-    return Table(columns, chosen, extra, name or "", notes)
+    if roles.target is not None and columns[roles.target].dtype.kind == "O":
+        odd = sorted(GAPS & {each for each in columns[roles.target] if isinstance(each, str)})
+        notes += [f"{each!r} in column {roles.target!r} is a class: empty fields are missing ones."
+                  for each in odd]  # fmt: skip
+    return Table(columns, roles.target, roles.extra, name or "", notes)
+
+
+class _Roles(NamedTuple):
+    target: str | None
+    drop: list[str]
+    extra: list[str]
+
+
+def _roles(
+    names: list[str], target: str | int | None, drop: Iterable[str], extra: Iterable[str],
+    name: str | None, labelled: bool,
+) -> _Roles:  # fmt: skip
+    """Return what the columns of some names are for."""
+    drop, extra = _known(drop, names, "drop"), _known(extra, names, "extra")
+    candidates = [each for each in names if each not in (*extra, *drop)]
+    if not candidates:
+        raise ValueError(f"{name or 'The table'} has no column that is a feature.")
+    chosen = _target(target, candidates, names) if labelled or target is not None else None
+    return _Roles(chosen, drop, extra)
 
 
 def _no_feature(name: str, values: np.ndarray) -> str:
@@ -200,7 +225,8 @@ def _guessed(names: list[str]) -> str:
     """Return the column that looks like the target."""
     # As it is spelt if it is, else the last of those that are spelt otherwise.
     by_name = {each.lower(): each for each in names} | {each: each for each in names}
-    return next((by_name[each] for each in TARGETS if each in by_name), names[-1])
+    named = [each for each in names if not each.startswith("Unnamed: ")] or names
+    return next((by_name[each] for each in TARGETS if each in by_name), named[-1])
 
 
 def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The folds of a choice: a race of learners until the time is over, then a duel."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
@@ -34,7 +35,8 @@ def raced(
     """Return what all learners did until the time was over, and why some of them did not.
 
     The time begins with the first fit, as processes may take theirs to start, and is not over
-    before some learner was judged twice.
+    before some learner was judged twice. The first half of the learners, which are the fastest,
+    finish before the others begin: these may use up the time.
     """
     deadline = np.inf
     limit = None if options["n_jobs"] is None else round(max(1.0, seconds / 4), 1)
@@ -48,19 +50,22 @@ def raced(
         cells.append(cell)
         if cell.status != "ok" and cell.learner != BASELINE:
             raise _Dropped(cell)
-        twice = sum(each.fold == cell.fold for each in cells) > 1 and cell.fold > 0
-        if perf_counter() > deadline and twice:
+        times = Counter(each.learner for each in cells if each.status == "ok")
+        twice = [name for name, count in times.items() if count > 1 and name not in given_up]
+        # A busy machine has twice the time, until more than half of them were.
+        most = 2 * len(twice) > len(models) - len(given_up)
+        late = perf_counter() - (0 if most else seconds)
+        if late > deadline and BASELINE in twice and len(twice) > 1:
             raise _Over
 
-    while len(given_up) + 1 < len(models):
-        racing = {name: each for name, each in models.items() if name not in given_up}
-        try:
-            _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
-            break
-        except _Dropped as drop:
-            given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
-        except _Over:
-            break
+    with suppress(_Over):
+        for several in (list(models)[: max(2, (len(models) + 1) // 2)], list(models)):
+            while racing := {name: models[name] for name in several if name not in given_up}:
+                try:
+                    _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
+                    break
+                except _Dropped as drop:
+                    given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
     store.close()
     return cells, given_up
 
@@ -90,10 +95,11 @@ def common(
     for cell in cells:
         if cell.status == "ok" and cell.learner in done:
             done[cell.learner][cell.fold] = cell
-    for name in [name for name, own in done.items() if len(own) < 2]:
-        given_up[name] = "The time was over."
-        del done[name]
-    if BASELINE not in done or len(done) == 1:
+    while len(set.intersection(*(set(own) for own in done.values()))) < 2 and len(done) > 1:
+        last = min(done, key=lambda name: (name == BASELINE, len(done[name])))
+        given_up[last] = "The time was over."
+        del done[last]
+    if len(done) == 1:
         why = "; ".join(f"{name}: {message}" for name, message in given_up.items())
         raise ValueError(f"A time budget of {budget:g} s is too short to judge any learner: {why}")
     folds = sorted(set.intersection(*(set(own) for own in done.values())))
