@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 
 import dimetric
 from dimetric.cli import main as command
@@ -280,6 +281,28 @@ def test_coordinates_of_the_euclidean_distance_are_the_scaled_features(typed, wi
     values = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
     np.testing.assert_allclose(values.min(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(values.max(axis=0), 1)
+
+
+def test_a_model_without_names_takes_no_class_for_a_feature(typed, tmp_path, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    path, out = tmp_path / "m.dimetric", tmp_path / "out.csv"
+    classifier = dimetric.KNNClassifier(3, learner=dimetric.LDA()).fit(X, y)
+    dimetric.save(classifier, path)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    table = tmp_path / "iris.csv"
+    ids = {"id": np.arange(150) + 7, "kind": np.where(y, "u", "v")}
+    for others, keep in (({"class": y}, ""), ({"species": y}, "species"), (ids, "")):
+        frame.assign(**others).to_csv(table, index=False)
+        done = typed("predict", path, table, "--out", out, "--keep", keep)
+        assert done.exit_code == 0, done.exception
+        assert f"takes 4 by their places: {', '.join(map(repr, others))} left out." in done.stderr
+        np.testing.assert_array_equal(pd.read_csv(out)["prediction"], classifier.predict(X))
+    np.savez(tmp_path / "iris.npz", X=X, y=y)
+    done = typed("predict", path, tmp_path / "iris.npz", "--out", out)
+    assert "'y' left out." in done.stderr
+    frame.assign(e=1.0).to_csv(table, index=False)
+    told = error_of(monkeypatch, "predict", path, table)
+    assert "5 columns, but there were 4 in the fit, without names: give those alone" in told
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])

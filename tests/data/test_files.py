@@ -67,6 +67,11 @@ def test_ways_to_write_a_table(tmp_path, content, X):
         ("5.1,3.5,x\n4.9,3.0,y\n", "The first line holds no names: columns are called x0"),
         ("a,a,class\n1,2,x\n3,4,y\n", "More than one column is called 'a'"),
         ("a,b,class\n1,2,x\n1,4,y\n", "Column 'a' holds a single value, 1."),
+        ("a,b,class\nu,2,x\nu,4,y\n", "Column 'a' holds a single value, 'u'."),
+        (
+            "a,class\n" + "".join(f"{i},x\n" for i in [*range(20), "<5"]),
+            "is one-hot: 21 categories, numbers but for 1, as '<5'.",
+        ),
     ],
 )
 def test_what_was_odd_is_told(tmp_path, content, note):
@@ -155,6 +160,21 @@ def test_targets_with_decimal_commas(tmp_path):
     assert_array_equal(read_table(path).y, [2.5, 1234.5, 7])
 
 
+def test_spaces_around_names(tmp_path):
+    path = file(tmp_path, " a , class \n1,01\n2,1\n")
+    data = read_table(path)
+    assert (data.feature_names, data.target_name) == (("a",), "class")
+    assert_array_equal(data.y, ["01", "1"])
+    assert next(read_chunks(path, texts=["class"]))["class"].tolist() == ["01", "1"]
+
+
+def test_arrays_without_classes(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3))
+    with pytest.raises(ValueError, match=r"a.npz holds no y. .* say which: target='x2'"):
+        read_table(tmp_path / "a.npz")
+    assert read_table(tmp_path / "a.npz", "x1").target_name == "x1"
+
+
 def test_a_column_without_name_is_no_target(tmp_path):
     assert read_table(file(tmp_path, "a,kind,\n1,x,\n3,y,\n")).target_name == "kind"
 
@@ -177,6 +197,11 @@ def test_late_latin_letters(tmp_path):
     ("content", "sentence"),
     [
         ("a,b,class\n1,2,x\n3,4,y,5,6\n", "table.csv cannot be read as a table: .*line 3, saw 5"),
+        (
+            "# mine\n# yours\na,b,c\n1,2,3\n",
+            "table: Expected 1 fields .*; take out what stands above",
+        ),
+        ("Table 1\n\na,class\n1,x\n", r"no column that is a feature: there is \['Table 1'\] alone"),
         (bytes(range(256)), "table.csv cannot be read as a table: it is no file of text"),
     ],
 )

@@ -144,7 +144,12 @@ def test_dates_are_refused(dates):
 
 def test_texts_are_refused():
     frame = pd.DataFrame({"text": [f"word {i}" for i in range(100)], "class": np.arange(100) % 2})
-    with pytest.raises(ValueError, match="Column 'text' holds 100 different texts in 100 rows"):
+    with pytest.raises(
+        ValueError, match="'text' holds 100 different texts in 100 rows, as 'word 0"
+    ):
+        read_table(frame)
+    frame["text"] = [*map(str, range(98)), "<5", "none"]
+    with pytest.raises(ValueError, match="100 rows, numbers but for 2, as '<5', 'none'"):
         read_table(frame)
 
 

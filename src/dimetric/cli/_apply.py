@@ -55,6 +55,7 @@ class Applier:
         self._path, self._keep, self._header = path, names(keep) or [], header
         self.n_rows = self.n_incomplete = 0
         self.unknown: dict[str, int] = {}
+        self._others: list[str] | None = None
 
     def __iter__(self) -> Iterator[Applied]:
         import numpy as np
@@ -72,7 +73,7 @@ class Applier:
             if lost is not None:
                 hint = nearest(lost, columns)
                 raise ValueError(f"--keep: there is no column {lost!r}. {hint}")
-            features, unknown = self.encoder.encode(chunk)
+            features, unknown = self.encoder.encode(self._without_others(chunk))
             for name, count in unknown.items():
                 self.unknown[name] = self.unknown.get(name, 0) + count
             complete = ~np.isnan(features).any(axis=1)
@@ -86,9 +87,27 @@ class Applier:
             rows = np.arange(self.n_rows - len(complete), self.n_rows)
             yield Applied(features, complete, kept, rows)
 
+    def _without_others(self, chunk: Any) -> Any:
+        """Return some rows without what is no feature, for a model that knows no names.
+
+        It takes columns by their places: those of classes, ids and texts among them would shift
+        the others, or be one too many.
+        """
+        if hasattr(self.encoder, "feature_names_in_"):
+            return chunk
+        if self._others is None:
+            self._others = _no_features(chunk, self._keep, self.encoder.n_features_in_)
+        return {str(each): chunk[each] for each in chunk if str(each) not in self._others}
+
     def notes(self) -> list[str]:
         """Return what is to be said in the end."""
-        notes = [
+        notes = []
+        if self._others:
+            notes.append(
+                f"The model knows no names of columns, and takes {self.encoder.n_features_in_} by "
+                f"their places: {', '.join(map(repr, self._others))} left out."
+            )
+        notes += [
             f"Column {name!r} holds {count} values that are none of the model's categories."
             for name, count in self.unknown.items()
         ]
@@ -98,6 +117,25 @@ class Applier:
                 "empty."
             )
         return notes
+
+
+def _no_features(chunk: Any, keep: list[str], wanted: int) -> list[str]:
+    """Return the columns that are no features, if there are as many others as are wanted."""
+    from dimetric.data.columns import columns_of
+    from dimetric.data.tables import TARGETS, no_feature
+
+    columns = columns_of(chunk)
+    if len(columns) == wanted:
+        return []
+    others = [
+        name
+        for name, values in columns.items()
+        if name in keep
+        or name.lower() in TARGETS
+        or values.dtype.kind not in "iufb"
+        or no_feature(name, values)
+    ]
+    return others if len(columns) - len(others) == wanted else []
 
 
 def parts_of(model: Any) -> tuple[Any, list[Any], Any]:

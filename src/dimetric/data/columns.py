@@ -157,7 +157,7 @@ def as_numbers(name: str, values: np.ndarray) -> np.ndarray:
             odd = next(
                 each
                 for each in values
-                if each is not None and str(each).lower() not in TRUTH and not _is_number(each)
+                if each is not None and str(each).lower() not in TRUTH and not is_number(each)
             )
             raise ValueError(
                 f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
@@ -198,7 +198,8 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, perhaps as a text."""
     one = np.empty(1, dtype=object)
     one[0] = value
     return numbers_of(one) is not None

@@ -17,6 +17,7 @@ from dimetric.data.columns import (
     codes_of,
     columns_of,
     is_missing,
+    is_number,
     leave_out,
     median,
     one_hot,
@@ -27,6 +28,7 @@ from dimetric.data.columns import (
 __all__ = ["TableEncoder"]
 
 TEXTS = 50  # different ones up to which a column of texts is one of categories for sure
+MANY = 10  # different numbers from which on a column should perhaps be one of numbers
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -205,24 +207,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.notes_.append(f"Column {name!r} holds a single value, {there[0]:g}.")
             return None, median(name, there)
         texts, counts = np.unique([text(each) for each in there], return_counts=True)
+        odd = _odd_among_numbers(texts, counts)
         if len(texts) > max(TEXTS, len(values) // 2):
+            what = odd or f"as {str(texts[0])[:40]!r}: they are no categories"
             raise ValueError(
-                f"Column {name!r} holds {len(texts)} different texts in {len(values)} rows: they "
-                f"are no categories. Turn it into numbers, or {leave_out(name)}."
+                f"Column {name!r} holds {len(texts)} different texts in {len(values)} rows, {what}."
+                f" Turn it into numbers, or {leave_out(name)}."
             )
         categories = [str(each) for each in (texts if known is None else known)]
-        self.notes_.append(
-            f"Column {name!r} is 1 where it is {categories[-1]!r}, else 0."
-            if len(categories) <= 2
-            else f"Column {name!r} is one-hot: {len(categories)} categories."
-        )
+        if len(categories) == 1:
+            self.notes_.append(f"Column {name!r} holds a single value, {categories[0]!r}.")
+        elif len(categories) == 2:
+            self.notes_.append(f"Column {name!r} is 1 where it is {categories[-1]!r}, else 0.")
+        else:
+            told = f", {odd}" if odd else ""
+            self.notes_.append(f"Column {name!r} is one-hot: {len(categories)} categories{told}.")
         return categories, str(texts[np.argmax(counts)])
 
     def _chosen(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return those of new data's columns that the fit has seen, in its order."""
         if not hasattr(self, "feature_names_in_"):
             if len(columns) != self.n_features_in_:
-                raise ValueError(f"The table has {len(columns)} columns, but {self._expected()}.")
+                raise ValueError(
+                    f"The table has {len(columns)} columns, but {self._expected()}, without names: "
+                    "give those alone, in their order."
+                )
             return dict(zip(self._names(), columns.values(), strict=True))
         lost = [each for each in self._names() if each not in columns]
         if lost:
@@ -287,6 +296,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+def _odd_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
+    """Return a few words on texts most of which are numbers, which should perhaps all be."""
+    odd = np.array([not is_number(each) for each in texts.tolist()])
+    if np.sum(~odd) <= MANY or np.sum(counts[odd]) > np.sum(counts) / 2:
+        return ""
+    examples = ", ".join(repr(str(each)[:40]) for each in texts[odd][:3])
+    return f"numbers but for {int(np.sum(counts[odd]))}, as {examples}"
 
 
 def _has_names(X: Any) -> bool:

@@ -102,9 +102,9 @@ def read_chunks(
             raise ImportError("To read a table in chunks dimetric needs pandas: pip install pandas")
         dialect = dialect_of(path, header)
         options = _pandas_options(dialect)
-        head = _named(library.read_csv(path, nrows=0, **options))
+        head = library.read_csv(path, nrows=0, **options)
         rows = max(1, cells // max(1, head.shape[1]))
-        places = [i for i, each in enumerate(head.columns) if str(each) in set(texts)]
+        places = [i for i, each in enumerate(_named(head).columns) if str(each) in set(texts)]
         options["dtype"] = {(i if options["header"] is None else head.columns[i]): str
                             for i in places}  # fmt: skip
         with library.read_csv(path, chunksize=rows, **options) as chunks:
@@ -138,7 +138,9 @@ def explained(path: Path) -> Iterator[None]:
     except ValueError as error:
         if type(error).__module__ == "builtins" and str(path) in str(error):
             raise
-        why = str(error).strip().rstrip(".")
+        why = str(error).strip().rstrip(".").removeprefix("Error tokenizing data. C error: ")
+        if why.startswith("Expected "):
+            why += "; take out what stands above the names, or is no row"
         raise ValueError(f"{path} cannot be read as a table: {why}.") from error
 
 
@@ -209,7 +211,7 @@ def _named(frame: Any) -> Any:
     if hasattr(frame, "set_axis"):  # pandas numbers them
         if len(frame.columns) and frame.columns.dtype.kind in "iu":
             return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)
-        return frame
+        return frame.set_axis([str(each).strip() for each in frame.columns], axis=1)
     if list(frame.columns) == [f"column_{i + 1}" for i in range(frame.width)]:
         return frame.rename({each: f"x{i}" for i, each in enumerate(frame.columns)})
     return frame

@@ -183,7 +183,7 @@ def _keel_file(file: Path) -> Reader:
 
 def _table_file(file: Path) -> Reader:
     def read(missing: str) -> DataSet:
-        source = file if kind_of(file) == "text" else read_file(file)
+        source: Any = file if kind_of(file) == "text" else read_file(file)
         names = names_in(file) if source is file else [str(each) for each in source.columns]
         target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
         after = [] if target is None else names[names.index(target) + 1 :]
@@ -269,7 +269,8 @@ def _with_folds(data: DataSet, other: DataSet, fold: str, place: str) -> DataSet
 
 
 def _sorted(data: DataSet) -> np.ndarray:
-    return np.lexsort([np.unique(data.y, return_inverse=True)[1], *data.X.T])
+    codes = np.unique(np.asarray(data.y), return_inverse=True)[1]
+    return np.lexsort([codes, *data.X.T])
 
 
 def _from_openml(name: str, missing: str) -> DataSet | str:

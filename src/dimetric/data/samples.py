@@ -108,7 +108,10 @@ def samples_of(
         raise ValueError(f"missing={missing!r} must be 'drop', 'impute' or 'raise'.")
     features = [each for each in columns if each != target and each not in list(extra)]
     if not features:
-        raise ValueError(f"{name or 'The table'} has no column that is a feature.")
+        raise ValueError(
+            f"{name or 'The table'} has no column that is a feature: "
+            f"there is {list(columns)} alone."
+        )
     if missing == "drop":  # a column of gaps alone would leave no row
         lost = next((each for each in features if is_missing(columns[each]).all()), None)
         if lost is not None:

@@ -143,6 +143,11 @@ def open_table(
                 f"{type(source).__name__}."
             )
     names = [str(each) for each in getattr(frame, "columns", frame)]
+    if isinstance(frame, dict) and "y" not in names and target is None and labelled:
+        raise ValueError(
+            f"{source} holds no y. If the classes are a column of X, say which: "
+            f"target={names[-1]!r}, on the command line --target {names[-1]}."
+        )
     roles = _roles(names, target, drop, extra, name, labelled)
     columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
@@ -150,7 +155,7 @@ def open_table(
     columns = {each: columns[each] for each in columns if each not in roles.drop}
     notes = _oddities(frame, list(columns), Path(source)) if frame is not source else []
     for each in [each for each in columns if each not in (roles.target, *roles.extra)]:
-        why = _no_feature(each, columns[each])
+        why = no_feature(each, columns[each])
         if why:
             notes.append(f"Column {each!r} {why}: it was left out.")
             del columns[each]
@@ -180,8 +185,14 @@ def _roles(
     return _Roles(chosen, drop, extra)
 
 
-def _no_feature(name: str, values: np.ndarray) -> str:
-    """Return why a column that nobody left out is no feature, if so."""
+def no_feature(name: str, values: np.ndarray) -> str:
+    """Return why a column that nobody left out is no feature, if so.
+
+    Examples
+    --------
+    >>> no_feature("id", np.array([7, 2, 5])), no_feature("size", np.array([7, 2, 5]))
+    ('numbers the rows', '')
+    """
     plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
     if plain not in NUMBERINGS:
         return ""
