@@ -61,11 +61,7 @@ class Applier:
 
         from dimetric.data.files import read_chunks
 
-        texts = [
-            name
-            for name, own in zip(self.encoder._names(), self.encoder.categories_, strict=True)
-            if own is not None
-        ]
+        texts = self.encoder._texts()
         for chunk in read_chunks(self._path, texts=[*texts, *self._keep], header=self._header):
             columns = [str(each) for each in chunk]
             lost = next((each for each in self._keep if each not in columns), None)

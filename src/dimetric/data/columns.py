@@ -1,7 +1,7 @@
 """Samples with names, and the columns of any kind they are made of."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,13 +52,15 @@ class DataSet:
         return "\n  ".join(lines)
 
 
-def columns_of(table: Any) -> dict[str, np.ndarray]:
+def columns_of(table: Any, texts: Collection[str] = ()) -> dict[str, np.ndarray]:
     """Return the columns of a table: numbers, dates, or objects in which None is missing.
 
     Parameters
     ----------
     table : data frame of pandas or polars, or mapping of names to arrays
         Columns of texts that are all numbers ("1,234" among them) become numbers.
+    texts : collection of str
+        Columns whose texts stay texts: "01" is a category, whatever stands in the other rows.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def columns_of(table: Any) -> dict[str, np.ndarray]:
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = np.empty(len(listed), dtype=object)
             values[:] = [None if _is_gap(each) else each for each in listed]
-            numbers = numbers_of(values)
+            numbers = None if str(name) in texts else numbers_of(values)
             values = values if numbers is None else numbers
         columns[str(name)] = values
     return columns
