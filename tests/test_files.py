@@ -56,7 +56,10 @@ def test_writer_may_replace_the_temporary_file(tmp_path):
     with atomic(tmp_path / "file") as temporary:
         temporary.unlink()
         temporary.write_text("new")
+        temporary.chmod(0o600)
     assert (tmp_path / "file").read_text() == "new"
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_long_names(tmp_path):

@@ -43,9 +43,10 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield target
         return
     temporary = _reserved(target, path)
+    mode = temporary.stat().st_mode
     try:
         yield temporary
-        _settle(temporary, target)
+        _settle(temporary, target.stat().st_mode if target.exists() else mode)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -67,9 +68,8 @@ def _reserved(target: Path, path: object) -> Path:
     return temporary
 
 
-def _settle(temporary: Path, target: Path) -> None:
-    """Bring what was written to the disk, with the permissions that the target has."""
+def _settle(temporary: Path, mode: int) -> None:
+    """Bring what was written to the disk, with permissions that a writer may have changed."""
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
-    if target.exists():
-        os.chmod(temporary, target.stat().st_mode & 0o7777)
+    os.chmod(temporary, mode & 0o7777)

@@ -180,8 +180,8 @@ class _Arrays:
             numbers = values.dtype.kind in "iufb"
             if name in (self._texts if numbers else self._waiting):
                 raise ValueError(
-                    f"Column {name!r} holds numbers in some rows, none in others, which is no array "
-                    "of NumPy: write .csv or .parquet."
+                    f"Column {name!r} holds numbers in some rows, none in others, which is no "
+                    "array of NumPy: write .csv or .parquet."
                 )
             if numbers:
                 self._kinds.setdefault(name, (values.dtype, values.shape[1:]))

@@ -43,7 +43,7 @@ def embed(
         list[Path] | None,
         typer.Option(
             help="Picture (.png, .svg, .pdf) or coordinates (.csv, .parquet, .npz, ...), by the "
-            "ending; may be given several times. [default: DATA-METHOD.png]"
+            "ending; may be given several times. (Default: DATA-METHOD.png.)"
         ),
     ] = None,
     components: Annotated[int, typer.Option(min=1, help="Dimensions.")] = 2,
