@@ -78,6 +78,8 @@ def test_version_and_help(typed):
     assert typed("--version").output.startswith("dimetric ")
     assert "--experiment" in typed("reproduce", "--help").output
     assert typed("reproduce", "--experiment", 7).exit_code == 2
+    assert "the first 3" in typed("neighbors", "--help").output
+    assert "DATA-METHOD.png" in typed("embed", "--help").output
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,19 @@ def test_help_imports_nothing_heavy():
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "typer" in loaded
     assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}
+
+
+def test_interrupt_while_the_command_is_loaded():
+    code = f"""import sys; sys.path[:0] = {sys.path!r}
+class Impatient:
+    def find_spec(self, name, *others):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Impatient())
+from dimetric.cli import main
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_interrupt(typed, tmp_path, monkeypatch):

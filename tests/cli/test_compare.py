@@ -183,6 +183,23 @@ def test_tables_that_cannot_be_compared_on(wine, monkeypatch, change, words, sen
 
 def test_a_budget_must_be_some_time(typed, wine):
     assert typed("compare", wine, "--budget", 0).exit_code == 2
+    assert typed("compare", wine, "--budget", "inf").exit_code == 2
+
+
+def test_where_nothing_can_be_written_nothing_is_compared(wine, typed, monkeypatch):
+    monkeypatch.setattr("dimetric.evaluate.choose.choose", lambda *a, **b: pytest.fail("compared"))
+    (wine.parent / "out/wine.html").mkdir(parents=True)
+    done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
+    assert isinstance(done.exception, IsADirectoryError)
+
+
+@pytest.mark.parametrize("learner", ["Isomap", "MDS", "LLE"])
+def test_embeddings_may_be_compared(typed, wine, learner):
+    out = wine.parent / "out"
+    words = ("--learners", learner, "--budget", 2, "--jobs", 1, "--out", out, "--target", "kind")
+    done = typed("compare", wine, *words)
+    assert done.exit_code == 0, done.output
+    assert learner in (out / "wine.html").read_text()
 
 
 def test_an_interrupt_is_quiet(tmp_path):

@@ -126,6 +126,11 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         (["--method", "xyzzy"], "There are anmm,"),
         (["--method", "nosuchmodule:UMAP"], "cannot be imported: No module named 'nosuchmodule'"),
         (["--method", "umap.nothing:X"], "pip install umap-learn"),
+        (["--method", "sklearn.decomposition:SparseCoder"], "cannot be made: "),
+        (
+            ["--method", "sklearn.feature_extraction.text:CountVectorizer"],
+            "CountVectorizer does not embed these rows: AttributeError",
+        ),
         (["--method", "sklearn.manifold:TSME"], "has no class 'TSME'. Did you mean TSNE"),
         (["--option", "neighbors=3"], "Isomap has no option 'neighbors'. Did you mean n_neighbors"),
         (["--option", "n_neighbors"], "must be name=value"),

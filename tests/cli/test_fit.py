@@ -342,3 +342,46 @@ def test_a_table_without_rows(typed, wine, model):
     done = typed("predict", model, wine)
     assert done.exit_code == 0, done.output
     assert done.stdout == '"row","prediction"\n'
+
+
+@pytest.fixture
+def long_ids(wine, monkeypatch):
+    """Wine in Parquet, read two rows at a time, with ids that no float holds, and some missing."""
+    monkeypatch.setattr("dimetric.data.files.read_chunks.__kwdefaults__",
+                        {"texts": (), "header": None, "cells": 20})  # fmt: skip
+
+    def write(*missing):
+        frame = pd.read_csv(wine).head(8)
+        frame["id"] = pd.array([2**53 + 1 + i for i in range(8)], dtype="Int64")
+        frame.loc[list(missing), "id"] = pd.NA
+        frame.to_parquet(wine.with_name("long.parquet"))
+        return wine.with_name("long.parquet"), frame["id"]
+
+    return write
+
+
+@pytest.mark.parametrize("missing", [(0,), (0, 1), (3,), ()])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_ids_pass_through_as_they_are(typed, model, long_ids, missing, ending):
+    table, ids = long_ids(*missing)
+    out = table.with_name(f"p.{ending}")
+    done = typed("predict", model, table, "--keep", "id", "--out", out)
+    assert done.exit_code == 0, done.output
+    read = pd.read_parquet(out, dtype_backend="pyarrow") if ending == "parquet" else (
+        pd.read_csv(out, dtype=str))  # fmt: skip
+    told = ["" if pd.isna(each) else str(each) for each in read["id"]]
+    assert told == ["" if pd.isna(each) else str(each) for each in ids]
+
+
+def test_arrays_hold_no_missing_ids(typed, model, long_ids, monkeypatch):
+    table, _ = long_ids(5)
+    words = ("predict", model, table, "--keep", "id", "--out", table.with_name("p.npz"))
+    assert "write .csv or .parquet" in error_of(monkeypatch, *words)
+    assert not table.with_name("p.npz").exists()
+
+
+def test_a_column_that_is_kept_gives_way_to_no_result(monkeypatch, wine, model):
+    frame = pd.read_csv(wine).rename(columns={"kind": "prediction"})
+    frame.to_csv(wine, index=False)
+    told = error_of(monkeypatch, "predict", model, wine, "--keep", "prediction")
+    assert "--keep: a result is called 'prediction', too" in told

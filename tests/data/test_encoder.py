@@ -159,3 +159,11 @@ def test_the_state_is_plain():
     encoder = TableEncoder().fit(pd.DataFrame(TRAIN))
     assert encoder.categories_ == [None, ["blue", "green", "red"], None, ["o", "x"]]
     assert encoder.fills_ == [3.0, "red", 1.0, "o"]
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_categories_that_look_like_numbers_stay_what_they_are(library):
+    encoder = TableEncoder().fit(library.DataFrame({"code": ["01", "1.50", "-", "A"]}))
+    for i, name in enumerate(("-", "01", "1.50", "A")):
+        alone = encoder.transform(library.DataFrame({"code": [name]}))
+        assert_array_equal(alone, np.eye(4)[[i]])

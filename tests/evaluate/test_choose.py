@@ -90,7 +90,7 @@ def test_learners_that_fail_or_take_too_long_are_left_behind():
     models["slow"] = Noting(seconds=60)
     options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 2}
     cells, given_up = raced(models, X, y, 4.0, options, 0, None)
-    scores, _ = common(cells, models, given_up, 4.0)
+    scores, _ = common(cells, models, given_up)
     assert set(scores) == {"Euclidean", "LDA"}
     assert given_up["wrong"] == "RuntimeError: no way"
     assert given_up["slow"] in ("Stopped after 1 seconds.", "The time was over.")
@@ -101,7 +101,7 @@ def test_learners_are_compared_in_the_same_folds():
     cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
              for name, folds in done.items() for fold in folds]  # fmt: skip
     given_up = {}
-    scores, seconds = common(cells, dict.fromkeys(done), given_up, 1.0)
+    scores, seconds = common(cells, dict.fromkeys(done), given_up)
     assert given_up == dict.fromkeys(["NCA", "PCA"], "The time was over.")
     assert list(scores) == ["Euclidean", "LDA"]
     assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
@@ -120,8 +120,10 @@ def test_the_fastest_finish_before_others_begin():
 
 def test_no_learner_left():
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"too short to judge any learner: wrong: .*no way"):
+    with pytest.raises(ValueError, match=r"No learner could be judged: wrong: .*no way"):
         choose(X, y, {"wrong": Failing(log="no/where")})
+    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
+        choose(X, y, {"LDA": LDA()}, n_neighbors=200)
     with pytest.raises(ValueError, match="no learner beside the Euclidean"):
         choose(X, y, {"Euclidean": None})
 

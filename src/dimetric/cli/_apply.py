@@ -62,11 +62,7 @@ class Applier:
 
         from dimetric.data.files import read_chunks
 
-        texts = [
-            name
-            for name, own in zip(self.encoder._names(), self.encoder.categories_, strict=True)
-            if own is not None
-        ]
+        texts = self.encoder._texts()
         for chunk in read_chunks(self._path, texts=[*texts, *self._keep], header=self._header):
             columns = [str(each) for each in chunk]
             lost = next((each for each in self._keep if each not in columns), None)
@@ -83,7 +79,7 @@ class Applier:
                     features = each.transform(features)
             self.n_rows += len(complete)
             self.n_incomplete += int(np.sum(~complete))
-            kept = {each: np.asarray(chunk[each]) for each in self._keep}
+            kept = {each: _as_they_are(chunk[each]) for each in self._keep}
             rows = np.arange(self.n_rows - len(complete), self.n_rows)
             yield Applied(features, complete, kept, rows)
 
@@ -136,6 +132,15 @@ def _no_features(chunk: Any, keep: list[str], wanted: int) -> list[str]:
         or no_feature(name, values)
     ]
     return others if len(columns) - len(others) == wanted else []
+
+
+def _as_they_are(column: Any) -> "np.ndarray":
+    """Return the values of a column, None where they are missing from whole numbers."""
+    import numpy as np
+
+    if column.dtype.kind in "iu" and hasattr(column, "isna") and column.isna().any():
+        return column.to_numpy(dtype=object, na_value=None)
+    return np.asarray(column)
 
 
 def parts_of(model: Any) -> tuple[Any, list[Any], Any]:
@@ -197,7 +202,13 @@ def applied(
     """
     with ColumnWriter(out, matrices, like) as writer, progress(title) as watch, _without_names():
         for part in applier:
-            columns = part.kept | results(part)
+            found = results(part)
+            twice = next((each for each in part.kept if each in found), None)
+            if twice is not None:
+                raise ValueError(
+                    f"--keep: a result is called {twice!r}, too: give the column another name."
+                )
+            columns = part.kept | found
             if len(columns) == 1:  # an empty line would be no row for many a program
                 columns = {"row": part.rows} | columns
             writer.write(columns)

@@ -139,6 +139,7 @@ class _Rows:
 
 
 def _arrow(columns: "dict[str, np.ndarray]", schema: Any = None) -> dict[str, Any]:
+    import numpy as np
     import pyarrow as pa
 
     kinds = {name: None if schema is None else schema.field(name).type for name in columns}
@@ -146,12 +147,18 @@ def _arrow(columns: "dict[str, np.ndarray]", schema: Any = None) -> dict[str, An
     for name, values in columns.items():
         if values.dtype.kind in "OU" and kinds[name] is None:
             kinds[name] = pa.string() if _all_texts(values) else None
+        elif kinds[name] == pa.string():  # the rows before may have had no value
+            values = np.array([each if _is_gap(each) else str(each) for each in values], object)
         found[name] = pa.array(values, type=kinds[name], from_pandas=True)
     return found
 
 
 def _all_texts(values: "np.ndarray") -> bool:
-    return all(each is None or isinstance(each, str) or each != each for each in values)
+    return all(isinstance(each, str) or _is_gap(each) for each in values)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or bool(value != value)
 
 
 class _Arrays:
@@ -170,7 +177,13 @@ class _Arrays:
 
         self._n_rows += len(next(iter(columns.values())))
         for name, values in columns.items():
-            if values.dtype.kind in "iufb":
+            numbers = values.dtype.kind in "iufb"
+            if name in (self._texts if numbers else self._waiting):
+                raise ValueError(
+                    f"Column {name!r} holds numbers in some rows, none in others, which is no "
+                    "array of NumPy: write .csv or .parquet."
+                )
+            if numbers:
                 self._kinds.setdefault(name, (values.dtype, values.shape[1:]))
                 if name not in self._waiting:
                     waiting = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it
@@ -178,7 +191,7 @@ class _Arrays:
                 content = np.ascontiguousarray(values, self._kinds[name][0])
                 self._waiting[name].write(content.tobytes())
             else:
-                texts = ["" if each is None or each != each else str(each) for each in values]
+                texts = ["" if _is_gap(each) else str(each) for each in values]
                 self._texts.setdefault(name, []).extend(texts)
 
     def close(self) -> None:

@@ -40,7 +40,10 @@ def embedding_from(name: str, options: list[str], *, n_components: int, seed: in
         hint = nearest(wrong, takes, "It has")
         raise ValueError(f"{cls.__name__} has no option {wrong!r}. {hint}")
     own = {"n_components": n_components, "random_state": seed}
-    return cls(**({each: value for each, value in own.items() if each in takes} | given))
+    try:
+        return cls(**({each: value for each, value in own.items() if each in takes} | given))
+    except TypeError as error:
+        raise ValueError(f"{name} cannot be made: {error}. Give --option name=value.") from error
 
 
 def _known(name: str) -> type:

@@ -79,8 +79,8 @@ def compare(
     """
     from rich.console import Console
 
-    if budget is not None and not budget >= 1:
-        raise typer.BadParameter("--budget must be at least 1 second.")
+    if budget is not None and not 1 <= budget < float("inf"):
+        raise typer.BadParameter("--budget must be at least 1 second, and end.")
     seconds = budget or (BUDGET if data is not None else BUNDLED_BUDGET)
     given = [_bundled(name) for name in BUNDLED] if data is None else [
         _given(data, target, drop, missing, header)]  # fmt: skip
@@ -146,21 +146,22 @@ def _compared(
     if console is not None:
         _introduce(console, given, X.shape[1], classes, notes)
     models = None if wanted is None else {each: learner_from(each, [], seed) for each in wanted}
-    with progress(given.name) as watch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = choose(
-            X, given.y, models, budget=CHOOSING * budget, n_neighbors=k, n_folds=folds,
-            random_state=seed, n_jobs=jobs, tell=lambda what, done, total: watch(done, total),
-        )  # fmt: skip
-        model, kept = _model(given, found, k, missing, CHOOSING * budget / 10, len(X), folds)
-        seen = insight(found.learner, X, given.y, features, n_neighbors=k, random_state=seed)
     files = {"report": out / f"{given.name}.html", "model": out / f"{given.name}.dimetric"}
-    facts = Facts(
-        given.name, given.target, given.source, len(X), features, classes, notes, given.rows,
-        given.y, k, folds, seed, files["model"], kept, perf_counter() - started, _versions(),
-    )  # fmt: skip
-    about = {"data": given.source, "target": given.target, "verdict": found.verdict}
+    # The report is begun first: where nothing can be written, nothing need be compared.
     with atomic(files["report"]) as report:
+        with progress(given.name) as watch, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = choose(
+                X, given.y, models, budget=CHOOSING * budget, n_neighbors=k, n_folds=folds,
+                random_state=seed, n_jobs=jobs, tell=lambda what, done, total: watch(done, total),
+            )  # fmt: skip
+            model, kept = _model(given, found, k, missing, CHOOSING * budget / 10, len(X), folds)
+            seen = insight(found.learner, X, given.y, features, n_neighbors=k, random_state=seed)
+        facts = Facts(
+            given.name, given.target, given.source, len(X), features, classes, notes, given.rows,
+            given.y, k, folds, seed, files["model"], kept, perf_counter() - started, _versions(),
+        )  # fmt: skip
+        about = {"data": given.source, "target": given.target, "verdict": found.verdict}
         report.write_text(page(facts, found, seen), encoding="utf-8")
         dimetric.save(model, files["model"], about=about)
     if console is not None:

@@ -43,7 +43,7 @@ def embed(
         list[Path] | None,
         typer.Option(
             help="Picture (.png, .svg, .pdf) or coordinates (.csv, .parquet, .npz, ...), by the "
-            "ending; may be given several times. [default: DATA-METHOD.png]"
+            "ending; may be given several times. (Default: DATA-METHOD.png.)"
         ),
     ] = None,
     components: Annotated[int, typer.Option(min=1, help="Dimensions.")] = 2,
@@ -151,10 +151,16 @@ def embedded(
     given = (y,) if _needs_labels(model) else ()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        if hasattr(model, "fit_transform"):
-            Z = model.fit_transform(X, *given)
-        else:
-            Z = model.fit(X, *given).transform(X)
+        try:
+            if hasattr(model, "fit_transform"):
+                Z = model.fit_transform(X, *given)
+            else:
+                Z = model.fit(X, *given).transform(X)
+        except (TypeError, AttributeError, LookupError, RuntimeError) as error:
+            if type(model).__module__.startswith("dimetric."):
+                raise
+            name, why = type(model).__name__, type(error).__name__
+            raise ValueError(f"{name} does not embed these rows: {why}: {error}.") from error
     notes = list(dict.fromkeys(str(each.message) for each in told))
     Z = np.asarray(Z) if hasattr(Z, "columns") else np.asarray(to_host(Z))
     if Z.ndim != 2 or len(Z) != len(X) or not np.all(np.isfinite(Z)):

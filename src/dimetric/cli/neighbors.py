@@ -49,11 +49,11 @@ def neighbors(
     k: Annotated[int, typer.Option(min=1, help="Number of neighbours.")] = 10,
     target: Annotated[
         str | None,
-        typer.Option(help="Column of the classes. [default: that of the model, if it is there]"),
+        typer.Option(help="Column of the classes. (Default: that of the model, if it is there.)"),
     ] = None,
     show: Annotated[
         str | None,
-        typer.Option(help="Columns to show, with commas between them. [default: the first 3]"),
+        typer.Option(help="Columns to show, with commas between them. (Default: the first 3.)"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Picture: .png, .svg or .pdf, by its ending.")

@@ -163,8 +163,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         unknown: dict[str, int] = {}
         if _has_names(X):
-            texts = {name for name, own in zip(self._names(), self.categories_, strict=True) if own}
-            features, unknown = self._encoded(self._chosen(columns_of(X, texts)))
+            features, unknown = self._encoded(self._chosen(columns_of(X, self._texts())))
         else:
             features = self._numbers(X)
             if features.shape[1] != self.n_features_in_ or any(self.categories_):
@@ -285,6 +284,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             return [str(each) for each in self.feature_names_in_]
         return [f"x{i}" for i in range(self.n_features_in_)]
+
+    def _texts(self) -> list[str]:
+        """Return the names of the columns of categories."""
+        return [
+            name
+            for name, own in zip(self._names(), self.categories_, strict=True)
+            if own is not None
+        ]
 
     def _expected(self) -> str:
         named = " with names" if hasattr(self, "feature_names_in_") else ""

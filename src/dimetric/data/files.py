@@ -95,7 +95,8 @@ def read_chunks(
             with parquet.ParquetFile(path) as file:
                 rows = max(1, cells // max(1, file.metadata.num_columns))
                 for batch in file.iter_batches(rows):
-                    yield batch.to_pandas()
+                    # Whole numbers beside gaps would become floats, which do not hold long ids.
+                    yield batch.to_pandas(integer_object_nulls=True)
             return
         library, is_pandas = _library()
         if not is_pandas:

@@ -88,20 +88,24 @@ def _run(
 
 
 def common(
-    cells: list[Cell], models: dict[str, Any], given_up: dict[str, str], budget: float
+    cells: list[Cell], models: dict[str, Any], given_up: dict[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """Return scores in the folds that all learners have finished, and times."""
     done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in given_up}
     for cell in cells:
         if cell.status == "ok" and cell.learner in done:
             done[cell.learner][cell.fold] = cell
+    failed = {cell.learner: cell.message or cell.status for cell in cells if cell.status != "ok"}
     while len(set.intersection(*(set(own) for own in done.values()))) < 2 and len(done) > 1:
         last = min(done, key=lambda name: (name == BASELINE, len(done[name])))
-        given_up[last] = "The time was over."
+        given_up[last] = failed.get(last, "The time was over.")
         del done[last]
     if len(done) == 1:
-        why = "; ".join(f"{name}: {message}" for name, message in given_up.items())
-        raise ValueError(f"A time budget of {budget:g} s is too short to judge any learner: {why}")
+        reasons = failed | given_up
+        why = " ".join(f"{name}: {message.rstrip('.')}." for name, message in reasons.items())
+        raise ValueError(
+            f"No learner could be judged: {why} Where time was short, a larger budget helps."
+        )
     folds = sorted(set.intersection(*(set(own) for own in done.values())))
     scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
     seconds = {name: float(np.mean([own[fold].time for fold in folds]))

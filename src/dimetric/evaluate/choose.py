@@ -122,7 +122,8 @@ def choose(
     random_state : int, default=0
         Of samples, folds and learners.
     n_jobs : int or None, default=None
-        Processes, as joblib counts them. Scores do not depend on it, but how far the budget goes.
+        Processes, as joblib counts them. Scores do not depend on it, but how far the budget goes:
+        how many learners, parameters and repeats there are, and with them the verdict.
     tell : callable, optional
         Called as ``tell(what, n_done, n_all)`` while it goes on.
 
@@ -144,7 +145,7 @@ def choose(
         raise ValueError("There is no learner beside the Euclidean distance: name one.")
     options = {"n_neighbors": n_neighbors, "n_folds": n_folds, "n_jobs": _jobs(X[race], n_jobs)}
     cells, given_up = raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
-    scores, seconds = common(cells, models, given_up, budget)
+    scores, seconds = common(cells, models, given_up)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
     few = np.min(np.unique(y[judge], return_counts=True)[1]) < 3 * TUNING_FOLDS
     grid = {} if few else grid_of(models[best], X.shape[1])

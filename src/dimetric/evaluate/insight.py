@@ -124,8 +124,10 @@ def insight(
                           for each in (None, clone(learner)))  # fmt: skip
     gained, lost = _changed(plain, learned, B, y[test], train, test)
     M = None
-    with suppress(AttributeError):  # distances of a kernel, or along the data, have no matrix
-        M = np.asarray(learned.learner_.metric())
+    metric = getattr(learned.learner_, "metric", None)  # of embeddings, a parameter
+    if callable(metric):
+        with suppress(AttributeError):  # distances of a kernel have no matrix
+            M = np.asarray(metric())
     importance = (
         dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
         if M is not None
