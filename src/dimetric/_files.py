@@ -39,13 +39,14 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays a link
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
-    if target.exists() and not target.is_file():
-        yield target
+    if os.path.exists(path) and not os.path.isfile(path):  # realpath finds no name for a pipe
+        yield Path(path)
         return
     temporary = _reserved(target, path)
+    mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
     try:
         yield temporary
-        _settle(temporary, target)
+        _settle(temporary, mode)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -67,9 +68,9 @@ def _reserved(target: Path, path: object) -> Path:
     return temporary
 
 
-def _settle(temporary: Path, target: Path) -> None:
-    """Bring what was written to the disk, with the permissions that the target has."""
+def _settle(temporary: Path, mode: int) -> None:
+    """Bring what was written to the disk, with the permissions that it shall have."""
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
-    if target.exists():
-        os.chmod(temporary, target.stat().st_mode & 0o7777)
+    if temporary.stat().st_mode & 0o7777 != mode:  # some writers put a private file in its place
+        os.chmod(temporary, mode)

@@ -48,6 +48,7 @@ from dimetric import (
     save,
 )
 from dimetric.data.encoder import TableEncoder
+from dimetric.export import file
 from dimetric.export._container import KEY
 
 CLASSIFIERS = [
@@ -344,6 +345,39 @@ def test_failed_save_leaves_the_old_file(path):
 
 
 # What cannot be loaded -----------------------------------------------------------------------
+
+
+def test_a_new_file_can_be_read_by_others_as_any_other(path):
+    path.with_name("plain").write_text("")
+    save(PCA().fit(samples()[0]), path)
+    assert path.stat().st_mode == path.with_name("plain").stat().st_mode
+
+
+def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
+    """Header and tensors are of one file, whichever it is."""
+    X, _ = samples()
+    old, new = (KPCA(2, kernel="rbf", gamma=gamma).fit(X + shift) for gamma, shift in
+                ((0.1, 0.0), (3.0, 1.0)))  # fmt: skip
+    save(old, path)
+    read, left = file.read_header, [new]
+
+    def replaced(where):
+        found = read(where)
+        if left:
+            save(left.pop(), path)
+        return found
+
+    monkeypatch.setattr(file, "read_header", replaced)
+    assert_same(new, load(path), X)
+    left += [new, old] * file.READINGS
+    with pytest.raises(ValueError, match="it changes all the time"):
+        load(path)
+
+
+def test_too_deep_to_be_read(path):
+    with pytest.raises(ValueError, match="objects within objects, too deep"):
+        save(PCA().fit(samples()[0]), path, about=nested(200))
+    assert not path.exists()
 
 
 def written(path, **changes):
