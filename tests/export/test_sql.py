@@ -142,12 +142,12 @@ def test_names_of_ids(id, form):
     X, y = samples(60)
     model = LDA().fit(X, y)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(**{id: np.arange(60)})
-    try:
-        script = to_sql(model, id=id, columns=list("abcd"), form=form)
-    except ValueError as error:
-        assert f"cannot be called {id!r} here: rename it" in str(error)
-        assert id != "distance"
+    inner = {"expression": {"z1"}, "matrix": {"x", "Shift", "weights"}}[form]
+    if id in inner | {"Z", "row_id_", "k_"}:
+        with pytest.raises(ValueError, match=f"cannot be called '{id}' here: rename it"):
+            to_sql(model, id=id, columns=list("abcd"), form=form)
         return
+    script = to_sql(model, id=id, columns=list("abcd"), form=form)
     with duckdb.connect() as base:
         base.register("frame", frame)
         base.sql("CREATE TABLE samples AS SELECT * FROM frame")
