@@ -50,6 +50,7 @@ from dimetric import (
 from dimetric.data.encoder import TableEncoder
 from dimetric.export import file
 from dimetric.export._container import KEY
+from dimetric.export._plan import plan_of
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -151,6 +152,18 @@ def test_pipeline_of_texts_and_names(n_steps, path):
     assert said["features"] == list(frame.columns)
     assert sorted(said["classes"]) == sorted(set(labels))
     assert said["about"] == {"source": "nowhere"}
+
+
+def test_features_of_a_pipeline_that_begins_with_nothing(path):
+    X, y = samples()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = Pipeline([("scale", "passthrough"), ("model", LDA())]).fit(frame, y)
+    save(model, path)
+    assert describe(path)["features"] == list("abcd")
+    assert describe(path)["n_features"] == 4
+    assert plan_of(model).features == tuple("abcd")
+    with pytest.raises(ValueError, match="The pipeline has no step that maps samples"):
+        plan_of(Pipeline([("scale", "passthrough")]).fit(X))
 
 
 def test_model_of_a_table(path):

@@ -5,6 +5,7 @@ import warnings
 from itertools import pairwise
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pandas as pd
 import pytest
@@ -230,6 +231,15 @@ def test_legends_have_room(n_classes, dimensions, rng):
         assert box.y0 >= 0
         assert box.x1 <= display.figure_.bbox.x1
         assert display.ax_.get_window_extent().height > 0.4 * display.figure_.bbox.height
+
+
+@pytest.mark.parametrize("n", [2, 20, 40])
+def test_legends_of_curves_have_room(n):
+    display = HistoryDisplay({f"a long name of learner {i}": [3.0, 2, 1] for i in range(n)}).plot()
+    display.figure_.draw_without_rendering()
+    box = display.legend_.get_window_extent()
+    assert box.y0 >= 0
+    assert box.x1 <= display.figure_.bbox.x1
 
 
 def test_names_in_a_part_of_a_figure(rng):

@@ -3,6 +3,7 @@
 import sys
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

@@ -68,8 +68,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     header = {
         "format": FORMAT,
         "versions": {name: _version(name) for name in PACKAGES},
-        "features": _listed(getattr(model, "feature_names_in_", None)),
-        "n_features": int(getattr(model, "n_features_in_", 0)) or None,
+        "features": _listed(getattr(_first(model), "feature_names_in_", None)),
+        "n_features": int(getattr(_first(model), "n_features_in_", 0)) or None,
         "classes": _listed(getattr(model, "classes_", None)),
         "about": about,
         "model": encoder.estimator(model),
@@ -231,6 +231,12 @@ def _warn_of_other_version(header: dict[str, Any]) -> None:
             "have changed. Learn and save it anew if results differ.",
             stacklevel=3,
         )
+
+
+def _first(model: Any) -> Any:
+    """Return the estimator that samples come to first."""
+    steps = [step for _, step in getattr(model, "steps", ()) if step not in (None, "passthrough")]
+    return _first(steps[0]) if steps else model
 
 
 def _listed(values: Any) -> list[Any] | None:
