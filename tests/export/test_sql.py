@@ -13,6 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data.encoder import TableEncoder
+from dimetric.data.files import read_file
 from dimetric.export._quote import quoted
 from dimetric.export.index import mapped
 from dimetric.export.sql import to_sql
@@ -154,6 +155,21 @@ def test_names_of_ids(id, form):
         base.execute(script)
         found = base.sql("SELECT * FROM samples_nearest(3, 10)").fetchall()
     assert [each[0] for each in found] == top10(model, X[:60], (3,))[0].tolist()
+
+
+def test_blanks_around_texts(tmp_path):
+    """A file's texts are read without those before them, which a database keeps."""
+    file = tmp_path / "table.csv"
+    file.write_text("id,a,colour\n" + "".join(
+        f"{i},{i * i % 7}, {['red', 'green', 'blue'][i % 3]} \n" for i in range(30)
+    ))  # fmt: skip
+    frame = read_file(file)[["a", "colour"]]
+    model = make_pipeline(TableEncoder(), PCA(2)).fit(frame)
+    with duckdb.connect() as base:
+        base.execute(f"CREATE TABLE samples AS SELECT * FROM read_csv('{file}')")
+        base.execute(to_sql(model))
+        z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
+    np.testing.assert_allclose(z, model.transform(frame), atol=1e-9)
 
 
 def test_form_by_size():

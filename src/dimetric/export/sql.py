@@ -265,6 +265,8 @@ def _encoded(encoder: TableEncoder) -> list[str]:
             found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
             continue
         column = f"{column}::text"
+        if all(each == each.lstrip() for each in own):  # as texts of files are read
+            column = f"ltrim({column})"
         column = f"coalesce({column}, {quoted_text(str(fill))})" if impute else column
         few = len(own) <= 2  # one feature tells, and is 1/2 of what was not there in the fit
         for category in own[-1:] if few else own:
