@@ -76,6 +76,16 @@ def test_device():
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
+def test_pipe():
+    """Such as /dev/stdout of a command whose output another reads."""
+    out, into = os.pipe()
+    with atomic(f"/dev/fd/{into}") as temporary:
+        temporary.write_text("some")
+    os.close(into)
+    with os.fdopen(out) as file:
+        assert file.read() == "some"
+
+
 def enter(path):
     with atomic(path):
         raise AssertionError("the block was entered")

@@ -39,8 +39,8 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays a link
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
-    if target.exists() and not target.is_file():
-        yield target
+    if os.path.exists(path) and not os.path.isfile(path):  # realpath finds no name for a pipe
+        yield Path(path)
         return
     temporary = _reserved(target, path)
     try:

@@ -48,7 +48,9 @@ from dimetric import (
     save,
 )
 from dimetric.data.encoder import TableEncoder
+from dimetric.export import file
 from dimetric.export._container import KEY
+from dimetric.export._plan import plan_of
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -150,6 +152,18 @@ def test_pipeline_of_texts_and_names(n_steps, path):
     assert said["features"] == list(frame.columns)
     assert sorted(said["classes"]) == sorted(set(labels))
     assert said["about"] == {"source": "nowhere"}
+
+
+def test_features_of_a_pipeline_that_begins_with_nothing(path):
+    X, y = samples()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = Pipeline([("scale", "passthrough"), ("model", LDA())]).fit(frame, y)
+    save(model, path)
+    assert describe(path)["features"] == list("abcd")
+    assert describe(path)["n_features"] == 4
+    assert plan_of(model).features == tuple("abcd")
+    with pytest.raises(ValueError, match="The pipeline has no step that maps samples"):
+        plan_of(Pipeline([("scale", "passthrough")]).fit(X))
 
 
 def test_model_of_a_table(path):
@@ -344,6 +358,39 @@ def test_failed_save_leaves_the_old_file(path):
 
 
 # What cannot be loaded -----------------------------------------------------------------------
+
+
+def test_a_new_file_can_be_read_by_others_as_any_other(path):
+    path.with_name("plain").write_text("")
+    save(PCA().fit(samples()[0]), path)
+    assert path.stat().st_mode == path.with_name("plain").stat().st_mode
+
+
+def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
+    """Header and tensors are of one file, whichever it is."""
+    X, _ = samples()
+    old, new = (KPCA(2, kernel="rbf", gamma=gamma).fit(X + shift) for gamma, shift in
+                ((0.1, 0.0), (3.0, 1.0)))  # fmt: skip
+    save(old, path)
+    read, left = file.read_header, [new]
+
+    def replaced(where):
+        found = read(where)
+        if left:
+            save(left.pop(), path)
+        return found
+
+    monkeypatch.setattr(file, "read_header", replaced)
+    assert_same(new, load(path), X)
+    left += [new, old] * file.READINGS
+    with pytest.raises(ValueError, match="it changes all the time"):
+        load(path)
+
+
+def test_too_deep_to_be_read(path):
+    with pytest.raises(ValueError, match="objects within objects, too deep"):
+        save(PCA().fit(samples()[0]), path, about=nested(200))
+    assert not path.exists()
 
 
 def written(path, **changes):

@@ -45,6 +45,16 @@ def test_faiss(model, kind, tmp_path):
     np.testing.assert_allclose(distances, np.sum(apart**2, axis=2), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("model", [PCA(2), make_pipeline(StandardScaler(), LDA())], ids=str)
+def test_faiss_far_from_the_origin(model):
+    """What is left of the digits of float32 tells neighbours, and the map loses none of it."""
+    X, y = samples(N)
+    X = (X + 1e5).astype(np.float32).astype(float)
+    model = fit(model, X, y)
+    rows = to_faiss(model, X).search(X.astype(np.float32), 10)[1]
+    assert np.mean(np.sort(rows) == np.sort(top10(model, X, X))) > 0.99
+
+
 @pytest.mark.parametrize("model", [*MODELS, KPCA(2), Isomap()], ids=str)
 def test_usearch(model, tmp_path):
     X, y = samples(N)

@@ -64,6 +64,15 @@ def test_votes(model, labels):
         np.testing.assert_array_equal(found[1], wanted[1])
 
 
+def test_whole_numbers():
+    """Whose distances are often equal: the first rows come first, as here."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, size=(200, 3)).astype(float), rng.integers(0, 5, 200)
+    new = rng.integers(0, 4, size=(200, 3)).astype(float)
+    model = KNNClassifier(10).fit(X, y)
+    np.testing.assert_array_equal(loaded(model)["neighbors"](new)[1], model.kneighbors(new)[1])
+
+
 def test_file_needs_numpy_alone(tmp_path):
     X, y = samples()
     model = KNNClassifier(learner=LDA()).fit(X, y)
@@ -91,6 +100,11 @@ def test_hostile_names_stay_names():
 
 def test_errors():
     X, y = samples()
+    neighbors = loaded(KNNClassifier().fit(X, y))["neighbors"]
+    assert neighbors(X[:2], len(X))[1].shape == (2, len(X))
+    for k in (0, len(X) + 1):
+        with pytest.raises(ValueError, match=f"k is {k}; it must be from 1 to {len(X)}"):
+            neighbors(X[:2], k)
     with pytest.raises(ValueError, match=r"X has shape \(2, 3\); it must have 4 columns"):
         loaded(LDA().fit(X, y))["transform"](X[:2, :3])
     with pytest.raises(ValueError, match="Isomap has no formula"):

@@ -102,6 +102,37 @@ def test_equally_near_points_vote_in_order():
     assert model.predict(new).tolist() == ["b", "b", "a"]
 
 
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_whole_numbers(k, weights):
+    """Whose distances are often equal, and more of them than there are candidates."""
+    rng = np.random.default_rng(k)
+    X, y = rng.integers(0, 4, size=(200, 5)).astype(float), rng.integers(0, 5, 200)
+    new = rng.integers(0, 4, size=(200, 5)).astype(float)
+    model = KNNClassifier(k, weights=weights).fit(X, y)
+    for dtype in TOLERANCE:
+        found = run(to_onnx(model, dtype=dtype), new.astype(dtype))
+        np.testing.assert_array_equal(found["label"], model.predict(new))
+
+
+@pytest.mark.parametrize("far", [1e4, 1e8])
+def test_outlier(far):
+    """One point far away takes no digits from the others."""
+    X, y = samples()
+    X[-1] = far
+    model = KNNClassifier(3).fit(X, y)
+    new = np.concatenate([samples(seed=1)[0], X[:1], X[-1:]])
+    found = run(to_onnx(model, dtype="float64"), new)
+    np.testing.assert_array_equal(found["label"], model.predict(new))
+
+
+def test_copies_of_a_query():
+    """All of them in the middle, where all lengths are 0."""
+    X, y = np.zeros((30, 3)), np.arange(30) % 2
+    model = KNNClassifier(3).fit(X, y)
+    assert run(to_onnx(model, dtype="float64"), X[:2])["label"].tolist() == [0, 0]
+
+
 def test_far_from_the_origin():
     X, y = samples()
     X = X + 1e6

@@ -13,6 +13,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data.encoder import TableEncoder
+from dimetric.data.files import read_file
 from dimetric.export._quote import quoted
 from dimetric.export.index import mapped
 from dimetric.export.sql import to_sql
@@ -28,10 +29,10 @@ NAMES = ["länge", 'a "quoted" one', "x; DROP TABLE samples; --", "select"]
 QUERIES = (3, 77, 150)
 
 
-def top10(model, X):
+def top10(model, X, queries=QUERIES):
     """Return the row numbers nearest to some rows, themselves left out, by our own search."""
     Z = mapped(model, X)
-    return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors()[1][list(QUERIES)]
+    return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors()[1][list(queries)]
 
 
 def data(n=300):
@@ -117,6 +118,58 @@ def test_columns_of_texts(missing):
             base.execute(to_sql(model, form=form))
             z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
             np.testing.assert_allclose(z, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("words", [("no", "yes"), ("N", "Y"), ("False", "true"), ("f", "t")])
+def test_words_that_are_truth_values_in_the_database(words):
+    """As DuckDB makes of columns of a CSV that hold nothing but yes and no."""
+    X, y = samples(60)
+    frame = pd.DataFrame({"a": X[:, 0], "said": np.array(words)[(X[:, 1] > 0).astype(int)]})
+    model = make_pipeline(TableEncoder(), PCA(2)).fit(frame, y)
+    there = frame.assign(id=np.arange(60), said=frame["said"] == words[1])
+    with duckdb.connect() as base:
+        base.register("there", there)
+        base.sql("CREATE TABLE samples AS SELECT * FROM there")
+        assert "BOOLEAN" in str(base.sql("DESCRIBE samples"))
+        base.execute(to_sql(model))
+        z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
+    np.testing.assert_allclose(z, model.transform(frame), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["expression", "matrix"])
+@pytest.mark.parametrize("id", ["z1", "Z", "row_id_", "k_", "x", "Shift", "weights", "distance"])
+def test_names_of_ids(id, form):
+    """They find the right rows, or are refused."""
+    X, y = samples(60)
+    model = LDA().fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(**{id: np.arange(60)})
+    inner = {"expression": {"z1"}, "matrix": {"x", "Shift", "weights"}}[form]
+    if id in inner | {"Z", "row_id_", "k_"}:
+        with pytest.raises(ValueError, match=f"cannot be called '{id}' here: rename it"):
+            to_sql(model, id=id, columns=list("abcd"), form=form)
+        return
+    script = to_sql(model, id=id, columns=list("abcd"), form=form)
+    with duckdb.connect() as base:
+        base.register("frame", frame)
+        base.sql("CREATE TABLE samples AS SELECT * FROM frame")
+        base.execute(script)
+        found = base.sql("SELECT * FROM samples_nearest(3, 10)").fetchall()
+    assert [each[0] for each in found] == top10(model, X[:60], (3,))[0].tolist()
+
+
+def test_blanks_around_texts(tmp_path):
+    """A file's texts are read without those before them, which a database keeps."""
+    file = tmp_path / "table.csv"
+    file.write_text("id,a,colour\n" + "".join(
+        f"{i},{i * i % 7}, {['red', 'green', 'blue'][i % 3]} \n" for i in range(30)
+    ))  # fmt: skip
+    frame = read_file(file)[["a", "colour"]]
+    model = make_pipeline(TableEncoder(), PCA(2)).fit(frame)
+    with duckdb.connect() as base:
+        base.execute(f"CREATE TABLE samples AS SELECT * FROM read_csv('{file}')")
+        base.execute(to_sql(model))
+        z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
+    np.testing.assert_allclose(z, model.transform(frame), atol=1e-9)
 
 
 def test_form_by_size():

@@ -2,8 +2,10 @@
 
 import sys
 import warnings
+from itertools import pairwise
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pandas as pd
 import pytest
@@ -213,6 +215,68 @@ def test_names_that_have_no_room_are_left_out():
         box = Text.get_window_extent(label)
         assert box.x0 > -10
         assert box.x1 < figure.bbox.x1 + 10
+
+
+@pytest.mark.parametrize("n_classes", [3, 17, 24])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_legends_have_room(n_classes, dimensions, rng):
+    Z, labels = rng.normal(size=(4 * n_classes, dimensions)), np.arange(4 * n_classes) % n_classes
+    model = KNNClassifier(1)
+    for display in (
+        EmbeddingDisplay.from_embedding(Z, labels, by="classes", target_name="kind"),
+        RegionsDisplay.from_estimator(model, Z, labels, resolution=8),
+    ):
+        display.figure_.draw_without_rendering()
+        box = display.legend_.get_window_extent()
+        assert box.y0 >= 0
+        assert box.x1 <= display.figure_.bbox.x1
+        assert display.ax_.get_window_extent().height > 0.4 * display.figure_.bbox.height
+
+
+@pytest.mark.parametrize("n", [2, 20, 40])
+def test_legends_of_curves_have_room(n):
+    display = HistoryDisplay({f"a long name of learner {i}": [3.0, 2, 1] for i in range(n)}).plot()
+    display.figure_.draw_without_rendering()
+    box = display.legend_.get_window_extent()
+    assert box.y0 >= 0
+    assert box.x1 <= display.figure_.bbox.x1
+
+
+def test_names_in_a_part_of_a_figure(rng):
+    part, _ = matplotlib.pyplot.figure(figsize=(9, 5)).subfigures(1, 2)
+    Z = rng.normal(size=(60, 2))
+    display = EmbeddingDisplay.from_embedding(
+        Z, np.arange(60) % 30, by="classes", ax=part.subplots()
+    )
+    assert any(label is not None for label in display.labels_)
+
+
+def test_classes_without_samples_have_no_name(rng):
+    Z, labels = rng.normal(size=(120, 2)), np.arange(120) % 30
+    model = KNNClassifier(1).fit(Z, labels)
+    some = labels > 2
+    display = RegionsDisplay.from_estimator(model, Z[some], labels[some])
+    assert len(display.labels_) == 30
+    assert display.labels_[:3] == [None] * 3
+
+
+def test_many_classes_on_a_line_have_room(rng):
+    Z, labels = rng.normal(size=(160, 1)), np.arange(160) % 40
+    display = RegionsDisplay.from_estimator(KNNClassifier(1), Z, labels)
+    display.figure_.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
+    assert all(upper.y0 >= lower.y1 - 2 for upper, lower in pairwise(boxes))
+
+
+def test_missing_labels_of_pandas():
+    labels = pd.array(["a", None] * 75, dtype="string")
+    with pytest.raises(ValueError, match="y has missing values"):
+        EmbeddingDisplay.from_embedding(X[:, :2], labels)
+
+
+def test_columns_of_pictures():
+    with pytest.raises(ValueError, match="n_columns=0 must be at least 1"):
+        RegionsDisplay.from_learner(LDA(), X[:, :2], y, n_columns=0)
 
 
 def test_boxes_do_not_overlap(rng):

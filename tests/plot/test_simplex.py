@@ -3,6 +3,7 @@
 import sys
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -51,6 +52,21 @@ def test_from_scores():
     assert display.posterior.right > 0.9
     with pytest.raises(ValueError, match="test='t' must be 'sign' or 'signed_rank'"):
         SimplexDisplay.from_scores(A, B, test="t")
+
+
+def test_names_as_they_are():
+    names = ("a $quite$ long name, Euclidean", "b" * 60)
+    display = SimplexDisplay.from_scores(A, B, names=names, random_state=0)
+    assert display.text_[0].get_text().startswith(r"a \$quite\$ long")
+    display.figure_.draw_without_rendering()
+    left, _, right = (each.get_window_extent() for each in display.text_)
+    assert left.x0 >= 0
+    assert left.x1 < right.x0
+    assert right.x1 <= display.figure_.bbox.x1
+    with pytest.raises(ValueError, match="names must be those of the two learners"):
+        SimplexDisplay.from_scores(A, B, names=("a",))
+    with pytest.raises(TypeError, match="ax must be matplotlib axes, not str"):
+        SimplexDisplay.from_scores(A, B, ax="here")
 
 
 def test_differences_have_no_triangle():

@@ -22,12 +22,12 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
             length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
             if not 2 <= length <= min(LONGEST, size - 8):
                 raise ValueError("it is no safetensors file, or it is cut off")
-            outer = _parsed(file.read(length))
+            outer = parsed(file.read(length))
         metadata = outer.pop("__metadata__", {})
         if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
             raise ValueError("it is a safetensors file, but dimetric has not written it")
         _check_tensors(outer, size - 8 - length)
-        header = _parsed(metadata[KEY])
+        header = parsed(metadata[KEY])
         if header.get("format") != FORMAT:
             raise ValueError(
                 f"its format is {header.get('format')!r}, and this dimetric reads {FORMAT}: "
@@ -46,7 +46,7 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     return header, outer
 
 
-def _parsed(text: str | bytes) -> dict[str, Any]:
+def parsed(text: str | bytes) -> dict[str, Any]:
     """Return a JSON object; numbers that are none, and keys that come twice, are errors."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

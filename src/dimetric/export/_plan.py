@@ -135,6 +135,8 @@ def plan_of(model: BaseEstimator) -> Plan:
     check_is_fitted(model)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if step not in (None, "passthrough")]
+    if not steps:
+        raise ValueError("The pipeline has no step that maps samples: there is nothing to tell.")
     features = None
     if type(steps[0]).__name__ == "TableEncoder" and len(steps) > 1:
         features = list(steps.pop(0).get_feature_names_out())
@@ -150,7 +152,8 @@ def plan_of(model: BaseEstimator) -> Plan:
         else:
             maps.append(_map_of(step))
     if features is None:
-        names = getattr(model, "feature_names_in_", None)
+        # A pipeline asks its first step, which may be none.
+        names = getattr(model, "feature_names_in_", getattr(steps[0], "feature_names_in_", None))
         n_features = steps[0].n_features_in_
         features = [f"x{i}" for i in range(n_features)] if names is None else list(names)
     return Plan(_joined(maps), vote, tuple(map(str, features)))

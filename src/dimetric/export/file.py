@@ -16,13 +16,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic
-from dimetric.export._container import FORMAT, KEY, LONGEST, read_header, sentence
+from dimetric.export._container import FORMAT, KEY, LONGEST, parsed, read_header, sentence
 from dimetric.export._decode import Decoder
 from dimetric.export._encode import Encoder
 from dimetric.export._schema import THEIRS, all_types
 
 __all__ = ["describe", "load", "save", "trusted_types"]
 
+READINGS = 20  # of a file that others write meanwhile, until one is of a single file
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 
@@ -67,14 +68,15 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     header = {
         "format": FORMAT,
         "versions": {name: _version(name) for name in PACKAGES},
-        "features": _listed(getattr(model, "feature_names_in_", None)),
-        "n_features": int(getattr(model, "n_features_in_", 0)) or None,
+        "features": _listed(getattr(_first(model), "feature_names_in_", None)),
+        "n_features": int(getattr(_first(model), "n_features_in_", 0)) or None,
         "classes": _listed(getattr(model, "classes_", None)),
         "about": about,
         "model": encoder.estimator(model),
     }
     try:
         text = json.dumps(header, allow_nan=False, separators=(",", ":"))
+        parsed(text)  # which refuses what is too deep
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"about must be plain JSON: {error}.") from None
     if len(text) > LONGEST // 2:  # quotes in it are escaped
@@ -103,14 +105,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is none of a model, or cut off, or holds what no model does. Nothing that a
         file says is executed.
     """
-    header, tensors = read_header(path)
-    found = {}
+    for _ in range(READINGS):
+        header, tensors = read_header(path)
+        found = _tensors(path, header, list(tensors))
+        if found is not None:
+            break
+    else:
+        raise ValueError(f"{path} cannot be loaded: it changes all the time.")
     try:
-        with _safetensors().safe_open(path, framework="numpy") as file:
-            found = {name: file.get_tensor(name) for name in tensors}
         model = Decoder(found).model(header["model"])
         check_is_fitted(model)
-    except (ImportError, OSError):
+    except ImportError:
         raise
     except Exception as error:  # whatever an estimator makes of values that no fit has given it
         raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
@@ -166,6 +171,21 @@ def trusted_types() -> list[str]:
     return sorted(f"{each.__module__}.{each.__qualname__}" for each in all_types())
 
 
+def _tensors(
+    path: str | os.PathLike[str], header: dict[str, Any], names: list[str]
+) -> dict[str, np.ndarray] | None:
+    """Return the tensors of a file, None if another has taken its place since its header's."""
+    try:
+        with _safetensors().safe_open(path, framework="numpy") as file:
+            if json.loads((file.metadata() or {}).get(KEY, "null")) != header:
+                return None
+            return {name: file.get_tensor(name) for name in names}
+    except (ImportError, OSError):
+        raise
+    except Exception as error:  # safetensors has kinds of its own
+        raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
+
+
 def _outline(model: Any) -> dict[str, Any]:
     """Return the class and parameters of a model from its JSON."""
     if not isinstance(model, dict) or not isinstance(model.get("$class"), str):
@@ -211,6 +231,12 @@ def _warn_of_other_version(header: dict[str, Any]) -> None:
             "have changed. Learn and save it anew if results differ.",
             stacklevel=3,
         )
+
+
+def _first(model: Any) -> Any:
+    """Return the estimator that samples come to first."""
+    steps = [step for _, step in getattr(model, "steps", ()) if step not in (None, "passthrough")]
+    return _first(steps[0]) if steps else model
 
 
 def _listed(values: Any) -> list[Any] | None:

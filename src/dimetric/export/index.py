@@ -69,17 +69,21 @@ def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
     faiss = _package("faiss", "faiss")
     linear = plan.linear("A faiss index")
     W, d = linear.matrix(), len(plan.features)
-    mapping = faiss.LinearTransform(d, len(W), True)
-    # Distances do not depend on where the origin is, but their digits do: it is among the samples.
-    centre = Z.mean(axis=0)
+    # Distances do not depend on where the origin is, but their digits do: it is among the samples,
+    # before the map and after it.
+    origin, centre = linear.o.astype(np.float32), Z.mean(axis=0)
+    moving, mapping = faiss.CenteringTransform(d), faiss.LinearTransform(d, len(W), True)
+    faiss.copy_array_to_vector(origin, moving.mean)
     faiss.copy_array_to_vector(W.astype(np.float32).ravel(), mapping.A)
-    shift = linear.b - centre - W @ linear.o
+    shift = linear.b - centre - W @ (linear.o - origin)
     faiss.copy_array_to_vector(shift.astype(np.float32), mapping.b)
-    mapping.is_trained = True
+    moving.is_trained = mapping.is_trained = True
     flat = faiss.IndexFlatL2(len(W)) if kind == "flat" else faiss.IndexHNSWFlat(len(W), LINKS)
     inner = faiss.IndexIDMap2(flat)
     inner.add_with_ids(np.ascontiguousarray(Z - centre, dtype=np.float32), ids)
-    return faiss.IndexPreTransform(mapping, inner)
+    index = faiss.IndexPreTransform(mapping, inner)
+    index.prepend_transform(moving)
+    return index
 
 
 def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:

@@ -46,12 +46,17 @@ VOTE = '''
 
 def neighbors(X, k={k}):
     """Return the distances and row numbers of the k nearest {what}, nearest first."""
-    Z, points = transform(X) - CENTRE, POINTS - CENTRE
+    if not 1 <= k <= len(POINTS):
+        raise ValueError(f"k is {{k}}; it must be from 1 to {{len(POINTS)}}, the number of points.")
+    Z, points = transform(X), POINTS - CENTRE
     distances, rows = np.empty((len(Z), k)), np.empty((len(Z), k), dtype=np.int64)
     lengths = np.sum(points * points, axis=1)
     for i, z in enumerate(Z):
-        near = np.argsort(lengths - 2 * (points @ z), kind="stable")[: k + 10]
-        exact = np.sqrt(np.sum((POINTS[near] - CENTRE - z) ** 2, axis=1))
+        moved = z - CENTRE
+        rough = lengths - 2 * (points @ moved)
+        rounding = 1e-12 * (np.max(lengths) + moved @ moved)
+        near = np.flatnonzero(rough <= np.partition(rough, k - 1)[k - 1] + rounding)
+        exact = np.sqrt(np.sum((POINTS[near] - z) ** 2, axis=1))
         order = np.lexsort((near, exact))[:k]
         distances[i], rows[i] = exact[order], near[order]
     return distances, rows

@@ -12,6 +12,7 @@ from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
 __all__ = ["to_onnx"]
 
 OPSET, IR_VERSION = 17, 8  # of 2022: runtimes in use know them
+GRAIN = 2.0**-42  # of squared lengths: far above what rounding does to them, far below all else
 SPARE = 10  # nearest points by the product of matrices, of which the k nearest are found exactly
 
 
@@ -142,9 +143,7 @@ class Graph:
 
     def vote(self, z: str, given: Vote) -> str:
         """Add the shares of the votes that each class gets, in float64."""
-        centre = given.points.mean(axis=0)
-        points, z = given.points - centre, self.node("Sub", self.cast(z, np.float64), centre)
-        near, distances = self._nearest(z, points, given.k)
+        near, distances = self._nearest(self.cast(z, np.float64), given.points, given.k)
         codes = self.node("Gather", given.codes.astype(np.int64), near, axis=0)
         classes = np.arange(len(given.classes))[None, None, :]
         is_of = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
@@ -157,18 +156,31 @@ class Graph:
         return self.node("Div", sums, total)
 
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add the rows of the k nearest points, and their distances from differences."""
-        m = len(points)
-        outputs = [f"near{len(self.nodes)}", f"who{len(self.nodes)}"]
-        some = np.array([min(m, k + SPARE)])
-        self.node("TopK", self._squared(z, points), some, outputs=outputs, largest=0)
+        """Add the rows of the k nearest points, and their distances from differences.
+
+        TopK takes the first of equals. So that there are equals, squared distances are rounded more
+        than the product of matrices has rounded them, and candidates are put in their order.
+        """
+        some, centre = np.array([min(len(points), k + SPARE)]), points.mean(axis=0)
+        moved = self.node("Sub", z, centre)
+        D = self._squared(moved, points - centre)
+        kth = self.node("ReduceMax", self._smallest(D, np.array([k]))[0], axes=[1], keepdims=1)
+        size = self.node("Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth)
+        unit = self.node("Max", self.node("Mul", size, np.asarray(GRAIN)), np.asarray(1e-300))
+        near = self._smallest(self.node("Round", self.node("Div", D, unit)), some)[1]
+        near = self._smallest(near, some)[0]
         apart = self.node(
-            "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, outputs[1])
+            "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, near)
         )
         exact = self.node("ReduceL2", apart, axes=[2], keepdims=0)
-        best = [f"distances{len(self.nodes)}", f"places{len(self.nodes)}"]
-        self.node("TopK", exact, np.array([k]), outputs=best, largest=0)
-        return self.node("GatherElements", outputs[1], best[1], axis=1), best[0]
+        distances, places = self._smallest(exact, np.array([k]))
+        return self.node("GatherElements", near, places, axis=1), distances
+
+    def _smallest(self, x: str, k: np.ndarray) -> tuple[str, str]:
+        """Add the k smallest numbers of each row in their order, and where they are."""
+        outputs = [f"smallest{len(self.nodes)}", f"at{len(self.nodes)}"]
+        self.node("TopK", x, k, outputs=outputs, largest=0)
+        return outputs[0], outputs[1]
 
     def _inverse(self, distances: str) -> str:
         """Add 1 over distances; where some are 0, these alone count."""

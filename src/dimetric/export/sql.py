@@ -20,6 +20,12 @@ DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
 FORMS = ("auto", "expression", "matrix")
 SMALL = 1000  # weights up to which expressions are shorter than a table of them
 
+RESERVED = ("z", "each", "row_id_", "k_")  # names that a column of ids would be confused with
+MATRIX_COLUMNS = ("coordinate", "weights", "shift")
+# What DuckDB takes for truth values when it reads a table, and then calls true and false.
+TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true")
+TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), "false")
+
 HEAD = """\
 -- {name} of {n_features} features and {k} coordinates, written by dimetric {version} for {dialect}.
 -- Run it after the samples have changed. Rows with missing values are left out.
@@ -162,7 +168,8 @@ class Script:
         """Return the script."""
         W = self.linear.matrix()
         k, d = W.shape
-        if self.id in ("z", "each"):
+        inner = {f"z{j + 1}" for j in range(k)} if small else {"x", *MATRIX_COLUMNS}
+        if self.id.lower() in {*RESERVED, *inner}:
             raise ValueError(f"The column of ids cannot be called {self.id!r} here: rename it.")
         named = {
             "id": quoted(self.id),
@@ -258,14 +265,21 @@ def _encoded(encoder: TableEncoder) -> list[str]:
             found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
             continue
         column = f"{column}::text"
+        if all(each == each.lstrip() for each in own):  # as texts of files are read
+            column = f"ltrim({column})"
         column = f"coalesce({column}, {quoted_text(str(fill))})" if impute else column
         few = len(own) <= 2  # one feature tells, and is 1/2 of what was not there in the fit
         for category in own[-1:] if few else own:
-            others = (
-                "".join(f" WHEN {quoted_text(each)} THEN 0" for each in own[:-1]) if few else ""
-            )
+            whens = _whens(category, own, 1)
+            whens += "".join(_whens(each, own, 0) for each in own[:-1] if few)
             rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if few else 0} END"
-            found.append(
-                f"(CASE {column} WHEN {quoted_text(category)} THEN 1{others} ELSE {rest} END)"
-            )
+            found.append(f"(CASE {column}{whens} ELSE {rest} END)")
     return found
+
+
+def _whens(category: str, own: Sequence[str], value: int) -> str:
+    """Return the cases of a category, which may have become a truth value in the database."""
+    texts = [category]
+    if len(own) == 2 and {TRUTHS.get(each.lower()) for each in own} == {"true", "false"}:
+        texts = list(dict.fromkeys([category, TRUTHS[category.lower()]]))
+    return "".join(f" WHEN {quoted_text(each)} THEN {value}" for each in texts)

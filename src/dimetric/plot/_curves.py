@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric.plot._labels import ROWS
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import COLORS, MARKERS
 
@@ -39,7 +40,9 @@ def draw_curves(
     if not curves:
         raise ValueError(f"{who} has nothing to draw.")
     longest = max(len(plain(name)) for name in curves)
-    ax = one_axes(who, ax, (5.2 + (0.6 + 0.08 * longest) * legend, 3.6))
+    columns = -(-len(curves) // ROWS) * legend
+    height = max(3.6, 0.5 + 0.2 * min(len(curves), ROWS) * legend)
+    ax = one_axes(who, ax, (5.2 + (0.6 + 0.08 * longest) * columns, height))
     lines: list[Any] = []
     beside = None
     for i, (x, y) in enumerate(curves.values()):
@@ -55,7 +58,7 @@ def draw_curves(
     if legend:
         beside = ax.legend(
             lines, [" "] * len(curves), frameon=False, loc="upper left",
-            bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0,
+            bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, ncols=columns,
         )  # fmt: skip
         for text, name in zip(beside.get_texts(), curves, strict=True):
             text.set_text(plain(name))

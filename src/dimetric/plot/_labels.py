@@ -27,7 +27,7 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
             "number, for each."
         )
     if given.dtype.kind == "O":
-        if any(each is None or each != each for each in given):
+        if any(each is None or type(each).__name__ == "NAType" or each != each for each in given):
             raise ValueError(f"{name} has missing values: leave these samples out, or name them.")
         kinds = {type(each) for each in given}
         given = given.astype(str) if len(kinds) != 1 else np.array(given.tolist())
@@ -171,7 +171,8 @@ def names_at_places(
     """Write the names of classes in their middle, apart from each other; return them in order.
 
     A name that had to give way has a line to its place; those of large classes come first. Where
-    the axes are too small for all, None stands for those that are not written.
+    the axes are too small for all, None stands for those that are not written, as for classes
+    without samples.
 
     Parameters
     ----------
@@ -186,10 +187,14 @@ def names_at_places(
     looks : sequence of Style
         Theirs.
     """
-    centres = np.array([np.median(places[codes == i], axis=0) for i in range(len(names))])
-    order = np.argsort(-np.bincount(codes), kind="stable")
-    written = _names_apart(ax, centres[order], [names[i] for i in order], [looks[i] for i in order])
-    return [written[i] for i in np.argsort(order)]
+    here, counts = np.unique(codes, return_counts=True)  # of some classes there may be no sample
+    order = here[np.argsort(-counts, kind="stable")]
+    centres = np.array([np.median(places[codes == i], axis=0) for i in order])
+    written = _names_apart(ax, centres, [names[i] for i in order], [looks[i] for i in order])
+    labels: list[Any] = [None] * len(names)
+    for i, label in zip(order, written, strict=True):
+        labels[i] = label
+    return labels
 
 
 def _names_apart(
@@ -200,8 +205,9 @@ def _names_apart(
 
     many = len(names) > 40
     size, most = (6, 16) if many else (8, 24)
-    ax.figure.draw_without_rendering()  # places of the axes are final only then
-    to_points = 72 / ax.figure.dpi
+    whole = ax.figure.figure  # which a part of a figure is in
+    whole.draw_without_rendering()  # places of the axes are final only then
+    to_points = 72 / whole.dpi
     places = ax.transData.transform(centres) * to_points
     texts = short_names(names, most)
     boxes = np.array([(0.62 * size * len(text) + 2, 1.25 * size) for text in texts])

@@ -85,6 +85,8 @@ def grid_of_axes(
         return [
             one_axes(who, one, size, solid=is_3d) for one, is_3d in zip(given, solid, strict=True)
         ]
+    if columns < 1:
+        raise ValueError(f"n_columns={columns} must be at least 1.")
     across = min(columns, n)
     down = -(-n // across)
     if ax is None:

@@ -60,7 +60,7 @@ def draw_regions(
     if samples.shape[1] == 1:
         samples = np.column_stack([samples, in_rows(codes)])
         ax.set_yticks(range(len(classes)), [plain(each, 24) for each in classes])
-        ax.tick_params(axis="y", length=0)
+        ax.tick_params(axis="y", length=0, labelsize=9 if len(classes) <= LINES else 7)
     points = []
     for code, look in enumerate(looks):
         order = {} if samples.shape[1] == 3 else {"zorder": 3}

@@ -305,7 +305,8 @@ def _size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, f
     if n_components == 1:
         return 6.4, float(np.clip(0.9 + n * 0.16, 2.4, 30))
     if beside:
-        return 5.2 + legend_width(classes) + (n_components == 3), 4.8
+        height = max(4.8, 0.8 + 0.2 * n) if n <= LEGEND else 4.8
+        return 5.2 + legend_width(classes) + (n_components == 3), height
     return (9.0, 7.5) if n > 40 else (6.8, 5.6)
 
 

@@ -215,9 +215,10 @@ class RegionsDisplay:
         flat = len(self.pictures) == 1 and len(self.pictures[0].regions.features) == 1
         at_places = len(classes) > LEGEND and not any(solid)
         legend = not flat and not at_places
-        columns, beside = self.n_columns, legend_width(list(classes)) if legend else 0.0
+        columns = self.n_columns
+        beside = legend_width(list(classes)) + any(solid) if legend else 0.0
         self.axes_ = grid_of_axes(
-            type(self).__name__, ax, len(self.pictures), (3.9, 3.5),
+            type(self).__name__, ax, len(self.pictures), (3.9, self._height(len(classes), legend)),
             columns=columns, beside=beside, solid=solid,
         )  # fmt: skip
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
@@ -232,6 +233,12 @@ class RegionsDisplay:
         last = self.axes_[min(columns, len(self.axes_)) - 1]
         self.legend_ = legend_beside(last, list(classes), looks) if legend else None
         return self
+
+    def _height(self, n_classes: int, legend: bool) -> float:
+        """Return the height of a picture: classes have a row, on a line or in a legend."""
+        if any(len(each.regions.features) == 1 for each in self.pictures):
+            return float(np.clip(0.9 + 0.16 * n_classes, 3.5, 30))
+        return max(3.5, 0.5 + 0.2 * n_classes) if legend and n_classes <= LEGEND else 3.5
 
 
 def _pictures(

@@ -5,13 +5,14 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric.evaluate.bayes import Posterior, sign_test, signed_rank_test
-from dimetric.plot._matplotlib import pyplot
+from dimetric.plot._matplotlib import one_axes, plain
 
 __all__ = ["SimplexDisplay"]
 
 TESTS = {"sign": sign_test, "signed_rank": signed_rank_test}
 # Where a surely is better, where there is surely no difference, where b surely is better.
 CORNERS = np.array([[0.0, 0.0], [0.5, 3**0.5 / 2], [1.0, 0.0]])
+LONGEST = 30  # signs of a name
 CENTRE = CORNERS.mean(axis=0)
 
 
@@ -108,15 +109,16 @@ class SimplexDisplay:
         -------
         display : SimplexDisplay
         """
-        plt = pyplot(type(self).__name__)
         samples = np.asarray(self.posterior.samples)
         if samples.ndim != 2 or samples.shape[1] != 3:
             raise ValueError(
                 "The posterior holds differences, as of correlated_t_test: a triangle shows the "
                 "three shares of sign_test or signed_rank_test."
             )
-        if ax is None:
-            _, ax = plt.subplots(figsize=(4.2, 3.9))
+        if len(self.names) != 2:
+            raise ValueError(f"names must be those of the two learners, not {self.names!r}.")
+        longest = max(len(plain(name, LONGEST)) for name in self.names)
+        ax = one_axes(type(self).__name__, ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
         places = samples @ CORNERS
         options = {"gridsize": 50, "mincnt": 1, "cmap": "viridis", "bins": "log",
                    "extent": (0, 1, 0, 3**0.5 / 2), "linewidths": 0.1}  # fmt: skip
@@ -145,6 +147,6 @@ class SimplexDisplay:
             strict=True,
         )
         return [
-            ax.text(x, y + gap, f"{name}\n{probability:.2f}", ha="center", va=where)
+            ax.text(x, y + gap, f"{plain(name, LONGEST)}\n{probability:.2f}", ha="center", va=where)
             for name, probability, (x, y), where, gap in labels
         ]
