@@ -69,6 +69,14 @@ def test_usearch(model, tmp_path):
     assert np.mean(found == wanted) > 0.95
 
 
+def test_usearch_is_the_same_every_time(tmp_path):
+    X, y = samples(N)
+    model = NCA().fit(X, y)
+    for i in range(10):
+        to_usearch(model, X, tmp_path / f"{i}")
+    assert len({(tmp_path / f"{i}").read_bytes() for i in range(10)}) == 1
+
+
 @pytest.mark.parametrize("make", [to_faiss, to_usearch])
 def test_ids_are_kept(make):
     X, y = samples(N)

@@ -137,7 +137,8 @@ def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
     """Return a usearch index of mapped samples."""
     usearch = _package("usearch.index", "usearch")
     index = usearch.Index(ndim=Z.shape[1], metric="l2sq", dtype="f32")
-    index.add(ids, np.ascontiguousarray(Z, dtype=np.float32))
+    # Several threads link points by chance, and lose some of them.
+    index.add(ids, np.ascontiguousarray(Z, dtype=np.float32), threads=1)
     return index
 
 
