@@ -213,3 +213,9 @@ def test_without_pandas_and_polars(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(ImportError, match="needs pandas or polars: pip install pandas"):
         read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))
+
+
+def test_names_of_files_with_points_differ(tmp_path):
+    for year in (2023, 2024):
+        (tmp_path / f"sales.{year}.csv").write_text("a,class\n1,x\n2,y\n")
+        assert read_table(tmp_path / f"sales.{year}.csv").name == f"sales.{year}"

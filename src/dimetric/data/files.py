@@ -113,6 +113,18 @@ def read_chunks(
                 yield _without_points(_named(chunk), dialect, texts)
 
 
+def stem(path: Path) -> str:
+    """Return the name of a file without the endings that tell its kind.
+
+    Examples
+    --------
+    >>> stem(Path("data/iris.csv.gz")), stem(Path("sales.2024.csv"))
+    ('iris', 'sales.2024')
+    """
+    name = path.name.removesuffix(".gz")
+    return name.rpartition(".")[0] or name
+
+
 def kind_of(path: Path) -> str:
     """Return "text", "parquet" or "arrays"; raise where there is no such file."""
     if not path.is_file():

@@ -12,7 +12,7 @@ import numpy as np
 
 from dimetric._names import nearest
 from dimetric.data.columns import DataSet
-from dimetric.data.files import kind_of, names_in, read_file
+from dimetric.data.files import kind_of, names_in, read_file, stem
 from dimetric.data.keel import read_keel
 from dimetric.data.samples import encoded
 from dimetric.data.tables import read_table
@@ -166,7 +166,7 @@ def _of_folder(folder: Path) -> dict[str, Reader]:
         elif file.suffix == ".npz":
             found.setdefault(file.stem, _arrays_file(file))
         elif file.name.endswith(TABLES) and file.name != "manifest.csv":
-            found.setdefault(file.name.split(".")[0], _table_file(file))
+            found.setdefault(stem(file), _table_file(file))
     for name, by_count in folds.items():
         found[name] = _keel_folds(name, by_count)
     if not found:
@@ -187,9 +187,7 @@ def _table_file(file: Path) -> Reader:
         names = names_in(file) if source is file else [str(each) for each in source.columns]
         target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
         after = [] if target is None else names[names.index(target) + 1 :]
-        found = read_table(
-            source, target, extra=after, missing=missing, name=file.name.split(".")[0]
-        )
+        found = read_table(source, target, extra=after, missing=missing, name=stem(file))
         if target is None or found.y is None:
             return found
         return replace(found, y=found.y.astype(str))  # classes are names, whatever they look like

@@ -9,7 +9,7 @@ import numpy as np
 
 from dimetric._names import nearest
 from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
-from dimetric.data.files import kind_of, names_in, read_file
+from dimetric.data.files import kind_of, names_in, read_file, stem
 from dimetric.data.samples import encoded
 
 __all__ = ["read_table"]
@@ -130,7 +130,7 @@ def open_table(
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
     if isinstance(source, str | Path):
         path = Path(source)
-        name = path.name.split(".")[0] if name is None else name
+        name = stem(path) if name is None else name
         chosen = None
         if kind_of(path) == "text":
             chosen = _roles(names_in(path, header), target, drop, extra, name, labelled).target
