@@ -219,3 +219,14 @@ def test_names_of_files_with_points_differ(tmp_path):
     for year in (2023, 2024):
         (tmp_path / f"sales.{year}.csv").write_text("a,class\n1,x\n2,y\n")
         assert read_table(tmp_path / f"sales.{year}.csv").name == f"sales.{year}"
+
+
+def test_a_first_line_is_missed_only_where_it_holds_no_names(tmp_path):
+    file = tmp_path / "table.csv"
+    rows = "1.5,2.5,a\n3.5,1.5,b\n2.5,0.5,a\n"
+    file.write_text("x0,x1,class\n" + rows)
+    assert read_table(file).notes == ()
+    file.write_text(rows)
+    assert read_table(file, "x2").notes == (
+        "The first line holds no names: columns are called x0, x1, ...",
+    )

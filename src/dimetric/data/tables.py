@@ -9,6 +9,7 @@ import numpy as np
 
 from dimetric._names import nearest
 from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
+from dimetric.data.dialect import dialect_of
 from dimetric.data.files import kind_of, names_in, read_file, stem
 from dimetric.data.samples import encoded
 
@@ -153,7 +154,7 @@ def open_table(
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows, or no columns.")
     columns = {each: columns[each] for each in columns if each not in roles.drop}
-    notes = _oddities(frame, list(columns), Path(source)) if frame is not source else []
+    notes = _oddities(frame, list(columns), Path(source), header) if frame is not source else []
     for each in [each for each in columns if each not in (roles.target, *roles.extra)]:
         why = no_feature(each, columns[each])
         if why:
@@ -203,10 +204,10 @@ def no_feature(name: str, values: np.ndarray) -> str:
     return ""
 
 
-def _oddities(frame: Any, names: list[str], path: Path) -> list[str]:
+def _oddities(frame: Any, names: list[str], path: Path, header: bool | None) -> list[str]:
     """Return what is to be said about the form of a file."""
     notes = []
-    if kind_of(path) == "text" and names[0] == "x0":
+    if kind_of(path) == "text" and not dialect_of(path, header).header:
         notes.append("The first line holds no names: columns are called x0, x1, ...")
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
         notes.append("Rows have names, in a column before the first: they were left out.")
