@@ -112,11 +112,9 @@ def _given(path: Path, target: str | None, drop: str, missing: str, header: bool
 def _bundled(name: str) -> Given:
     import numpy as np
 
-    from dimetric.data.named import BUNDLED as KNOWN
-    from dimetric.data.named import _bundled as reader
+    from dimetric.data.named import bundled
 
-    assert name in KNOWN
-    data = reader(name)("drop")
+    data = bundled(name)("drop")
     assert data.y is not None
     columns = dict(zip(data.feature_names, data.X.T, strict=True))
     rows = np.arange(len(data.X))

