@@ -25,6 +25,15 @@ Drop = Annotated[str, typer.Option(help="Columns to leave out, with commas betwe
 Missing = Annotated[
     str, typer.Option(help="Rows with missing values: 'drop' them, or 'impute' the values.")
 ]
+ModelFile = Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")]
+NewData = Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")]
+Results = Annotated[
+    Path | None,
+    typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
+]
+Keep = Annotated[
+    str, typer.Option(help="Columns to pass through, as ids, with commas between them.")
+]
 Header = Annotated[
     bool | None,
     typer.Option(help="Whether the first line holds names. (Default: found out.)"),

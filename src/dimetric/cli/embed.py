@@ -64,9 +64,10 @@ def embed(
 ) -> None:
     """Embed the rows of a table, draw or write them, and say how faithful that is."""
     from dimetric.cli._method import embedding_from
+    from dimetric.data.files import stem
 
     name = method.rpartition(":")[2].lower()
-    files = out or [Path(f"{data.name.split('.')[0]}-{name}.png")]
+    files = out or [Path(f"{stem(data)}-{name}.png")]
     for file in files:
         if not is_picture(file) and not file.name.lower().endswith(ENDINGS):
             kinds = ", ".join((*PICTURES, *ENDINGS))

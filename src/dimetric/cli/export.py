@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._apply import Applier
-from dimetric.cli._model import Header, Json
+from dimetric.cli._model import Header, Json, ModelFile
 from dimetric.cli._terminal import as_json, names, say
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ QUERIES = (To.duckdb, To.postgres)
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")],
+    model: ModelFile,
     to: Annotated[To, typer.Option(help="What to write.")],
     out: Annotated[Path, typer.Option(help="File to write.")],
     data: Annotated[

@@ -1,11 +1,9 @@
 """The verb ``info``: what a model file says about itself."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from dimetric.cli._model import Json
+from dimetric.cli._model import Json, ModelFile
 from dimetric.cli._terminal import as_json
 
 if TYPE_CHECKING:
@@ -15,7 +13,7 @@ FEW = 12  # names that are shown of many
 
 
 def info(
-    model: Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")],
+    model: ModelFile,
     json: Json = False,
 ) -> None:
     """Describe a model file: what it maps, by what, learned from what. Only its header is read."""

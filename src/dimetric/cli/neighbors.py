@@ -7,7 +7,7 @@ import typer
 
 from dimetric._names import nearest
 from dimetric.cli._apply import Applier
-from dimetric.cli._model import Header, Json
+from dimetric.cli._model import Header, Json, ModelFile, NewData
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
 from dimetric.cli._terminal import as_json, names, say
 
@@ -41,8 +41,8 @@ class Rows(NamedTuple):
 
 
 def neighbors(
-    model: Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")],
-    data: Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")],
+    model: ModelFile,
+    data: NewData,
     row: Annotated[
         int, typer.Option(help="Row of the table, from 0 on, the header not counted; -1: the last.")
     ],

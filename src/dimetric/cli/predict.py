@@ -1,13 +1,12 @@
 """The verb ``predict``: the classes of a table's rows."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dimetric.cli._apply import Applied, Applier, applied
 from dimetric.cli._columns import check_ending
-from dimetric.cli._model import Header, Json
+from dimetric.cli._model import Header, Json, Keep, ModelFile, NewData, Results
 from dimetric.cli._terminal import as_json
 
 if TYPE_CHECKING:
@@ -17,18 +16,13 @@ PREDICTION = "prediction"
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")],
-    data: Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
-    ] = None,
+    model: ModelFile,
+    data: NewData,
+    out: Results = None,
     shares: Annotated[
         bool, typer.Option("--shares", help="Also the share of the votes of each class.")
     ] = False,
-    keep: Annotated[
-        str, typer.Option(help="Columns to pass through, as ids, with commas between them.")
-    ] = "",
+    keep: Keep = "",
     header: Header = None,
     json: Json = False,
 ) -> None:

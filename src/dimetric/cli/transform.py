@@ -1,13 +1,12 @@
 """The verb ``transform``: the rows of a table under the learned distance."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dimetric.cli._apply import Applied, Applier, applied
 from dimetric.cli._columns import check_ending
-from dimetric.cli._model import Header, Json
+from dimetric.cli._model import Header, Json, Keep, ModelFile, NewData, Results
 from dimetric.cli._terminal import as_json
 
 if TYPE_CHECKING:
@@ -15,15 +14,10 @@ if TYPE_CHECKING:
 
 
 def transform(
-    model: Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")],
-    data: Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
-    ] = None,
-    keep: Annotated[
-        str, typer.Option(help="Columns to pass through, as ids, with commas between them.")
-    ] = "",
+    model: ModelFile,
+    data: NewData,
+    out: Results = None,
+    keep: Keep = "",
     header: Header = None,
     json: Json = False,
 ) -> None:
