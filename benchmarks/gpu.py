@@ -14,8 +14,8 @@ except ImportError:
 
 import dimetric
 from dimetric import LDA, NCA, PCA
-from dimetric.neighborhood.nca import NCARule
-from dimetric.pairwise.engine import pairwise_loss
+from dimetric.learners.nca import NCARule
+from dimetric.objectives.engine import pairwise_loss
 
 
 def seconds(call, repeats=5):

@@ -12,9 +12,9 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import LMNN
-from dimetric.neighbors.targets import nearest_targets
-from dimetric.pairwise.margins import MarginObjective
-from dimetric.pairwise.objective import on_maps
+from dimetric.objectives.margins.objective import MarginObjective
+from dimetric.objectives.margins.targets import nearest_targets
+from dimetric.objectives.objective import on_maps
 
 
 def overlapping(n, d):

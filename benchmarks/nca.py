@@ -6,8 +6,8 @@ from sklearn.datasets import load_digits, make_classification
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from dimetric import NCA
-from dimetric.neighborhood.nca import NCARule
-from dimetric.pairwise.objective import PairwiseObjective, on_maps
+from dimetric.learners.nca import NCARule
+from dimetric.objectives.objective import PairwiseObjective, on_maps
 
 
 def classification(n, d):

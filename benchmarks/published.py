@@ -22,7 +22,7 @@ from sklearn.preprocessing import minmax_scale
 from threadpoolctl import threadpool_limits
 
 import dimetric
-from dimetric.evaluate.protocol import FOLD, published_set
+from dimetric.experiments._protocol import FOLD, published_set
 
 
 def load(folder, name):

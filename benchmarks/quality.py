@@ -6,7 +6,7 @@ import numpy as np
 from _measure import extra_megabytes, in_turns
 from sklearn import manifold
 
-from dimetric.evaluate import embedding_quality, trustworthiness
+from dimetric.quality import embedding_quality, trustworthiness
 
 
 def points(n, d=50):

@@ -36,9 +36,10 @@ from dimetric import (
     NCMCClassifier,
     NCMClassifier,
 )
+from dimetric.benchmark import compare
 from dimetric.data import parallel_bands, s_curve
-from dimetric.evaluate import compare, embedding_quality
 from dimetric.plot import EmbeddingDisplay, MetricDisplay, RegionsDisplay, SimplexDisplay
+from dimetric.quality import embedding_quality
 
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 # The tutorial's Figure 14: what NCA found on Iris after three iterations.

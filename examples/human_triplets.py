@@ -11,7 +11,7 @@ import numpy as np
 from _data import load
 
 from dimetric import LMNN, PCA, Triplets
-from dimetric.evaluate import cross_validate_pairs
+from dimetric.selection import cross_validate_pairs
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from scipy.spatial import procrustes
 
 from dimetric import LLE, MDS, PCA, Isomap
 from dimetric.data import swiss_roll
-from dimetric.evaluate import embedding_quality
 from dimetric.manifold.circuits import scan_neighbors
+from dimetric.quality import embedding_quality
 
 EMBEDDINGS = {
     "PCA": PCA(n_components=2),

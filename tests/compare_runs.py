@@ -7,7 +7,7 @@ import time
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from dimetric.evaluate import compare
+from dimetric.benchmark import compare
 
 
 class Noting(TransformerMixin, BaseEstimator):

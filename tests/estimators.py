@@ -35,9 +35,9 @@ from dimetric import (
     Isomap,
     Kernelized,
 )
-from dimetric._base import LinearMetric
-from dimetric._descent.metric import GradientMetric
-from dimetric.kernel.metric import KernelMetric
+from dimetric.kernels._base import KernelMetric
+from dimetric.learners._base import LinearMetric
+from dimetric.learners._iterative import GradientMetric
 from dimetric.manifold.embedding import Embedding
 
 VARIANTS = {

@@ -46,8 +46,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dimetric.pairwise import fast
-from dimetric.pairwise.objective import on_maps, on_metrics
+from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives.objective import on_maps, on_metrics
 
 # Into how many parts a graph falls is tested where it is made.
 pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning")

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from dimetric._descent.metric import GradientMetric
-from dimetric._descent.solve import stratified_order
+from dimetric.learners._iterative import GradientMetric
+from dimetric.learners._solve import stratified_order
 
 X, y = samples(n=120)
 

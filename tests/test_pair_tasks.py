@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import fbeta_score, roc_auc_score
 
 from dimetric import PCA, Covariance, Pairs, Triplets
-from dimetric._pair_tasks import calibrated_threshold
+from dimetric.learners._pair_scoring import calibrated_threshold
 
 X, y = samples()
 PAIRS = Pairs.from_labels(y, 400, random_state=0)

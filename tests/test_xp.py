@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dimetric._xp import smallest, to_host
+from dimetric._arrays.namespaces import smallest, to_host
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,9 +10,10 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from dimetric import LDA, NCA, PCA, KNNClassifier, KNNRegressor
-from dimetric.classify import KNNScore, bayes_error_bounds, knn_scores
+from dimetric.classify import KNNScore, knn_scores
 from dimetric.classify._neighbors import nearest_in_order
 from dimetric.neighbors import knn as search
+from dimetric.stats import bayes_error_bounds
 
 
 def fading(distances):

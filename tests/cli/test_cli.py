@@ -122,7 +122,7 @@ def test_interrupt(typed, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dimetric.evaluate.paper.reproduce", interrupted)
+    monkeypatch.setattr("dimetric.experiments._paper.reproduce", interrupted)
     done = typed("reproduce", "--out", tmp_path)
     assert done.exit_code == 130
     assert "The same command goes on from here" in done.output

@@ -15,7 +15,7 @@ import pytest
 
 import dimetric
 from dimetric.cli import main as command
-from dimetric.cli._html import text
+from dimetric.report._html import text
 
 FAST = ("--learners", "LDA,PCA", "--budget", "2", "--jobs", "1")
 
@@ -187,7 +187,7 @@ def test_a_budget_must_be_some_time(typed, wine):
 
 
 def test_where_nothing_can_be_written_nothing_is_compared(wine, typed, monkeypatch):
-    monkeypatch.setattr("dimetric.evaluate.choose.choose", lambda *a, **b: pytest.fail("compared"))
+    monkeypatch.setattr("dimetric.advice._compare.choose", lambda *a, **b: pytest.fail("compared"))
     (wine.parent / "out/wine.html").mkdir(parents=True)
     done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
     assert isinstance(done.exception, IsADirectoryError)

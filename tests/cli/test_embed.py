@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dimetric import LDA, PCA, Isomap
 from dimetric.cli import main as command
 from dimetric.cli.main import app
-from dimetric.evaluate import embedding_quality
+from dimetric.quality import embedding_quality
 
 X, y = load_wine(return_X_y=True)
 SCALED = (X - X.mean(axis=0)) / X.std(axis=0)

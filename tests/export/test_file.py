@@ -705,6 +705,6 @@ def test_skops(learner):
 
 def test_trusted_types_are_ours():
     names = dimetric.trusted_types()
-    assert "dimetric.linear.pca.PCA" in names
+    assert "dimetric.learners.pca.PCA" in names
     assert all(name.startswith("dimetric.") for name in names)
     assert len(set(names)) == len(names)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dimetric.linalg.bottom import bottom_eigenvectors
+from dimetric.linalg.smallest_eigenvectors import bottom_eigenvectors
 
 
 def laplacian(n, rng):

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from sklearn.manifold import ClassicalMDS
 
-from dimetric.linalg import coordinates
-from dimetric.linalg.coordinates import additive_constant, gram, principal_coordinates
+from dimetric.linalg import classical_scaling as coordinates
+from dimetric.linalg.classical_scaling import additive_constant, gram, principal_coordinates
 
 
 def dissimilarities(n, kind, rng):

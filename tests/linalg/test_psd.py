@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.linalg.psd import inverse_root, is_psd, map_of, metric_of, project_psd, root
 
 MATRIX_FUNCTIONS = [project_psd, metric_of, map_of, root, inverse_root]

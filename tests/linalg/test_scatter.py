@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.linalg.scatter import Moments, difference_scatter, weighted_scatter
 
 

@@ -6,7 +6,7 @@ import scipy.linalg
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.linalg.spectral import (
     fixed_signs,
     in_span,

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from dimetric.kernel.maps import Kernel
-from dimetric.linalg.coordinates import centred_product
+from dimetric.kernels.functions import Kernel
+from dimetric.linalg.classical_scaling import centred_product
 from dimetric.linalg.symmetric import COLUMNS, TILE, Half, SymmetricProduct
 
 SIZES = (1, TILE - 1, TILE, 2 * TILE + 3)

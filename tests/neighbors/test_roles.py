@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.neighbors import search
 from dimetric.neighbors.roles import enemies, friends
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.neighbors.search import Search, nearest
 
 rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 
-from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
+from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
 
 
 def brute_force(X, codes, k):

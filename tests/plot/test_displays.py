@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap, KNNClassifier
-from dimetric.evaluate import Cell, Comparison, compare, embedding_quality, neighborhood
+from dimetric.benchmark import Cell, Comparison, compare
 from dimetric.plot import (
     ComparisonDisplay,
     EmbeddingDisplay,
@@ -34,6 +34,7 @@ from dimetric.plot import (
 )
 from dimetric.plot._labels import apart, in_order, short_names
 from dimetric.plot._palette import COLORS
+from dimetric.quality import embedding_quality, neighborhood
 
 X, y = load_iris(return_X_y=True)
 FRAME, _ = load_iris(return_X_y=True, as_frame=True)

@@ -18,7 +18,7 @@ from matplotlib.testing.compare import calculate_rms
 from matplotlib.text import Text
 
 from dimetric import LDA, KNNClassifier
-from dimetric.evaluate import Cell, Comparison, embedding_quality, neighborhood, sign_test
+from dimetric.benchmark import Cell, Comparison
 from dimetric.plot import (
     ComparisonDisplay,
     EmbeddingDisplay,
@@ -31,6 +31,8 @@ from dimetric.plot import (
     ScreeDisplay,
     SimplexDisplay,
 )
+from dimetric.quality import embedding_quality, neighborhood
+from dimetric.stats import sign_test
 
 BASELINE = Path(__file__).parent / "baseline"
 TOLERANCE = 6.0  # root of the mean squared difference of pixels, of 255

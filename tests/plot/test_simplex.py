@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dimetric.evaluate import correlated_t_test, sign_test
 from dimetric.plot import SimplexDisplay
+from dimetric.stats import correlated_t_test, sign_test
 
 A, B = [0.81, 0.90, 0.75, 0.66, 0.93], [0.86, 0.95, 0.75, 0.72, 0.98]
 

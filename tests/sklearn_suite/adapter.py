@@ -18,10 +18,10 @@ from scipy import sparse
 from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
+from dimetric.learners.nca import NCARule
 from dimetric.manifold._local import reconstruction_weights
-from dimetric.neighborhood.nca import NCARule
 from dimetric.neighbors.knn import k_nearest
-from dimetric.pairwise.objective import PairwiseObjective, on_maps
+from dimetric.objectives.objective import PairwiseObjective, on_maps
 
 
 class PCA(dimetric.PCA):

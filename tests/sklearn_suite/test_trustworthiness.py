@@ -23,7 +23,7 @@ theirs = load(
     "sklearn.manifold.tests.test_t_sne",
     (
         "    trustworthiness,\n)\n",
-        ")\nfrom dimetric.evaluate import trustworthiness\n",
+        ")\nfrom dimetric.quality import trustworthiness\n",
     ),
     {},
 )

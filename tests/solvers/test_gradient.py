@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import rosen, rosen_der
 from sklearn.datasets import load_digits
 
-from dimetric.linear.pca import PCA
-from dimetric.neighborhood.nca import NCARule
-from dimetric.pairwise.objective import PairwiseObjective, on_maps
+from dimetric.learners.nca import NCARule
+from dimetric.learners.pca import PCA
+from dimetric.objectives.objective import PairwiseObjective, on_maps
 from dimetric.solvers.gradient import bgd, sgd
 
 

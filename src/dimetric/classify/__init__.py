@@ -1,21 +1,5 @@
-"""Classifiers and regressors over a learned distance."""
+"""Classifiers and regressors on a learned distance."""
 
-from dimetric.classify.bounds import BayesErrorBounds, bayes_error_bounds
-from dimetric.classify.centroid import NCMCClassifier, NCMClassifier
-from dimetric.classify.energy import EnergyClassifier
-from dimetric.classify.knn import KNNClassifier, KNNRegressor
-from dimetric.classify.many import KNNScore, knn_scores
-from dimetric.classify.multi import MultiMetricKNNClassifier
+import lazy_loader
 
-__all__ = [
-    "BayesErrorBounds",
-    "EnergyClassifier",
-    "KNNClassifier",
-    "KNNRegressor",
-    "KNNScore",
-    "MultiMetricKNNClassifier",
-    "NCMCClassifier",
-    "NCMClassifier",
-    "bayes_error_bounds",
-    "knn_scores",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

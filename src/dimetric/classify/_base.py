@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from dimetric._checks import checked_labelled, checked_samples, in_range
+from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
+from dimetric._arrays.validation import checked_labelled, checked_samples, in_range
 from dimetric._compat import HasMethods
-from dimetric._xp import Array, is_foreign, like, namespace, to_host
 
 
 class LearnedDistance(BaseEstimator):

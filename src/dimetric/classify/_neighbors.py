@@ -8,12 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, is_foreign, like, to_host
 from dimetric._compat import Interval, StrOptions
-from dimetric._xp import Array, is_foreign, like, to_host
 from dimetric.classify._base import LearnedDistance
 from dimetric.neighbors.knn import TREE_FEATURES, distances_between, k_nearest
 from dimetric.neighbors.search import nearest
-from dimetric.reduce.tree import row_blocks
 
 FEW = 5_000  # samples up to which a compiled search is not worth the loading
 

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._compat import Interval, fit_method
-from dimetric._xp import Array, like, namespace
-from dimetric.centroid.clusters import class_clusters
 from dimetric.classify._base import DistanceClassifier
-from dimetric.pairwise.centroids import group_means
-from dimetric.pairwise.engine import squared_distances
+from dimetric.neighbors.clusters import class_clusters
+from dimetric.objectives.centroids import group_means
+from dimetric.objectives.engine import squared_distances
 
 
 class NearestCentroids(DistanceClassifier):
@@ -91,7 +91,7 @@ class NCMClassifier(NearestCentroids):
               p(c \mid x) = \frac{e^{-|L x - \mu_c|^2 / 2}}{\sum_{c'} e^{-|L x - \mu_{c'}|^2 / 2}}
 
     The means :math:`\mu_c` are those of mapped samples. The probabilities are the model of
-    :class:`~dimetric.centroid.ncmml.NCMML` [1]_.
+    :class:`~dimetric.learners.ncmml.NCMML` [1]_.
 
     Parameters
     ----------

@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Self
 import array_api_compat as compat
 import numpy as np
 
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, like, namespace, one_hot, smallest
 from dimetric._compat import Interval, fit_method
-from dimetric._xp import Array, like, namespace, one_hot, smallest
 from dimetric.classify._base import DistanceClassifier
-from dimetric.neighborhood.lmnn import LMNN
-from dimetric.neighbors.targets import given_targets, in_given_order, nearest_targets
-from dimetric.pairwise.engine import squared_distances
-from dimetric.pairwise.impostors import hinge
-from dimetric.reduce.tree import row_blocks
+from dimetric.learners.lmnn import LMNN
+from dimetric.objectives.engine import squared_distances
+from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
 
 
 class EnergyClassifier(DistanceClassifier):
@@ -31,7 +31,7 @@ class EnergyClassifier(DistanceClassifier):
     ----------
     learner : learner or None, default=None
         Learner of the distance, or any transformer; a copy of it is fitted. None is
-        :class:`~dimetric.neighborhood.lmnn.LMNN` with the parameters below. The margin of 1 is in
+        :class:`~dimetric.learners.lmnn.LMNN` with the parameters below. The margin of 1 is in
         units of its squared distances.
     n_neighbors : int or None, default=None
         Targets of a sample; None is the learner's ``n_neighbors`` if it has any, else 3. In a

@@ -7,9 +7,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_array
 
-from dimetric._checks import checked_samples
+from dimetric._arrays.namespaces import Array, is_foreign, to_host
+from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
-from dimetric._xp import Array, is_foreign, to_host
 from dimetric.classify._base import DistanceClassifier, accuracy, values_like
 from dimetric.classify._neighbors import NearestNeighbors, votes
 

@@ -8,15 +8,15 @@ import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._compat import Interval, fit_method
-from dimetric._xp import Array, like, namespace, to_host
 from dimetric.classify._neighbors import Weights, moved, nearest_in_order
 from dimetric.classify.knn import KNNClassifier
-from dimetric.neighbors.targets import nearest_targets
-from dimetric.pairwise.engine import squared_distances
-from dimetric.pairwise.impostors import hinge
-from dimetric.pairwise.margins import MarginRule
-from dimetric.reduce.tree import row_blocks
+from dimetric.objectives.engine import squared_distances
+from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.objective import MarginRule
+from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import Result
 

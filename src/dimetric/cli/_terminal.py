@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dimetric.evaluate.store import Cell
+    from dimetric.benchmark._store import Cell
 
 
 def names(text: str) -> list[str] | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
-    from dimetric.evaluate.choose import Choice
+    from dimetric.advice._compare import Choice
 
 BUNDLED = ("wine", "digits")
 BUDGET, BUNDLED_BUDGET = 60.0, 20.0  # seconds for a table
@@ -128,10 +128,10 @@ def _compared(
     """Compare on one table, write report and model, tell; return what is found."""
     import dimetric
     from dimetric._files import atomic
-    from dimetric.cli._report import Facts, page
+    from dimetric.advice._compare import choose
+    from dimetric.advice._insight import insight
     from dimetric.data.encoder import TableEncoder
-    from dimetric.evaluate.choose import choose
-    from dimetric.evaluate.insight import insight
+    from dimetric.report._page import Facts, page
 
     started = perf_counter()
     class_counts(given.y, given.target)

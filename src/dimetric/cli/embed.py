@@ -15,7 +15,7 @@ from dimetric.cli._terminal import as_json, say
 if TYPE_CHECKING:
     import numpy as np
 
-    from dimetric.evaluate.quality import EmbeddingQuality
+    from dimetric.quality._embedding import EmbeddingQuality
 
 MANY = 5_000  # rows from which on only some are judged
 SAMPLE = 2_000  # so many
@@ -147,7 +147,7 @@ def embedded(
     import numpy as np
 
     from dimetric import PCA
-    from dimetric._xp import to_host
+    from dimetric._arrays.namespaces import to_host
 
     given = (y,) if _needs_labels(model) else ()
     with warnings.catch_warnings(record=True) as told:
@@ -181,8 +181,8 @@ def judged(
     X: "np.ndarray", Z: "np.ndarray", y: "np.ndarray | None", k: int, seed: int
 ) -> "tuple[EmbeddingQuality | None, list[str]]":
     """Return the scores of an embedding, if there are enough rows, and what is to be said."""
-    from dimetric.evaluate import embedding_quality
     from dimetric.plot._labels import are_numbers
+    from dimetric.quality import embedding_quality
 
     n = len(X)
     if n < 4 or (X[0] == X).all():

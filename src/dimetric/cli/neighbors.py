@@ -14,7 +14,7 @@ from dimetric.cli._terminal import as_json, names, say
 if TYPE_CHECKING:
     import numpy as np
 
-    from dimetric.evaluate.neighborhood import Neighborhood
+    from dimetric.quality._neighborhood import Neighborhood
 
 SHOWN = 3  # columns, unless others are asked for
 
@@ -63,7 +63,7 @@ def neighbors(
 ) -> None:
     """Show what is near a row: by plain distances, after the same scaling, and by learned ones."""
     import dimetric
-    from dimetric.evaluate import neighborhood
+    from dimetric.quality import neighborhood
 
     if out is not None:
         if not is_picture(out):
@@ -152,7 +152,7 @@ def mapped(model: Any, X: "np.ndarray") -> "np.ndarray":
     import numpy as np
 
     from dimetric.cli._apply import parts_of
-    from dimetric.evaluate import before_and_after
+    from dimetric.quality import before_and_after
 
     return np.asarray(before_and_after(parts_of(model)[2], X)[1])
 

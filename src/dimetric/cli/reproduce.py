@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from dimetric.evaluate import paper
-    from dimetric.evaluate.store import Cell
+    from dimetric.benchmark._store import Cell
+    from dimetric.experiments import _paper as paper
 
 NUMBER = len("0.1234")
 REASONS = 10  # that are told at most
@@ -57,7 +57,8 @@ def reproduce(
     """  # fmt: skip
     from rich.console import Console
 
-    from dimetric.evaluate import paper, report
+    from dimetric.experiments import _paper as paper
+    from dimetric.experiments import _report as report
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
@@ -89,7 +90,7 @@ def reproduce(
 
 def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     """Return scores and verdicts as JSON has them."""
-    from dimetric.evaluate import report
+    from dimetric.experiments import _report as report
 
     blocks = [
         {"name": each.name, "rows": each.rows, "learners": each.learners, "test": each.test,
@@ -102,7 +103,7 @@ def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
 
 def show(found: "paper.Reproduction", console: "Console") -> None:
     """Print our scores above the published ones, cell by cell, with averages and verdicts."""
-    from dimetric.evaluate import report
+    from dimetric.experiments import _report as report
 
     console.print(f"[bold]{found.title}[/bold]")
     console.print("Test scores; the published ones below ours.")

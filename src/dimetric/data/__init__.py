@@ -1,23 +1,5 @@
-"""Data sets to learn from: by name, from files, and generated ones with known truth."""
+"""Data sets: by name, from files, and generated ones whose structure is known."""
 
-from dimetric.data.columns import DataSet
-from dimetric.data.encoder import TableEncoder
-from dimetric.data.keel import read_keel, write_keel
-from dimetric.data.named import data_set_names, load_data_set
-from dimetric.data.tables import read_table
-from dimetric.data.toy import Toy, parallel_bands, rings, s_curve, swiss_roll
+import lazy_loader
 
-__all__ = [
-    "DataSet",
-    "TableEncoder",
-    "Toy",
-    "data_set_names",
-    "load_data_set",
-    "parallel_bands",
-    "read_keel",
-    "read_table",
-    "rings",
-    "s_curve",
-    "swiss_roll",
-    "write_keel",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.export._schema import NUMBERS, RECORDS, class_named, is_state
 
 # Of a fit under way, or of how scikit-learn routes arguments: nothing that was learned.

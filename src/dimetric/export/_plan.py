@@ -14,13 +14,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._base import LinearMetric
-from dimetric._xp import to_host
+from dimetric._arrays.namespaces import to_host
 from dimetric.classify.centroid import NearestCentroids
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.multi import MultiMetricKNNClassifier
-from dimetric.kernel.maps import Kernel
-from dimetric.kernel.metric import KernelMetric
+from dimetric.kernels._base import KernelMetric
+from dimetric.kernels.functions import Kernel
+from dimetric.learners._base import LinearMetric
 
 
 @dataclass(frozen=True)

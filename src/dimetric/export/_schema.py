@@ -32,13 +32,13 @@ THEIRS = {
 }
 OURS_TOO = {"TableEncoder": "dimetric.data.encoder"}  # estimators without a name at the top
 RECORDS = {
-    "Kernel": "dimetric.kernel.maps",
+    "Kernel": "dimetric.kernels.functions",
     "Axes": "dimetric.manifold.classical",
     "References": "dimetric.manifold.classical",
     "Configuration": "dimetric.manifold.smacof",
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
-    "PrincipalCoordinates": "dimetric.linalg.coordinates",
+    "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
 }
 
 # By class, base classes included. "float k d" is a finite array of floating numbers; the letters
@@ -144,7 +144,7 @@ PLAIN: dict[str, type] = {"text": str, "dict": dict, "list": list, "flag": bool,
 
 def class_named(name: str) -> type:
     """Return the estimator of a name that files may hold."""
-    home = THEIRS.get(name) or OURS_TOO.get(name) or dimetric._HOME.get(name)
+    home = (THEIRS | OURS_TOO).get(name, "dimetric" if name in dimetric.__all__ else None)
     found = getattr(import_module(home), name, None) if home else None
     if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
         raise ValueError(f"there is no estimator {name!r} that a model file can hold")
@@ -160,7 +160,7 @@ def record_named(name: str) -> type:
 
 def all_types() -> list[type]:
     """Return all classes of ours that a fitted model can consist of."""
-    homes = dimetric._HOME | OURS_TOO
+    homes = dict.fromkeys(dimetric.__all__, "dimetric") | OURS_TOO
     named = [getattr(import_module(home), name) for name, home in homes.items()]
     ours = [each for each in named if isinstance(each, type) and issubclass(each, BaseEstimator)]
     return ours + [record_named(name) for name in RECORDS]

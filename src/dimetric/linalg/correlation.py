@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric._xp import Array, namespace
+from dimetric._arrays.namespaces import Array, namespace
 
 
 def moments(A: Array, B: Array) -> Array:

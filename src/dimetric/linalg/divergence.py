@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric._xp import Array, eps, like, namespace
+from dimetric._arrays.namespaces import Array, eps, like, namespace
 
 
 def logdet_divergence(M: Array, M0: Array) -> float:

@@ -1,6 +1,6 @@
 """Positive semidefinite matrices: projection on their cone, roots, and the way from M to L."""
 
-from dimetric._xp import Array, eps, namespace
+from dimetric._arrays.namespaces import Array, eps, namespace
 from dimetric.linalg.spectral import fixed_signs
 
 

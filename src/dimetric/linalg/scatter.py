@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from dimetric._xp import Array, eps, like, namespace, one_hot, triangle
-from dimetric.reduce.tree import row_blocks, tall_block, tree_reduce
+from dimetric._arrays.blocks import row_blocks, tall_block
+from dimetric._arrays.namespaces import Array, eps, like, namespace, one_hot, triangle
+from dimetric.linalg.reductions import tree_reduce
 
 
 @dataclass(frozen=True)

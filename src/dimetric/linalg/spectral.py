@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from dimetric._xp import Array, eigh_top, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, eigh_top, eps, like, namespace, to_host
 
 
 def fixed_signs(V: Array) -> Array:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dimetric._threads import on_threads
-from dimetric.reduce.tree import row_blocks
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.threads import on_threads
 
 TILE = 256  # rows and columns: what is done with a tile is done in a core's cache
 LANES = 8  # sums that are added up apart, so that their order does not depend on the threads

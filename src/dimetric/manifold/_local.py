@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dimetric.reduce.tree import row_blocks
+from dimetric._arrays.blocks import row_blocks
 
 Patch = Callable[[np.ndarray], np.ndarray]  # from (b, p, d) coordinates to (b, p, p) matrices
 

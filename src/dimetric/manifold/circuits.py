@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dimetric._arrays import checked_array
-from dimetric._checks import checked_dissimilarities, in_range
-from dimetric._xp import Array, to_host
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.validation import checked_array, in_range
+from dimetric.linalg.dissimilarities import checked_dissimilarities
 from dimetric.manifold.classical import landmarks
 from dimetric.neighbors.graph import geodesics, undirected
 from dimetric.neighbors.knn import k_nearest

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric.learners.pca import PCA
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.linear.pca import PCA
 from dimetric.neighbors.knn import Metric, distances_between
 
 

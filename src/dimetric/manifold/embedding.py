@@ -4,10 +4,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._base import Learner
-from dimetric._checks import checked_samples
+from dimetric._arrays.namespaces import Array, like
+from dimetric._arrays.validation import checked_samples
 from dimetric._compat import check_same_namespace, framed
-from dimetric._xp import Array, like
+from dimetric.learners._base import Learner
 
 
 class Embedding(Learner):

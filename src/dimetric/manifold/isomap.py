@@ -13,15 +13,17 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._checks import checked_dissimilarities, in_range, require_memory
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.memory import require_memory
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import in_range
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
-from dimetric._xp import Array, like, namespace, to_host
-from dimetric.linalg.coordinates import PrincipalCoordinates, principal_coordinates
+from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
+from dimetric.linalg.dissimilarities import checked_dissimilarities
 from dimetric.manifold.classical import landmarks
 from dimetric.manifold.embedding import Embedding
 from dimetric.neighbors.graph import Neighborhood, geodesics
-from dimetric.reduce.tree import row_blocks
 
 BLOCK = 2**22  # numbers held at once
 DOUBLE = 2**23  # geodesics up to which they are kept in double precision

@@ -8,15 +8,15 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from dimetric._checks import in_range
+from dimetric._arrays.namespaces import Array, like, to_host
+from dimetric._arrays.validation import in_range
 from dimetric._compat import Interval, Progress, StrOptions
-from dimetric._xp import Array, like, to_host
-from dimetric.linalg.bottom import bottom_eigenvectors
-from dimetric.linear.pca import PCA
+from dimetric.learners.pca import PCA
+from dimetric.linalg.order import canonical_order
+from dimetric.linalg.smallest_eigenvectors import bottom_eigenvectors
 from dimetric.manifold._local import alignment, reconstruction_weights
 from dimetric.manifold.embedding import Embedding
 from dimetric.neighbors.knn import k_nearest
-from dimetric.reduce.order import canonical_order
 
 
 class LLE(Embedding):

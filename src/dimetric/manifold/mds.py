@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import Tags
 
-from dimetric._base import report
-from dimetric._checks import checked_dissimilarities, in_range, require_memory
+from dimetric._arrays.memory import require_memory
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import in_range
 from dimetric._compat import Interval, Progress, StrOptions
-from dimetric._xp import Array, like, namespace, to_host
-from dimetric.linalg import coordinates
+from dimetric.learners._base import report
+from dimetric.linalg import classical_scaling as coordinates
+from dimetric.linalg.dissimilarities import checked_dissimilarities
 from dimetric.manifold.classical import Axes, References, principal_axes, references
 from dimetric.manifold.embedding import Embedding
 from dimetric.manifold.smacof import Configuration, smacof, starts

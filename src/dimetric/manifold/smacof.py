@@ -19,11 +19,11 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from dimetric._xp import Array, like, namespace, to_host
-from dimetric.linalg.coordinates import principal_coordinates
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.manifold.stress import TILE, Stress
 from dimetric.neighbors.graph import geodesics
-from dimetric.reduce.tree import row_blocks
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
 

@@ -23,10 +23,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.utils.validation import check_array
 
-from dimetric._threads import on_threads
-from dimetric._xp import Array, eps, like, namespace, to_host
-from dimetric.pairwise.engine import squared_distances
-from dimetric.reduce.tree import row_blocks
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.threads import on_threads
+from dimetric.objectives.engine import squared_distances
 
 TILE = 2**18  # distances of a block, to stay in a core's cache
 

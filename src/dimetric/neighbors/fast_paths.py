@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dimetric._threads import on_threads
+from dimetric._arrays.threads import on_threads
 
 LANES = 16
 REACH = 400  # nodes looked at for the other sources of a group

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dimetric._threads import on_threads
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.threads import on_threads
 from dimetric.neighbors.search import nearest
-from dimetric.reduce.tree import row_blocks
 
 BLOCK = 256  # samples
 SPARE = 4  # candidates beyond those asked for

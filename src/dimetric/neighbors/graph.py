@@ -15,9 +15,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from dimetric._arrays.blocks import row_blocks
+from dimetric.linalg.order import canonical_order
 from dimetric.neighbors.knn import Metric, distances_between, k_nearest, neighbors_under
-from dimetric.reduce.order import canonical_order
-from dimetric.reduce.tree import row_blocks
 
 Graph = Any  # a csr_array
 

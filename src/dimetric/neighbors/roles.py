@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dimetric._xp import Array, like, namespace
+from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric.neighbors.search import Part, Search
 
 

@@ -5,9 +5,9 @@ from math import frexp
 
 import array_api_compat as compat
 
-from dimetric._threads import in_order
-from dimetric._xp import Array, eps, namespace, smallest
-from dimetric.reduce.tree import row_blocks
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, eps, namespace, smallest
+from dimetric._arrays.threads import in_order
 
 TILE = 2**13  # points looked at together
 

@@ -10,26 +10,6 @@ are :meth:`RegionsDisplay.from_estimator`; ``dml_plot``, ``knn_plot``, ``dml_pai
 attributes; ``dml_multiplot`` is :meth:`RegionsDisplay.from_estimators`.
 """
 
-from dimetric.plot.comparison import ComparisonDisplay
-from dimetric.plot.embedding import EmbeddingDisplay
-from dimetric.plot.history import HistoryDisplay
-from dimetric.plot.metric import MetricDisplay
-from dimetric.plot.neighborhood import NeighborhoodDisplay
-from dimetric.plot.quality import QualityDisplay
-from dimetric.plot.regions import RegionsDisplay
-from dimetric.plot.residual import ResidualVarianceDisplay
-from dimetric.plot.scree import ScreeDisplay
-from dimetric.plot.simplex import SimplexDisplay
+import lazy_loader
 
-__all__ = [
-    "ComparisonDisplay",
-    "EmbeddingDisplay",
-    "HistoryDisplay",
-    "MetricDisplay",
-    "NeighborhoodDisplay",
-    "QualityDisplay",
-    "RegionsDisplay",
-    "ResidualVarianceDisplay",
-    "ScreeDisplay",
-    "SimplexDisplay",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._xp import is_foreign, to_host
+from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import INK, Style
 

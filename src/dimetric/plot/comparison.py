@@ -4,8 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric.evaluate.compare import Comparison
-from dimetric.evaluate.summary import LearnerScores, summary
+from dimetric.benchmark._run import Comparison
+from dimetric.benchmark._summary import LearnerScores, summary
 from dimetric.plot._labels import in_rows
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import COLORS, INK
@@ -23,7 +23,7 @@ class ComparisonDisplay:
     Parameters
     ----------
     scores : list of LearnerScores
-        Of :func:`~dimetric.evaluate.summary.summary`.
+        Of :func:`~dimetric.benchmark._summary.summary`.
     baseline : str or None, default="Euclidean"
         The learner that others are compared with; None, or a name that is not there: no line.
     title : str, default=""
@@ -48,7 +48,7 @@ class ComparisonDisplay:
 
     Examples
     --------
-    >>> from dimetric.evaluate import compare
+    >>> from dimetric.benchmark import compare
     >>> display = ComparisonDisplay.from_comparison(compare([None, "LDA"], ["wine"], n_folds=5))
     >>> [text.get_text() for text in display.text_]
     ['0.989 ± 0.015', '0.966 ± 0.024']
@@ -84,9 +84,9 @@ class ComparisonDisplay:
         Parameters
         ----------
         comparison : Comparison
-            Of :func:`~dimetric.evaluate.compare`.
+            Of :func:`~dimetric.benchmark._run`.
         what, n_neighbors, data
-            Which of its numbers, as in :func:`~dimetric.evaluate.summary.summary`.
+            Which of its numbers, as in :func:`~dimetric.benchmark._summary.summary`.
         baseline, title
             As in the class.
         ax : matplotlib Axes, optional

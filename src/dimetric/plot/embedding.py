@@ -5,8 +5,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays import checked_array
-from dimetric._xp import Array, to_host
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.validation import checked_array
 from dimetric.plot._labels import (
     LEGEND,
     are_numbers,

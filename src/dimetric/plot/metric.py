@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays import checked_array
-from dimetric._xp import Array, to_host
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.validation import checked_array
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import DIVERGING, INK
 

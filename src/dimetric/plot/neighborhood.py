@@ -4,11 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric._xp import Array
-from dimetric.evaluate.neighborhood import Neighborhood, before_and_after, neighborhood
+from dimetric._arrays.namespaces import Array
 from dimetric.plot._labels import in_order, labels_of, short_names
 from dimetric.plot._matplotlib import grid_of_axes, plain
 from dimetric.plot._palette import COLORS, INK, QUIET
+from dimetric.quality._neighborhood import Neighborhood, before_and_after, neighborhood
 
 __all__ = ["NeighborhoodDisplay"]
 
@@ -25,7 +25,7 @@ class NeighborhoodDisplay:
     Parameters
     ----------
     neighborhood : Neighborhood
-        Of :func:`~dimetric.evaluate.neighborhood.neighborhood`.
+        Of :func:`~dimetric.quality._neighborhood.neighborhood`.
     y : array-like of shape (n_samples,), optional
         Classes of all samples.
     titles : tuple of str, default=("Euclidean", "learned")

@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric._xp import Array, to_host
-from dimetric.evaluate.quality import EmbeddingQuality, embedding_quality
+from dimetric._arrays.namespaces import Array, to_host
 from dimetric.plot._curves import draw_curves
 from dimetric.plot._palette import INK
+from dimetric.quality._embedding import EmbeddingQuality, embedding_quality
 
 __all__ = ["QualityDisplay"]
 
@@ -22,7 +22,7 @@ class QualityDisplay:
     Parameters
     ----------
     qualities : mapping of names to EmbeddingQuality
-        Of :func:`~dimetric.evaluate.embedding_quality`.
+        Of :func:`~dimetric.quality.embedding_quality`.
     title : str, default=""
         Title of the picture.
 
@@ -76,7 +76,7 @@ class QualityDisplay:
         ax : matplotlib Axes, optional
             Axes to draw into; by default new ones.
         **options
-            Of :func:`~dimetric.evaluate.embedding_quality`, such as ``sample``.
+            Of :func:`~dimetric.quality.embedding_quality`, such as ``sample``.
 
         Returns
         -------

@@ -11,12 +11,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays import checked_array
-from dimetric._xp import Array, to_host
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric._arrays.validation import checked_array
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.many import named
 from dimetric.classify.regions import Regions, feature_names_of, regions
-from dimetric.evaluate.neighborhood import before_and_after
 from dimetric.plot._labels import (
     LEGEND,
     codes_in,
@@ -29,6 +28,7 @@ from dimetric.plot._labels import (
 from dimetric.plot._matplotlib import grid_of_axes, plain
 from dimetric.plot._palette import styles
 from dimetric.plot._surfaces import Picture, draw_regions
+from dimetric.quality._neighborhood import before_and_after
 
 __all__ = ["RegionsDisplay"]
 

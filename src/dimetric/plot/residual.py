@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric._xp import Array
+from dimetric._arrays.namespaces import Array
 from dimetric.classify.many import named
-from dimetric.evaluate.spectrum import residual_variances
 from dimetric.plot._curves import draw_curves
+from dimetric.quality._spectrum import residual_variances
 
 __all__ = ["ResidualVarianceDisplay"]
 
@@ -21,7 +21,7 @@ class ResidualVarianceDisplay:
     Parameters
     ----------
     variances : mapping of names to mapping of int to float
-        Of :func:`~dimetric.evaluate.spectrum.residual_variances`, by name of the embedding.
+        Of :func:`~dimetric.quality._spectrum.residual_variances`, by name of the embedding.
     title : str, default=""
         Title of the picture.
 

@@ -5,9 +5,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric.evaluate.spectrum import eigenvalue_shares
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import COLORS, INK
+from dimetric.quality._spectrum import eigenvalue_shares
 
 __all__ = ["ScreeDisplay"]
 
@@ -21,7 +21,7 @@ class ScreeDisplay:
     Parameters
     ----------
     shares : array-like of shape (n_components,)
-        Of :func:`~dimetric.evaluate.spectrum.eigenvalue_shares`.
+        Of :func:`~dimetric.quality._spectrum.eigenvalue_shares`.
     threshold : float in (0, 1], optional
         t.
     title : str, default=""

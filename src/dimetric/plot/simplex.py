@@ -4,8 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric.evaluate.bayes import Posterior, sign_test, signed_rank_test
 from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.stats._bayes import Posterior, sign_test, signed_rank_test
 
 __all__ = ["SimplexDisplay"]
 
@@ -26,8 +26,8 @@ class SimplexDisplay:
     Parameters
     ----------
     posterior : Posterior
-        Of :func:`~dimetric.evaluate.bayes.sign_test` or
-        :func:`~dimetric.evaluate.bayes.signed_rank_test`.
+        Of :func:`~dimetric.stats._bayes.sign_test` or
+        :func:`~dimetric.stats._bayes.signed_rank_test`.
     names : tuple of str, default=("a", "b")
         Names of the two learners.
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_consistent_length, check_random_state
 
-from dimetric._arrays import checked_array
-from dimetric._xp import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import checked_array
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.neighbors.search import nearest
 

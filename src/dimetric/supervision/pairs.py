@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, is_foreign, namespace
+from dimetric._arrays.namespaces import Array, is_foreign, namespace
 from dimetric.supervision.draw import (
     complement,
     entries_of,

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric._xp import Array, namespace, to_host
+from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric.supervision.folds import equal_points, folds
 
 MOST_SAMPLES = 2**31  # so that a number for each pair of them is an int64
@@ -46,7 +46,7 @@ class Constraints(ABC):
         """Raise: this is what scikit-learn asks of arguments that it divides along with X."""
         raise ValueError(
             f"{type(self).__name__} are no array with a row for each sample. To cross-validate or "
-            "search, divide them and leave X whole: dimetric.evaluate.cross_validate_pairs, "
+            "search, divide them and leave X whole: dimetric.selection.cross_validate_pairs, "
             "search_pairs."
         )
 

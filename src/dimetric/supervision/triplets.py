@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._xp import Array, is_foreign, namespace, to_host
+from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 from dimetric.supervision.draw import ByClass, drawn, mean_scores, near_and_far, ranked_triplets
 from dimetric.supervision.rows import Constraints, checked_rows, read_only
 

@@ -1,0 +1,1 @@
+"""Arrays of any namespace: namespaces, validation, blocks of rows, threads."""

@@ -1,0 +1,26 @@
+"""Blocks of rows: how long computations are cut so that memory stays small."""
+
+from collections.abc import Iterator
+
+
+def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
+    """Yield the slices that cut `n_rows` rows into blocks.
+
+    Examples
+    --------
+    >>> [(b.start, b.stop) for b in row_blocks(5, 2)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    for start in range(0, n_rows, block):
+        yield slice(start, min(start + block, n_rows))
+
+
+def tall_block(n_features: int) -> int:
+    """Return a number of rows for statistics of size n_features^2, so that they pay off.
+
+    Examples
+    --------
+    >>> tall_block(50), tall_block(784), tall_block(10_000)
+    (65536, 21399, 40000)
+    """
+    return max(4 * n_features, min(2**24 // n_features, 2**16))

@@ -1,0 +1,159 @@
+"""Validation of arrays from any container, which stay in their namespace and on their device.
+
+NumPy arrays and data frames go through scikit-learn's own checks; arrays of another namespace get
+the same checks here, on their device.
+"""
+
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
+
+from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
+
+
+def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
+    """Return a finite floating array of `ndim` dimensions that no learner is fitted to."""
+    if is_foreign(Z):
+        return checked_foreign(Z, 1, ndim=ndim, name=name)
+    Z = check_array(
+        Z,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=dtype_for(Z),
+        allow_nd=ndim > 2,
+        input_name=name,
+    )
+    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # not the old matrix class
+
+
+def checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
+    """Check an array of another namespace as scikit-learn checks NumPy's; it stays where it is."""
+    if compat.is_torch_array(X) and X.requires_grad:
+        X = X.detach()  # a fit is no part of anybody's graph
+    xp = namespace(X)
+    if X.ndim != ndim:
+        raise ValueError(
+            f"Expected {ndim}D array, got {X.ndim}D array of shape {tuple(X.shape)} instead."
+        )
+    n, d = X.shape[0], X.shape[-1]
+    if n < min_samples or d < 1:
+        raise ValueError(
+            f"Found array with {n} sample(s) and {d} feature(s) (shape={(n, d)}) while a minimum "
+            f"of {min_samples} sample(s) and 1 feature(s) is required."
+        )
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported: {name} must be real.")
+    if X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float64)
+    if not bool(xp.all(xp.isfinite(X))):
+        raise ValueError(f"Input {name} contains NaN or infinity.")
+    return X
+
+
+def dtype_for(X: Any) -> Any:
+    """Return the dtype to check samples with: float32 and float64 stay, others become float64.
+
+    scikit-learn sees the dtypes of pandas' columns, but not of other data frames'.
+    """
+    frame = hasattr(X, "columns") and len(X.columns) > 0
+    single = frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
+    return np.float32 if single else [np.float64, np.float32]
+
+
+def checked_samples(
+    learner: BaseEstimator, X: Array, *, reset: bool, min_samples: int = 1
+) -> Array:
+    """Return samples as a finite floating array; note (`reset`) or compare features and names."""
+    if is_foreign(X):
+        X = checked_foreign(X, min_samples)
+        validate_data(learner, X, reset=reset, skip_check_array=True)
+        return X
+    X = validate_data(learner, X, reset=reset, **_options(learner, X, min_samples))
+    return sparse.csr_array(X) if sparse.issparse(X) else X  # not the old matrix class
+
+
+def checked_labelled(
+    learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int
+) -> tuple[Array, np.ndarray]:
+    """Return checked samples, and their labels on the host."""
+    y = to_host(y) if is_foreign(y) else y
+    if y is None or not is_foreign(X):
+        X, y = validate_data(learner, X, y, reset=reset, **_options(learner, X, min_samples))
+    else:
+        X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(X, y)
+    check_classification_targets(y)
+    return X, y
+
+
+def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and the class of each sample as an integer: -1 if it has no label.
+
+    Examples
+    --------
+    >>> coded(np.array([7, -1, 3, 7]), unlabelled=-1)
+    (array([3, 7]), array([ 1, -1,  0,  1]))
+    """
+    if unlabelled is None:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes
+    known = labels != unlabelled
+    if not known.any():
+        raise ValueError(f"y holds no label: all samples have {unlabelled!r}, which means none.")
+    codes = np.full(len(labels), -1)
+    classes, codes[known] = np.unique(labels[known], return_inverse=True)
+    return classes, codes
+
+
+def taken(X: Array, rows: np.ndarray) -> Array:
+    """Return some rows of samples, dense."""
+    if sparse.issparse(X):
+        return X[rows].toarray()
+    xp = namespace(X)
+    return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
+
+
+def in_range(X: Array, name: str = "X") -> tuple[Array, float]:
+    """Return X times a power of two that keeps sums of squares at ease, and that factor.
+
+    The factor is 1 for all ordinary data, and a power of two never costs a digit. Values whose
+    squares the dtype cannot hold are refused: neither could it hold a variance, or M.
+    """
+    xp = namespace(X)
+    values = X.data if sparse.issparse(X) else X
+    limit = 2.0**40 if X.dtype == xp.float32 else 2.0**200
+    if compat.is_numpy_array(values):
+        # One fast pass settles nearly all cases: no value is above the root of the sum of
+        # squares, and the largest is not below the root of their mean.
+        flat = values.ravel(order="K")
+        with np.errstate(over="ignore"):
+            total = float(flat @ flat)
+        if total <= limit**2 and total >= flat.size / limit**2:
+            return X, 1.0
+    largest = max(float(xp.max(values)), -float(xp.min(values))) if values.shape[0] else 0.0
+    info = xp.finfo(X.dtype)
+    low, high = 4 * float(info.smallest_normal) ** 0.5, float(info.max) ** 0.5 / 4
+    if largest > 0 and not low <= largest <= high:
+        raise ValueError(
+            f"{name} holds values up to {largest:.1e}, whose squares {X.dtype} cannot hold: the "
+            f"largest must be between {low:.0e} and {high:.0e}. Scale {name}."
+        )
+    if largest == 0 or 1 / limit <= largest <= limit:
+        return X, 1.0
+    factor = float(2.0 ** -np.floor(np.log2(largest)))
+    return X * factor, factor
+
+
+def _options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
+    return {
+        "accept_sparse": "csr" if learner._accepts_sparse else False,
+        "dtype": dtype_for(X),
+        "ensure_min_samples": min_samples,
+    }

@@ -1,1 +1,0 @@
-"""Learners that descend: a start, coordinates to learn in, an objective, a solver."""

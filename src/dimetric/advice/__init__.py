@@ -1,0 +1,5 @@
+"""Advice: which distance suits the data, and whether it beats the Euclidean distance."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

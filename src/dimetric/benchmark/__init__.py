@@ -1,0 +1,5 @@
+"""Many learners on many data sets, in a table that survives interruptions."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

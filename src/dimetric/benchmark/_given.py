@@ -1,0 +1,133 @@
+"""Learners, data sets and options of a comparison, checked."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.utils.multiclass import type_of_target
+
+import dimetric
+from dimetric._names import nearest
+from dimetric.benchmark._cells import Problem
+from dimetric.classify.many import named
+from dimetric.data.columns import DataSet
+from dimetric.data.named import load_data_set
+from dimetric.selection._cross_validation import splits
+
+
+def learner_named(name: str) -> Any:
+    """Return a learner, or classifier, with its defaults; None for "Euclidean".
+
+    Parameters
+    ----------
+    name : str
+        As in ``dimetric``, such as "NCA".
+
+    Examples
+    --------
+    >>> learner_named("NCA")
+    NCA()
+    """
+    known = [each for each in dimetric.__all__ if hasattr(getattr(dimetric, each), "fit")]
+    known.append("Euclidean")
+    if name == "Euclidean":
+        return None
+    if name in known:
+        try:
+            return getattr(dimetric, name)()
+        except TypeError as error:
+            raise ValueError(
+                f"{name} is not made without parameters: give {name}(...) in place of its name."
+            ) from error
+    raise ValueError(f"There is no learner {name!r}. {nearest(name, known)}")
+
+
+def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name, those that are told by name made."""
+    if isinstance(learners, str):
+        learners = [learners]
+    if not isinstance(learners, Mapping) and not hasattr(learners, "fit"):
+        learners = [learner_named(each) if isinstance(each, str) else each for each in learners]
+    found = {
+        name: learner_named(each) if isinstance(each, str) else each
+        for name, each in named(learners).items()
+    }
+    if not found:
+        raise ValueError("There is no learner to compare: learners is empty.")
+    for name, each in found.items():
+        if isinstance(each, type) or (each is not None and not hasattr(each, "fit")):
+            raise TypeError(f"learners[{name!r}]={each!r} must be a learner, as NCA(), or a name.")
+        if each is not None and is_regressor(each):
+            raise TypeError(f"{name} is a regressor: learners are compared by classes.")
+    return found
+
+
+def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
+    """Return data sets by name, all of them read before any work begins."""
+    if isinstance(data, str | DataSet):
+        data = [data]
+    items = data.items() if isinstance(data, Mapping) else [(None, each) for each in data]
+    found: dict[str, DataSet] = {}
+    for name, each in items:
+        if isinstance(each, str):
+            each = load_data_set(each, folder)
+        if not isinstance(each, DataSet):
+            if name is None or not isinstance(each, tuple | list) or len(each) != 2:
+                raise TypeError(
+                    "A data set is a DataSet, a name, or, in a mapping of names, a pair (X, y)."
+                )
+            X = np.asarray(each[0])
+            if X.ndim != 2:
+                raise ValueError(
+                    f"Data set {name!r}: X has shape {X.shape}, but needs a row for each sample: "
+                    "shape (n_samples, n_features)."
+                )
+            each = DataSet(X, np.asarray(each[1]), tuple(f"x{i}" for i in range(X.shape[1])))
+        name = name or each.name
+        if name in found:
+            raise ValueError(f"Two data sets are called {name!r}: give a mapping of names.")
+        found[name] = each
+    if not found:
+        raise ValueError("There is no data set to compare on: data is empty.")
+    return found
+
+
+def problem_of(
+    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, Any]
+) -> Problem:
+    """Return a data set with its splits."""
+    if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
+        raise ValueError(f"Data set {name!r} has no classes: learners are compared by those.")
+    y = data.y.astype(str) if data.y.dtype == object else data.y
+    if folds is not None and folds in data.extra:
+        column = np.asarray(data.extra[folds])
+        numbers = np.unique(column)
+        parts = [(np.flatnonzero(column != i), np.flatnonzero(column == i)) for i in numbers]
+        return Problem(name, data.X, y, parts, len(parts), scale)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        parts = splits(data.X, y, **split_by)
+    for each in told:
+        warnings.warn(f"Data set {name!r}: {each.message}", stacklevel=3)
+    return Problem(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
+
+
+def check_options(scale: Any, time_budget: Any, random_state: Any, n_jobs: Any) -> None:
+    """Raise if an option makes no sense."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r} must be an int other than 0, or None.")
+    if scale not in ("fold", "set", None):
+        raise ValueError(f"scale={scale!r} must be 'fold', 'set' or None.")
+    if time_budget is not None and (
+        not isinstance(time_budget, Real) or not float(time_budget) > 0
+    ):
+        raise ValueError(f"time_budget={time_budget!r} must be a positive number, or None.")
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} must be an int of at least 0: a run that is started "
+            "again must split the samples as before."
+        )

@@ -1,0 +1,12 @@
+from .columns import DataSet as DataSet
+from .encoder import TableEncoder as TableEncoder
+from .keel import read_keel as read_keel
+from .keel import write_keel as write_keel
+from .named import data_set_names as data_set_names
+from .named import load_data_set as load_data_set
+from .tables import read_table as read_table
+from .toy import Toy as Toy
+from .toy import parallel_bands as parallel_bands
+from .toy import rings as rings
+from .toy import s_curve as s_curve
+from .toy import swiss_roll as swiss_roll

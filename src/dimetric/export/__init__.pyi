@@ -1,0 +1,9 @@
+from .file import describe as describe
+from .file import load as load
+from .file import save as save
+from .file import trusted_types as trusted_types
+from .index import to_faiss as to_faiss
+from .index import to_usearch as to_usearch
+from .numpy import to_numpy as to_numpy
+from .onnx import to_onnx as to_onnx
+from .sql import to_sql as to_sql

@@ -1,1 +1,0 @@
-"""Distances learned by comparing distributions."""

@@ -1,1 +1,0 @@
-"""Maps through a kernel: linear learners in the kernel's feature space."""

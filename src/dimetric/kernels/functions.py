@@ -1,0 +1,289 @@
+"""Kernels: inner products in a feature space, evaluated block by block where the samples are."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.memory import require_memory
+from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
+from dimetric._arrays.threads import on_threads
+from dimetric.linalg.symmetric import TILE, Half, upper_tiles
+
+NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
+BLOCK = 2**22  # numbers of a block of rows
+
+NOT_FINITE = (
+    "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or mend the "
+    "kernel if it is your own."
+)
+
+KernelLike = str | Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    r"""A kernel :math:`k(x, x') = \langle \phi(x), \phi(x') \rangle`.
+
+    ============= =====================================================
+    linear        :math:`x \cdot x'`
+    poly          :math:`(\gamma\, x \cdot x' + c_0)^{degree}`
+    rbf           :math:`\exp(-\gamma |x - x'|^2)`
+    laplacian     :math:`\exp(-\gamma |x - x'|_1)`
+    sigmoid       :math:`\tanh(\gamma\, x \cdot x' + c_0)`
+    cosine        :math:`x \cdot x' / (|x| |x'|)`
+    precomputed   samples are rows of k already
+    ============= =====================================================
+
+    Or a function of two matrices of samples, (n, d) and (m, d), that returns the (n, m) values,
+    such as those of :mod:`sklearn.metrics.pairwise`. Values are computed in float64 and kept in
+    the dtype of the samples.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
+    >>> Kernel("poly", gamma=1.0, degree=2, coef0=1.0)(X, X)
+    array([[4., 4.],
+           [4., 9.]])
+    >>> Kernel.for_samples(X, "rbf", gamma="auto").gamma
+    0.5
+    """
+
+    name: KernelLike
+    gamma: float = 1.0
+    degree: float = 3
+    coef0: float = 1.0
+    params: dict[str, Any] = field(default_factory=dict)
+    centre: Any = None  # an origin among the samples, which rounding depends on and nothing else
+
+    @classmethod
+    def for_samples(
+        cls,
+        X: Array,
+        name: KernelLike,
+        *,
+        gamma: float | str = "scale",
+        degree: float = 3,
+        coef0: float = 1.0,
+        params: dict[str, Any] | None = None,
+    ) -> "Kernel":
+        """Return the kernel with `gamma` as a number: "scale" and "auto" depend on the samples.
+
+        "scale" is ``1 / (n_features * X.var())``, of "laplacian" ``1 / (n_features * X.std())``, so
+        that the unit of the features does not matter; "auto" is ``1 / n_features``.
+        """
+        if params and not callable(name):
+            raise ValueError(
+                f"kernel_params={params} are keyword arguments of a kernel that is a function; "
+                f"kernel={name!r} takes gamma, degree and coef0, or those of them it has."
+            )
+        xp = namespace(X)
+        centre = None
+        if name in ("linear", "rbf", "laplacian"):
+            centre = xp.mean(xp.astype(X, xp.float64), axis=0)
+        if gamma == "scale" and name in ("poly", "rbf", "laplacian", "sigmoid"):
+            spread = float(xp.std(xp.astype(X, xp.float64))) ** (1 if name == "laplacian" else 2)
+            gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
+        elif isinstance(gamma, str):
+            gamma = 1 / X.shape[1]
+        return cls(name, float(gamma), degree, coef0, params or {}, centre)
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether no matrix of its values has negative eigenvalues, whatever the samples are."""
+        whole = self.name == "poly" and float(self.degree).is_integer() and self.coef0 >= 0
+        return whole or self.name in ("linear", "rbf", "laplacian", "cosine")
+
+    def __call__(self, X: Array, Y: Array) -> Array:
+        """Return the values between rows of X and of Y, a matrix that has to fit in memory.
+
+        For ``"precomputed"``, X holds them.
+        """
+        if self.name == "precomputed":
+            return X
+        K = self._empty(X, Y.shape[0])
+        A, B = self._sides(X, Y)
+        for rows in row_blocks(X.shape[0], max(1, BLOCK // Y.shape[0])):
+            K[rows, :] = namespace(X).astype(self._values(A[rows, :], B), K.dtype, copy=False)
+        return checked_values(K)
+
+    def gram(self, X: Array) -> Array:
+        """Return the symmetric matrix of values between all rows of X.
+
+        NumPy's is computed half, in as many threads as BLAS may use.
+        """
+        if self.name == "precomputed":
+            return X
+        n = X.shape[0]
+        if not self.has_half(X):
+            return self._with_ones(self(X, X))
+        K = self._empty(X, n)
+        A, B = self._sides(X, X)
+        tiles = upper_tiles(n)
+
+        def work(tasks: Iterator[int]) -> None:
+            for a, b in map(tiles.__getitem__, tasks):
+                tile = self._values(A[a], B[b])
+                K[b, a] = tile.T
+                K[a, b] = tile
+
+        on_threads(work, len(tiles), shared=True)
+        return checked_values(self._with_ones(K))
+
+    def has_half(self, X: Array) -> bool:
+        """Whether half the values between the samples are enough: they are ours, on the host."""
+        return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
+
+    def half(self, X: np.ndarray) -> Half:
+        """Return the same matrix, of which half the values are computed and kept."""
+        n = len(X)
+        self._require(X, n * (n + TILE) // 2, n, n)
+        A, B = self._sides(X, X)
+
+        def values(a: slice, b: slice) -> np.ndarray:
+            tile = self._values(A[a], B[b])
+            return self._with_ones(tile) if a == b else tile
+
+        K = Half.of(n, X.dtype, values)
+        if not np.isfinite(K.largest):
+            raise ValueError(NOT_FINITE)
+        return K
+
+    def _with_ones(self, K: Array) -> Array:
+        """Set the diagonal of kernels of distances, which rounding would make uneven."""
+        if self.name in ("rbf", "laplacian"):
+            for rows in row_blocks(K.shape[0], TILE):
+                xp, tile = namespace(K), K[rows, rows]
+                there = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
+                K[rows, rows] = xp.where(there, xp.ones_like(tile), tile)
+        return K
+
+    def _empty(self, X: Array, m: int) -> Array:
+        n = X.shape[0]
+        self._require(X, n * m, n, m)
+        return namespace(X).empty((n, m), dtype=X.dtype, device=compat.device(X))
+
+    def _require(self, X: Array, n_values: int, n: int, m: int) -> None:
+        size = 4 if X.dtype == namespace(X).float32 else 8
+        remedy = "Set n_landmarks, for instance to 1000."
+        require_memory(size * n_values, f"The kernel between {n} and {m} samples", remedy)
+
+    def _sides(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """Return what of the samples can be computed beforehand, a row for each."""
+        if callable(self.name):
+            return X, Y
+        xp = namespace(X)
+        X, Y = (xp.astype(A, xp.float64, copy=False) for A in (X, Y))
+        if self.centre is not None:
+            centre = like(self.centre, X)
+            X, Y = X - centre, Y - centre
+        if self.name == "rbf":  # two more columns make exponents of products
+            x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
+            X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
+            Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
+        return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
+
+    def _values(self, A: Array, B: Array) -> Array:
+        """Return the values between a few rows of two sides, in float64."""
+        if callable(self.name):
+            return _called(self.name, A, B, self.params)
+        xp = namespace(A)
+        if self.name == "laplacian":
+            return xp.exp(-self.gamma * _manhattan(A, B))
+        K = A @ B.T
+        if self.name == "rbf":
+            return _exp_below_0(K)
+        if self.name == "poly":
+            with np.errstate(over="ignore", invalid="ignore"):  # told by an error of our own
+                return (self.gamma * K + self.coef0) ** self.degree
+        return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
+
+
+def checked_values(K: Array) -> Array:
+    """Return the values of a kernel, or raise if some are not finite."""
+    xp = namespace(K)
+    if not all(
+        bool(xp.all(xp.isfinite(K[rows, :])))
+        for rows in row_blocks(K.shape[0], max(1, BLOCK // K.shape[1]))
+    ):
+        raise ValueError(NOT_FINITE)
+    return K
+
+
+def largest_of(K: Array) -> float:
+    """Return the largest absolute value, without a matrix of them."""
+    xp = namespace(K)
+    return max(float(xp.max(K)), -float(xp.min(K)))
+
+
+def checked_precomputed(K: Array) -> None:
+    """Raise unless a matrix can hold the kernel of samples: square, symmetric but for rounding."""
+    n = K.shape[0]
+    if K.shape[1] != n:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
+            "samples and features, choose another kernel than 'precomputed'."
+        )
+    checked_symmetric(K, np.arange(n))
+
+
+def checked_symmetric(K: Array, samples: np.ndarray) -> Array:
+    """Return a kernel, or raise if it depends on which of two samples is the first.
+
+    `samples` are their numbers, for the message.
+    """
+    xp, n = namespace(K), K.shape[0]
+    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * largest_of(K)
+    for rows in row_blocks(n, max(1, BLOCK // n)):
+        difference = xp.abs(K[rows, :] - K[:, rows].T)
+        if bool(xp.any(difference > rounding)):
+            i, j = divmod(int(xp.argmax(difference)), n)
+            i += rows.start
+            raise ValueError(
+                f"A kernel must be symmetric, but of samples {samples[i]} and {samples[j]} it is "
+                f"{float(K[i, j]):.6g}, and of {samples[j]} and {samples[i]} "
+                f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
+            )
+    return K
+
+
+def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:
+    """Return the values of a function, which may be of another namespace than the samples."""
+    K = kernel(X, Y, **params)
+    values = K if is_foreign(K) else np.asarray(K)
+    shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
+    if tuple(values.shape) != shape or not namespace(values).isdtype(values.dtype, kinds):
+        raise ValueError(
+            f"A kernel that is a function must return a matrix of real numbers, of shape {shape} "
+            f"for samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
+            f"{type(K).__name__} of shape {tuple(values.shape)} and dtype {values.dtype}."
+        )
+    return like(values, X, dtype=namespace(X).float64)
+
+
+def _exp_below_0(K: Array) -> Array:
+    """Return exp of exponents that are above 0 by nothing but rounding; NumPy's are replaced."""
+    if compat.is_numpy_array(K):
+        return np.exp(np.minimum(K, 0, out=K), out=K)
+    xp = namespace(K)
+    return xp.exp(xp.clip(K, max=0))
+
+
+def _manhattan(X: Array, Y: Array) -> Array:
+    if compat.is_numpy_array(X):
+        return cdist(X, Y, "cityblock")
+    xp = namespace(X)
+    D = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=compat.device(X))
+    for j in range(X.shape[1]):
+        D += xp.abs(X[:, j][:, None] - Y[:, j][None, :])
+    return D
+
+
+def _unit(X: Array) -> Array:
+    xp = namespace(X)
+    norm = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
+    return X / xp.where(norm > 0, norm, xp.ones_like(norm))

@@ -1,0 +1,14 @@
+from .anmm import ANMM as ANMM
+from .covariance import Covariance as Covariance
+from .dml_eig import DMLEig as DMLEig
+from .dmlmj import DMLMJ as DMLMJ
+from .itml import ITML as ITML
+from .lda import LDA as LDA
+from .ldml import LDML as LDML
+from .lmnn import LMNN as LMNN
+from .lsi import LSI as LSI
+from .mcml import MCML as MCML
+from .nca import NCA as NCA
+from .ncmc import NCMC as NCMC
+from .ncmml import NCMML as NCMML
+from .pca import PCA as PCA

@@ -1,0 +1,176 @@
+"""Learners whose objective is convex in the metric, and how far from its optimum they end."""
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any, ClassVar
+
+import array_api_compat as compat
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, eps, to_host, triangle
+from dimetric._arrays.threads import _one_blas_thread
+from dimetric._compat import Progress, StrOptions
+from dimetric.learners._iterative import GradientMetric
+from dimetric.learners._solve import Solution, Watch
+from dimetric.learners._start import fitting_start
+from dimetric.linalg.psd import inverse_root, metric_of
+from dimetric.linalg.sample_span import directions
+from dimetric.linalg.scatter import Moments
+from dimetric.objectives.objective import Objective, metric_gradient
+from dimetric.solvers.certificates import (
+    Certificate,
+    certify_from_below,
+    gap_from_below,
+    radius_from_linear,
+)
+
+# c and G of a linear function c + <G, N> that is above the objective at no metric N.
+Below = tuple[float, np.ndarray]
+
+
+class ConvexMetric(GradientMetric):
+    r"""A learner that minimises a mean of losses, convex in :math:`M = L^T L`.
+
+    The metadata then hold a certificate: ``gap``, of what is left to gain at most among metrics
+    of trace ``gap_radius``; among all metrics, if ``gap_proven``. There is none where the metric
+    was not solved for: a map of fewer rows, mini-batches.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **GradientMetric._parameter_constraints,
+        "solver": [StrOptions({"lbfgs", "bgd", "sgd", "sdp"})],
+    }
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        # Objectives bring their own threads; all else is too short for those of BLAS.
+        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+            return super()._fit(X, codes, progress)
+
+    def _minimise(
+        self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
+    ) -> Solution:
+        L0, objective.theta = fitting_start(
+            objective, L0, ridge, of_any_size=not self._start_is_given()
+        )
+        scale = _scale(objective, ridge)
+        return self._solver()(objective, L0, ridge=ridge, codes=codes, watch=watch, scale=scale)
+
+    def _enough_rows(self, d: int) -> int:
+        """Return how many rows a map needs to be as good as any metric of d features."""
+        return d
+
+    def _tangent(self, objective: Any, L: np.ndarray, theta: np.ndarray, ridge: float) -> Below:
+        """Return the tangent at a map's metric; `theta` is a start of what is to be solved for."""
+        value, G, _ = metric_gradient(objective, L, theta, ridge=ridge)
+        return value - float(np.vdot(L @ G, L)), G
+
+    def _facts(self, objective: Any, solution: Solution, ridge: float) -> dict[str, Any]:
+        """Return the certificate."""
+        k, d = solution.map.shape
+        if self.solver == "sgd" or (self.solver != "sdp" and k < self._enough_rows(d)):
+            return {}
+
+        def tangent(L: np.ndarray) -> Below:
+            return self._tangent(objective, L, solution.theta, ridge)
+
+        value = solution.result.value
+        found = certified(objective, value, solution.map, tangent, ridge=ridge)
+        if not found.proven and not solution.result.converged and objective.infimum > -np.inf:
+            # A guess at the optimum's size may do near it; far away it is worth nothing.
+            found = Certificate(value - objective.infimum, np.inf, proven=True)
+        return {
+            "gap": float(found.gap),
+            "gap_radius": float(found.radius),
+            "gap_proven": found.proven,
+        }
+
+
+def _scale(objective: Objective, ridge: float) -> np.ndarray:
+    """Return what makes directions alike for a solver: about a root of the inverse Hessian.
+
+    A step moves the loss by the spread of the samples in its direction, and the ridge by its
+    length. So whitened, convex objectives take a quarter of the iterations, or less.
+    """
+    X = objective.points
+    S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
+    S += 3 * ridge * np.eye(len(S))
+    unit = np.sqrt(np.diag(S))
+    unit[unit == 0] = 1
+    # A flat direction has no gradient but rounding, which is not to be blown up.
+    return inverse_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
+
+
+def certified(
+    objective: Any,
+    value: float,
+    L: np.ndarray,
+    tangent: Callable[[np.ndarray], Below],
+    *,
+    ridge: float,
+) -> Certificate:
+    r"""Return a bound of how far a value is above the minimum of a convex objective.
+
+    The tangent at M bounds the objective f from below, :math:`f(N) \ge c + \langle G, N \rangle`,
+    but not well far away, if G is not quite positive semidefinite. So take another bound
+    :math:`f(N) \ge c' + \langle P, N \rangle` that is, with P definite: no metric N with
+    :math:`\langle P, N \rangle > f(M) - c'` is any better than M, and for all others
+
+    .. math:: \langle G, N \rangle \ge (f(M) - c')
+              \min(0, \lambda_{\min}(P^{-1/2} G P^{-1/2})).
+
+    Parameters
+    ----------
+    objective : Objective
+        What has been minimised, with the ``codes`` of its samples, the first of its points.
+    value : float
+        Its mean, with the ridge.
+    L : ndarray of shape (k, d)
+        Map where it has that value.
+    tangent : callable
+        Returns c and G at a map.
+    ridge : float
+        Weight of the trace in the objective.
+    """
+    B, _, Q = directions(objective.points)
+    if B.shape[1] == 0:  # all samples are one point: every metric is as good
+        return Certificate(0.0, np.inf, proven=True)
+
+    def on_samples(G: np.ndarray) -> np.ndarray:
+        # Of all metrics that are alike to the samples, the ridge has the one of least trace.
+        return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
+
+    rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
+    c, G = tangent(L)
+    found = certify_from_below(value, c, G, metric_of(L))
+    for c_far, P in _definite(objective, L, B, tangent, ridge):
+        P = on_samples(P) - rounding
+        if np.isfinite(radius_from_linear(value, P, floor=c_far)):
+            T = inverse_root(P)
+            gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
+            radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
+            found = Certificate(gap, radius, proven=True)
+            break
+    if value - objective.infimum < found.gap:  # which is true of all metrics
+        found = Certificate(value - objective.infimum, np.inf, proven=True)
+    return found
+
+
+def _definite(
+    objective: Any,
+    L: np.ndarray,
+    B: np.ndarray,
+    tangent: Callable[[np.ndarray], Below],
+    ridge: float,
+) -> Iterator[Below]:
+    """Yield linear bounds that may grow in all directions, the best ones first.
+
+    Where a metric is a little too large, near pairs of different classes no longer outweigh the
+    spread within classes: there the objective rises in every direction, unless classes separate.
+    """
+    within = objective.within()
+    white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
+    white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
+    for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets
+        yield tangent(triangle(np.vstack([growth**0.5 * L, more**0.5 * white])))
+    if ridge > 0 and np.isfinite(objective.infimum):
+        yield objective.infimum, ridge * np.eye(len(within))

@@ -1,0 +1,83 @@
+"""The coordinates that a map is learned in, and the way back."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    r"""Samples and a start in coordinates that suit a solver: same distances, better numbers.
+
+    .. math:: x' = u\, Q^T (x - c), \qquad L' = L Q / u
+
+    Pairs do not see the centre c, but rounding does: it lies among the samples, wherever an
+    outlier is. The unit u, a power of two, brings the samples near 1, so that a solver's tolerance
+    means the same in whatever unit features come. With fewer samples than features, steps along a
+    gradient never leave the span Q of the samples' differences, so r < n columns are learned
+    instead of d; what the start does to all other directions is kept, unless a ridge takes it to 0.
+    """
+
+    samples: Array
+    start: np.ndarray
+    unit: float
+    basis: np.ndarray | None  # Q, (d, r); None is the identity
+    rest: np.ndarray  # of the start, outside of the span
+    keeps_rest: bool
+
+    @classmethod
+    def of(cls, X: Array, L0: np.ndarray, *, keep_rest: bool, rotate: bool = True) -> Self:
+        """Choose coordinates for samples in canonical order, and bring the start L0 along.
+
+        Unless they may `rotate`, they are those of the features.
+        """
+        some = to_host(X[:: max(1, X.shape[0] // 1000), :])
+        centre = np.median(some, axis=0)
+        size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
+        unit = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
+        rounding = unit * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
+        X, L0 = (X - like(centre, X)) * unit, L0 / unit
+        if X.shape[0] > X.shape[1] or not rotate:
+            return cls(X, L0, unit, None, np.zeros(0), keep_rest)
+        Q = _span(X, rounding)
+        basis = to_host(Q)
+        A0 = L0 @ basis
+        samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
+        return cls(samples, A0, unit, basis, L0 - A0 @ basis.T, keep_rest)
+
+    def ridge(self, reg: float) -> float:
+        """Return the weight of the squared norm of a map here, of `reg / d` in X's coordinates."""
+        d = self.samples.shape[1] if self.basis is None else self.basis.shape[0]
+        return reg * self.unit**2 / d
+
+    @property
+    def dropped(self) -> float:
+        """Squared norm of what the start did outside of the span, where that is given up."""
+        return 0.0 if self.keeps_rest else float(np.sum(self.rest**2))
+
+    def back(self, A: np.ndarray) -> np.ndarray:
+        """Return the map of X that does what A does here."""
+        if self.basis is not None:
+            A = A @ self.basis.T
+            if self.keeps_rest:
+                A = A + self.rest
+        return A * self.unit
+
+
+def _span(X: Array, rounding: float) -> Array:
+    """Return an orthonormal basis (d, r) of what samples differ in, of one direction at least.
+
+    Directions that hold nothing but rounding errors are left out: a solver that makes directions
+    alike would blow them up. Errors of the samples' entries are a random matrix, whose norm grows
+    as the roots of its sides only.
+    """
+    xp, (n, d) = namespace(X), X.shape
+    X = xp.astype(X, xp.float64)
+    Q, R = xp.linalg.qr((X - xp.mean(X, axis=0)).T, mode="reduced")
+    U, lengths, _ = xp.linalg.svd(R, full_matrices=False)
+    noise = max(d * eps(X) * float(lengths[0]), (n**0.5 + d**0.5) * rounding)
+    rank = int(xp.sum(xp.astype(lengths > noise, xp.int64)))
+    return Q @ U[:, : max(1, rank)]

@@ -1,0 +1,296 @@
+"""Linear discriminant analysis."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import checked_labelled, in_range
+from dimetric._compat import Interval, Progress, StrOptions, fit_method
+from dimetric.learners._base import LinearMetric
+from dimetric.linalg.scatter import Moments
+from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
+
+
+def _adds_up(learner: "LDA") -> bool:
+    """Tell whether blocks of samples can be learned from one by one."""
+    if learner.shrinkage == "auto":
+        raise AttributeError(
+            "shrinkage='auto' looks at all samples at once; with partial_fit it must be None or a "
+            "float in [0, 1]."
+        )
+    return True
+
+
+class LDA(LinearMetric):
+    r"""Linear discriminant analysis: directions that spread the classes and not their samples.
+
+    .. math:: \max_L \mathrm{tr}\left((L S_w L^T)^{-1} L S_b L^T\right), \quad
+              S_w = \frac{1}{n} \sum_i (x_i - \mu_{y_i})(x_i - \mu_{y_i})^T, \quad
+              S_b = \sum_c \frac{n_c}{n} (\mu_c - \mu)(\mu_c - \mu)^T
+
+    The rows of L are eigenvectors of :math:`S_w^{-1} S_b`, scaled so that :math:`L S_w L^T = I`
+    [1]_. Where :math:`S_w` is singular (constant or repeated features, fewer samples than
+    features) they are taken in its range.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L, at most ``min(n_classes - 1, n_features)``, which None stands for.
+    shrinkage : float in [0, 1], "auto" or None, default=None
+        :math:`S_w` and the total covariance become
+        :math:`(1 - s) S + s\, \mathrm{tr}(S) / d\, I`; "auto" takes s, and the covariance of each
+        class, by Ledoit and Wolf [2]_ on standardised features.
+    reg : float, default=0.0
+        :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        The mean of the samples.
+    explained_variance_ratio_ : array of shape (n_components,)
+        Share of each eigenvalue in their sum.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    means_ : array of shape (n_classes, n_features)
+        Class means.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] R. A. Fisher, "The use of multiple measurements in taxonomic problems", Annals of
+       Eugenics 7, 1936.
+    .. [2] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance
+       matrices", Journal of Multivariate Analysis 88, 2004.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> lda = LDA(n_components=1).fit(X, y)
+    >>> lda.explained_variance_ratio_.round(3)
+    array([0.991])
+    """
+
+    means_: Array
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
+        "reg": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        shrinkage: float | str | None = None,
+        reg: float = 0.0,
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.reg = reg
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        X, factor = in_range(X)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(f"LDA needs at least 2 classes; y holds {n_classes}.")
+        if X.shape[0] <= n_classes:
+            raise ValueError(
+                "The number of samples must be more than the number of classes; there are "
+                f"{X.shape[0]} samples of {n_classes} classes."
+            )
+        labels = like(codes, X, dtype=namespace(X).int64)
+        if self.shrinkage == "auto":
+            moments = Moments.of_all(X, labels, n_classes, root=False)
+            within, between = _ledoit_wolf(to_host(X), codes)
+            ridge = self.reg / X.shape[1] * float(np.trace(within))
+            in_float64 = moments.means
+            pencil = _Pencil(
+                like(within, in_float64), False, like(between, in_float64), False, ridge
+            )
+            T, _ = pencil.whitening()  # there is no root of such covariances to turn to
+        else:
+            wide = X.shape[0] <= X.shape[1]
+            moments = Moments.of_all(X, labels, n_classes, root=wide)
+            pencil = self._pencil(moments)
+            T, reliable = pencil.whitening()
+            if not reliable:
+                moments = Moments.of_all(X, labels, n_classes, root=True)
+                pencil = self._pencil(moments)
+                T, _ = pencil.whitening()
+        self._set(moments, pencil, T)
+        self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
+        self.components_ = self.components_ * factor
+        self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
+        return self._in_dtype_of(X)
+
+    @available_if(_adds_up)
+    @fit_method
+    def partial_fit(self, X: Array, y: Array | None = None) -> Self:
+        """Learn from one more block of samples; the map is that of all blocks seen so far.
+
+        Blocks may have any number of rows and bring new classes; the learner counts as fitted as
+        soon as there are more classes than `n_components`, and samples to compare them with. After
+        a :meth:`fit` the first block starts anew.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A block of samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        self : object
+            The learner, fitted to all blocks.
+        """
+        started = perf_counter()
+        seen: Moments | None = getattr(self, "_moments", None)
+        X, y = checked_labelled(self, X, y, reset=seen is None, min_samples=1)
+        in_range(X)  # refuses what has no variance in this dtype
+        classes, codes = np.unique(y, return_inverse=True)
+        labels = like(codes, X, dtype=namespace(X).int64)
+        moments = Moments.root_of(X, labels, n_classes=len(classes))
+        if seen is None:
+            self.__dict__.pop("components_", None)  # of an earlier fit
+        else:
+            known, new = self.classes_, classes
+            classes = _union(known, new)
+            moments = seen.widened(np.searchsorted(classes, known), len(classes)) + (
+                moments.moved_to(seen).widened(np.searchsorted(classes, new), len(classes))
+            )
+        self._moments, self.classes_ = moments, classes
+        enough = len(classes) > min(self.n_components or 1, X.shape[1])
+        if enough and bool(namespace(moments.means).any(moments.above_rounding().spread != 0)):
+            pencil = self._pencil(moments)
+            self._set(moments, pencil, pencil.whitening()[0])
+            self._metadata = self._in_dtype_of(X) | {"time": perf_counter() - started}
+        return self
+
+    def _pencil(self, moments: Moments) -> "_Pencil":
+        """Return S_w and S_b of samples, shrunk."""
+        xp = namespace(moments.means)
+        n, d = moments.n_samples, moments.means.shape[1]
+        s = float(self.shrinkage or 0.0)
+        within = moments.above_rounding().spread / (n**0.5 if moments.is_root else n)
+        deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
+        trace = xp.sum(within**2) if moments.is_root else xp.linalg.trace(within)
+        ridge = (s + self.reg) / d * float(trace)
+        basis = None
+        if moments.is_root and within.shape[0] + deviations.shape[0] < d:
+            # Nothing happens outside the span of the samples: work in coordinates of it.
+            unit = xp.sqrt(xp.sum(within**2, axis=0))
+            unit = xp.where((unit > 0) & (ridge == 0), unit, xp.ones_like(unit))
+            spanning = xp.concat([within, deviations]) / unit
+            Q = xp.linalg.qr(spanning.T, mode="reduced").Q
+            within, deviations = within / unit @ Q, deviations / unit @ Q
+            basis = Q / unit[:, None]
+        within = ((1 - s) ** 0.5 if moments.is_root else 1 - s) * within
+        if not s:
+            return _Pencil(within, moments.is_root, deviations, True, ridge, basis)
+        p = within.shape[1]
+        floor = s / d * xp.sum(deviations**2)  # of S_b, also in directions outside the basis
+        eye = xp.eye(p, dtype=within.dtype, device=within.device)
+        between = (1 - s) * deviations.T @ deviations + floor * eye
+        outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
+        return _Pencil(within, moments.is_root, between, False, ridge, basis, outside)
+
+    def _set(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
+        """Set the fitted attributes, given the whitening T of S_w."""
+        xp = namespace(moments.means)
+        k = self._n_components(len(self.classes_), moments.means.shape[1])
+        if T.shape[0] == 0:
+            raise ValueError(
+                "Every class is a single point: there is no spread within classes that LDA could "
+                "compare the classes with."
+            )
+        if T.shape[0] < k:
+            warnings.warn(
+                f"The samples of a class spread in {T.shape[0]} directions only: LDA returns "
+                f"{T.shape[0]} components instead of {k}. reg > 0 allows for more.",
+                stacklevel=2,
+            )
+        values, L, total = top_ratio(
+            pencil.between, T, min(k, T.shape[0]), is_root=pencil.between_is_root
+        )
+        self.components_ = L if pencil.basis is None else fixed_signs(L @ pencil.basis.T)
+        total = total + pencil.outside
+        self.explained_variance_ratio_ = values / xp.where(total > 0, total, xp.ones_like(total))
+        self.offset_, self.means_ = moments.mean, moments.means
+
+    def _n_components(self, n_classes: int, d: int) -> int:
+        largest = min(n_classes - 1, d)
+        if self.n_components is not None and self.n_components > largest:
+            raise ValueError(
+                f"n_components={self.n_components} must be at most min(n_classes - 1, "
+                f"n_features)={largest}."
+            )
+        return self.n_components or largest
+
+    def _in_dtype_of(self, X: Array) -> dict[str, Any]:
+        """Bring the fitted attributes, learned in float64, to X's dtype; return metadata."""
+        xp = namespace(self.components_)
+        for name in ("components_", "offset_", "means_", "explained_variance_ratio_"):
+            setattr(self, name, like(getattr(self, name), X))
+        return {
+            "n_components": self.components_.shape[0],
+            "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),
+            "reg": self.reg,
+        }
+
+
+def _union(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return the classes of both, unless they are of kinds that do not compare."""
+    if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
+        raise ValueError(
+            f"y holds labels such as {new[0]!r}, earlier blocks held such as {known[0]!r}: they "
+            "must be of one kind."
+        )
+    return np.union1d(known, new)
+
+
+@dataclass(frozen=True)
+class _Pencil:
+    """The two scatters that LDA compares."""
+
+    within: Array  # S_w, or a root of it
+    within_is_root: bool
+    between: Array  # S_b, or a root of it
+    between_is_root: bool
+    ridge: float = 0.0  # of S_w
+    basis: Array | None = None  # what their coordinates refer to, if not the features
+    outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
+
+    def whitening(self) -> tuple[Array, bool]:
+        """Return a whitening of S_w, and whether it could be had without losing digits."""
+        return whitening(
+            self.within,
+            is_root=self.within_is_root,
+            ridge=self.ridge,
+            by_feature=self.basis is None,
+        )
+
+
+def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return S_w and S_b from covariances that are shrunk class by class, as scikit-learn does."""
+    from sklearn.covariance import ledoit_wolf  # seldom used, and not cheap to import
+
+    def covariance(X: np.ndarray) -> np.ndarray:
+        if len(X) == 1:
+            return np.zeros((X.shape[1], X.shape[1]))
+        scale = X.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        return scale[:, None] * ledoit_wolf((X - X.mean(axis=0)) / scale)[0] * scale
+
+    within = sum(np.mean(codes == c) * covariance(X[codes == c]) for c in np.unique(codes))
+    return within, covariance(X) - within

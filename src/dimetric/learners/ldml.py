@@ -1,0 +1,276 @@
+"""Logistic discriminant metric learning."""
+
+import warnings
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._compat import Interval, Progress
+from dimetric.learners._convex import Below, ConvexMetric
+from dimetric.learners._solve import Solution, Watch
+from dimetric.objectives import numpy_kernels
+from dimetric.objectives.engine import Rule
+from dimetric.objectives.listed import ListedObjective
+from dimetric.objectives.objective import Objective, PairwiseObjective, metric_gradient
+from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.result import Result
+from dimetric.supervision.pairs import Pairs
+
+
+class LDMLRule(Rule):
+    r"""Minus the log-likelihood of which pairs are of one class, at odds :math:`e^{b - d^2}`.
+
+    With the sign s = 1 of pairs of one class and -1 of others, the loss is
+    :math:`\log(1 + e^u)`, :math:`u = s (d^2 - b)`, and the weights are :math:`W = s\,\sigma(u)`.
+    Pairs are unordered: each is met twice, and counts a half.
+
+    Parameters
+    ----------
+    b : float, optional
+        The threshold; theta holds it if it is learned.
+    """
+
+    def __init__(self, b: float | None = None) -> None:
+        self.b = b
+
+    def fast(
+        self, Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, np.ndarray, float]:
+        """Return what the engine does, see :class:`dimetric.objectives.engine.Rule`."""
+        return numpy_kernels.ldml(Z, V, starts, self._threshold(theta))
+
+    def block(
+        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any
+    ) -> tuple[Array, Array, float]:
+        """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
+        half = xp.astype(others, D.dtype) / 2
+        losses, W = self._terms(xp, D, same, theta)
+        W = half * W
+        return xp.sum(half * losses), W, -float(xp.sum(W))
+
+    def listed(
+        self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
+    ) -> tuple[float, Array, float]:
+        """Return (loss, w, dtheta), see :class:`dimetric.objectives.listed.ListRule`."""
+        losses, w = self._terms(xp, D, kinds == 0, theta)
+        return float(xp.sum(losses, dtype=xp.float64)), w, -float(xp.sum(w, dtype=xp.float64))
+
+    def _terms(self, xp: Any, D: Array, same: Array, theta: np.ndarray) -> tuple[Array, Array]:
+        """Return the loss of each pair, and its derivative in the squared distance."""
+        sign = xp.where(same, xp.ones_like(D), -xp.ones_like(D))
+        U = sign * (D - self._threshold(theta))
+        E = xp.exp(-xp.abs(U))
+        W = sign * xp.where(U > 0, xp.ones_like(E), E) / (1 + E)
+        return xp.clip(U, 0.0, None) + xp.log1p(E), W
+
+    def n_terms(self, counts: np.ndarray) -> float:
+        """Return the number of pairs."""
+        n = int(np.sum(counts))
+        return n * (n - 1) / 2
+
+    def infimum(self, counts: np.ndarray) -> float:
+        """Return 0: no finite map is certain of all pairs."""
+        return 0.0
+
+    def _threshold(self, theta: np.ndarray) -> float:
+        return float(theta[0]) if self.b is None else self.b
+
+
+class LDML(ConvexMetric):
+    r"""Logistic discriminant metric learning: the distance that tells best who is of one class.
+
+    .. math:: \max_{L, b} \frac{1}{|P|} \Big[\sum_{S} \log \sigma(b - d^2_{ij})
+              + \sum_{D} \log \sigma(d^2_{ij} - b)\Big] - \frac{reg}{d} |L|_F^2, \qquad
+              d^2_{ij} = |L x_i - L x_j|^2
+
+    The pairs P of samples, all of them or those that are given in place of labels, are of one class
+    (S) or of two (D), and :math:`\sigma(b - d^2)` is the probability of the former: logistic
+    regression on the entries of :math:`M = L^T L` [1]_. The log-likelihood is concave in M and b: a
+    map with all rows has one optimum, and ``metadata()`` holds a bound of how far away that is,
+    ``gap`` (among metrics of trace ``gap_radius`` alone, unless ``gap_proven``).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L; None is ``n_features``.
+    b : float or None, default=None
+        Squared distance at which a pair is as likely of one class as not; None is learned.
+    init : str or array of shape (n_components, n_features), default="auto"
+        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
+        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches, for
+        more samples than all pairs can be looked at of, "sdp" over the metric M instead of L.
+    max_iter : int, default=100
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
+    tol : float, default=1e-5
+        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
+        of it in an iteration, or is within it of a supremum that only an infinite map attains.
+    reg : float, default=0.0
+        Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
+    warm_start : bool, default=False
+        Start from the map of the last fit.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
+    verbose : int, default=0
+        Log each iteration if positive.
+    random_state : int, RandomState or None, default=None
+        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        0.
+    b_ : float
+        The threshold b, learned or given.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : int
+        Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    Notes
+    -----
+    A start by name is brought to the size that fits best, a given one is taken as it is. Either
+    starts with its best b.
+
+    References
+    ----------
+    .. [1] M. Guillaumin, J. Verbeek, C. Schmid, "Is that you? Metric learning approaches for face
+       identification", IEEE International Conference on Computer Vision, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ldml = LDML().fit(X, y)
+    >>> facts = ldml.metadata()
+    >>> round(facts["final_objective"], 3), facts["gap"] < 0.01, round(ldml.b_, 1)
+    (-0.151, True, 3.1)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
+        "b": [Interval(Real, None, None, closed="neither"), None],
+        "unlabelled": [Real, str, None],
+    }
+    _maximises = True
+    _takes = ("y", "pairs")
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        b: float | None = None,
+        init: str | Array = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        reg: float = 0.0,
+        learning_rate: str = "adaptive",
+        eta0: float | None = None,
+        learn_inc: float = 1.01,
+        learn_dec: float = 0.5,
+        batch_size: int = 512,
+        warm_start: bool = False,
+        unlabelled: float | str | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            init=init,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            reg=reg,
+            learning_rate=learning_rate,
+            eta0=eta0,
+            learn_inc=learn_inc,
+            learn_dec=learn_dec,
+            batch_size=batch_size,
+            warm_start=warm_start,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.b = b
+        self.unlabelled = unlabelled
+
+    def _rule(self) -> LDMLRule:
+        return LDMLRule(None if self.b is None else float(self.b))
+
+    def _objective(
+        self, X: Array, codes: Any, order: np.ndarray
+    ) -> PairwiseObjective | ListedObjective:
+        rule, theta = self._rule(), [1.0] if self.b is None else []
+        if isinstance(codes, Pairs):
+            return ListedObjective.of_pairs(rule, X, codes, theta, infimum=0.0)
+        return PairwiseObjective(rule, X, codes, theta)
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        if not isinstance(codes, Pairs) and np.sum(codes >= 0) < 2:
+            raise ValueError("LDML learns from pairs of samples, but y holds one label.")
+        if not isinstance(codes, Pairs) and len(self.classes_) in (1, np.sum(codes >= 0)):
+            held = "one class" if len(self.classes_) == 1 else "no two samples of a class"
+            warnings.warn(f"y holds {held}: LDML has nothing to learn.", stacklevel=2)
+        return super()._fit(X, codes, progress)
+
+    def _minimise(
+        self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
+    ) -> Solution:
+        solution = super()._minimise(objective, L0, ridge, codes, watch)
+        if self.b is not None or self.solver == "sgd":
+            return solution
+        L = solution.map
+        best = likeliest_threshold(objective, L, solution.theta)
+        value = best.value + ridge * float(np.vdot(L, L))
+        return Solution(L, best.x, replace(solution.result, value=value))
+
+    def _facts(self, objective: Any, solution: Solution, ridge: float) -> dict[str, Any]:
+        self.b_ = float(solution.theta[0] if self.b is None else self.b)
+        return super()._facts(objective, solution, ridge)
+
+    def _tangent(self, objective: Any, L: np.ndarray, theta: np.ndarray, ridge: float) -> Below:
+        if self.b is not None:
+            return super()._tangent(objective, L, theta, ridge)
+        b = likeliest_threshold(objective, L, theta).x
+        value, G, (slope,) = metric_gradient(objective, L, b, ridge=ridge)
+        n_similar = objective.n_similar()
+        if n_similar in (0, objective.n_terms):  # the best threshold is infinite
+            return -np.inf, G
+        # The slope is 0 but for rounding; what is left of it bounds f, too: the best threshold of
+        # a metric N is not below the log odds of S, nor above them by more than the largest d2.
+        log_odds = np.log(n_similar / (objective.n_terms - n_similar))
+        largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
+        c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))
+        return c, G + min(slope, 0.0) * np.diag(largest) * len(G)
+
+
+def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
+    """Return the solver's result for the b that is best for a map, with the mean loss there."""
+    X, n = objective.points, objective.n_terms
+    Z = X @ like(L, X).T
+
+    def value_and_grad(b: np.ndarray) -> tuple[float, np.ndarray]:
+        loss, _, slope = objective.evaluate(Z, Z[:, :1], b)
+        return loss / n, np.asarray([slope / n])
+
+    return lbfgs(value_and_grad, theta, tol=1e-8, infimum=objective.infimum)

@@ -1,0 +1,224 @@
+"""Learning with side information, also known as Mahalanobis metric for clustering."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, eps, like, namespace
+from dimetric._compat import StrOptions
+from dimetric.learners._constrained import BoundedMetric, Gain, as_square, on_sphere, sphere_start
+from dimetric.learners._solve import Solution, Watch
+from dimetric.linalg.psd import metric_of, root
+from dimetric.objectives import numpy_kernels
+from dimetric.objectives.engine import Rule
+from dimetric.objectives.listed import ListedObjective
+from dimetric.objectives.objective import Objective, PairwiseObjective
+from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers.projected import projected_gradient
+from dimetric.supervision.pairs import Pairs
+
+
+class DistanceRule(Rule):
+    r"""The distances between samples of different classes, :math:`\sqrt{d^2 + \epsilon}`.
+
+    Pairs are unordered: each is met twice, and counts a half. Without the :math:`\epsilon` in
+    theta a distance of 0 would have no derivative.
+    """
+
+    def fast(
+        self, Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, np.ndarray, float]:
+        """Return what the engine does, see :class:`dimetric.objectives.engine.Rule`."""
+        return numpy_kernels.distances(Z, V, starts, float(theta[0]))
+
+    def block(
+        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any
+    ) -> tuple[Array, Array, float]:
+        """Return (sum, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        R = xp.where(same, 0.0, xp.sqrt(D + float(theta[0]))) / 2
+        W = xp.where(R > 0, 1 / xp.where(R > 0, 8 * R, 1.0), 0.0)
+        return xp.sum(R), W, 0.0
+
+    def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
+        """Return (sum, w, 0) of listed pairs, see :mod:`dimetric.objectives.listed`."""
+        R = xp.sqrt(D + float(theta[0]))
+        return float(xp.sum(R)), xp.where(R > 0, 0.5 / xp.where(R > 0, R, 1.0), 0.0), 0.0
+
+
+class LSI(BoundedMetric):
+    r"""Learning with side information: dissimilar samples far apart, similar ones near.
+
+    .. math:: \max_M \sum_D d_{ij} \quad \text{s.t.} \quad
+              \sum_S d^2_{ij} + \delta \frac{\mathrm{tr} X_S}{d} \mathrm{tr} M \le 1, \;
+              M \succeq 0, \qquad d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)
+
+    Similar pairs S (must link) are those of one class, or given; dissimilar ones D (cannot link)
+    are all others, or given; :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`. Distances between
+    dissimilar samples are not squared: squares would be best served by a single direction, the
+    top eigenvector of :math:`X_S^{-1} X_D` [1]_. The problem is convex, and ``metadata()`` holds
+    a proven bound of how far its optimum is away, ``gap``.
+
+    Parameters
+    ----------
+    reg : float, default=1.0
+        Weight of what keeps M from collapsing: the objective is multiplied by
+        :math:`\rho(M)^{reg}`, where :math:`\rho` is the geometric mean of the eigenvalues of M,
+        relative to the constraint, over their arithmetic mean. With 0 few directions matter, often
+        one less than classes; a large one leads to the inverse of the constraint's matrix, the
+        Mahalanobis distance within classes.
+    delta : float, default=0.1
+        Weight of the trace beside the similar pairs. Without it there is no optimum if similar
+        samples agree in a direction that others differ in: then 0 is an error.
+    diagonal : bool, default=False
+        Learn weights of the features alone, a diagonal M.
+    solver : {"lbfgs", "projected"}, default="lbfgs"
+        "lbfgs" maximises :math:`\sum_D d_{ij}` relative to the root of the constraint over maps L,
+        :math:`M = L^T L`, which leaves no constraint; "projected" is the authors' gradient ascent
+        over M with iterated projections.
+    max_iter : int, default=100
+        Most iterations.
+    tol : float, default=1e-5
+        Stop when the gradient of the objective's logarithm is below, or that gains less than a
+        tenth of it in an iteration.
+    unlabelled : float, str or None, default=None
+        Label of samples that have none, often -1: they are left out.
+    verbose : int, default=0
+        Log each iteration if positive.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_features, n_features)
+        The map L; of fewer rows if there are fewer samples than features, one for each direction
+        that they differ in.
+    offset_ : array of shape (n_features,)
+        0.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, if there are any.
+    n_iter_ : int
+        Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    Notes
+    -----
+    Pairs of a class are summed in closed form, those of different classes over blocks of samples:
+    no list of them is ever made. Dissimilar pairs of identical samples stay at distance 0.
+
+    References
+    ----------
+    .. [1] E. P. Xing, A. Y. Ng, M. I. Jordan, S. Russell, "Distance metric learning, with
+       application to clustering with side-information", NeurIPS 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> facts = LSI(reg=0.0).fit(X, y).metadata()
+    >>> round(facts["final_objective"]), facts["gap"] < 0.1
+    (706, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoundedMetric._parameter_constraints,
+        "diagonal": ["boolean"],
+        "solver": [StrOptions({"lbfgs", "projected"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        reg: float = 1.0,
+        delta: float = 0.1,
+        diagonal: bool = False,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        unlabelled: float | str | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.reg = reg
+        self.delta = delta
+        self.diagonal = diagonal
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.unlabelled = unlabelled
+        self.verbose = verbose
+
+    def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
+        xp = namespace(points)
+        centred = points - xp.mean(points, axis=0)
+        # Relative to the mean squared distance at the start, and above its rounding.
+        epsilon = max(1e-12, 100 * eps(points)) * float(xp.mean(centred * centred))
+        if not isinstance(supervision, Pairs):
+            return PairwiseObjective(DistanceRule(), points, supervision, [epsilon])
+        kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
+        return ListedObjective(DistanceRule(), points, supervision.dissimilar, kinds, [epsilon])
+
+    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
+        over_maps, theta = self.solver == "lbfgs", gain.objective.theta
+
+        def found(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            A = as_square(x, diagonal=self.diagonal)
+            return A if over_maps else root(A), theta
+
+        def loss_of_metric(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, G = gain.of_metric(as_square(x, diagonal=self.diagonal), theta)
+            return value, np.diag(G) if self.diagonal else G.ravel()
+
+        settings: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "callback": lambda x, value, n_iter: watch(lambda: found(x), value, n_iter),
+        }
+        if over_maps:
+            loss = on_sphere(lambda L: gain.of_map(L, theta), diagonal=self.diagonal)
+            result = lbfgs(loss, sphere_start(L0, diagonal=self.diagonal), **settings)
+        else:
+            M0, project = metric_of(L0), onto_simplex if self.diagonal else onto_metrics
+            x0 = np.diag(M0) if self.diagonal else M0.ravel()
+            result = projected_gradient(loss_of_metric, project, x0, **settings)
+        return Solution(*found(result.x), result)
+
+    def _value(self, gain: Gain, L: np.ndarray) -> float:
+        Z = gain.objective.points @ like(L, gain.objective.points).T
+        return float(gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))[0])
+
+    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+        # The smoothed sum is above that of distances.
+        return gain.certified(self._value(gain, L), L, *gain.sum_and_scatter(L, theta))
+
+
+def onto_simplex(weights: np.ndarray) -> np.ndarray:
+    """Return the nearest weights that are not negative and sum to at most 1.
+
+    The projections on either constraint are iterated, among the weights that are not 0 yet.
+
+    Examples
+    --------
+    >>> onto_simplex(np.array([1.0, 0.4, -1.0]))
+    array([0.8, 0.2, 0. ])
+    """
+    positive = weights > 0
+    if np.sum(weights[positive]) <= 1:
+        return np.where(positive, weights, 0.0)
+    while True:
+        moved = weights - (np.sum(weights[positive]) - 1) / np.sum(positive)
+        if np.all(moved[positive] >= 0):
+            return np.where(positive, moved, 0.0)
+        positive &= moved > 0
+
+
+def onto_metrics(flat: np.ndarray) -> np.ndarray:
+    """Return the nearest metric of trace 1 at most, flattened: eigenvalues alone move.
+
+    Examples
+    --------
+    >>> onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
+    array([0.8, 0.2, 0. ])
+    """
+    M = as_square(flat)
+    values, V = np.linalg.eigh((M + M.T) / 2)
+    return ((V * onto_simplex(values)) @ V.T).ravel()

@@ -1,0 +1,142 @@
+"""Maximally collapsing metric learning."""
+
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array
+from dimetric._compat import Progress
+from dimetric.learners._convex import ConvexMetric
+from dimetric.objectives import numpy_kernels
+from dimetric.objectives.engine import Rule
+
+
+class MCMLRule(Rule):
+    r"""How far a sample's softmax neighbours are from being the others of its class, evenly.
+
+    With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and :math:`p^0_{ij}` uniform
+    over the others of i's class, the loss is the divergence of p from p0 but for the entropy of
+    p0, :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`, and the weights are
+    :math:`W = p^0 - p`. Samples that are alone in their class have no row.
+    """
+
+    fast = staticmethod(numpy_kernels.mcml)
+
+    def block(
+        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any = None
+    ) -> tuple[Array, Array, float]:
+        """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
+        nearest = xp.min(xp.where(others, D, xp.inf), axis=1, keepdims=True)
+        D = xp.where(others, D - nearest, 0.0)  # which changes no loss: p0 sums to 1
+        E = xp.where(others, xp.exp(-D), 0.0)
+        total = xp.sum(E, axis=1, keepdims=True)
+        friends = xp.astype(same & others, D.dtype)
+        n_friends = xp.sum(friends, axis=1, keepdims=True)
+        is_anchor = xp.astype(n_friends > 0, D.dtype)
+        target = friends / xp.clip(n_friends, 1.0, None)
+        loss = xp.sum(target * D) + xp.sum(is_anchor * xp.log(total))
+        return loss, target - is_anchor * E / total, 0.0
+
+    def n_terms(self, counts: np.ndarray) -> float:
+        """Return the number of samples that have company in their class."""
+        return max(1.0, float(np.sum(counts[counts > 1])))
+
+    def infimum(self, counts: np.ndarray) -> float:
+        """Return the mean entropy of p0; a single class attains it, by collapsing."""
+        company = counts[counts > 1]
+        if len(company) == 0 or np.count_nonzero(counts) == 1:
+            return -np.inf
+        return float(np.sum(company * np.log(company - 1)) / np.sum(company))
+
+
+class MCML(ConvexMetric):
+    r"""Maximally collapsing metric learning: classes as points, far from each other.
+
+    .. math:: \min_L \frac{1}{n} \sum_i \Big[\sum_j p^0_{ij} d^2_{ij}
+              + \log \sum_{k \ne i} e^{-d^2_{ik}}\Big] + \frac{reg}{d} |L|_F^2, \qquad
+              d^2_{ij} = |L x_i - L x_j|^2
+
+    If every sample picked a neighbour at random, near ones more likely, it ideally would pick all
+    others of its class equally often, :math:`p^0`, and nobody else. The objective is the mean
+    Kullback-Leibler divergence from that ideal, but for a constant [1]_. Unlike that of NCA it is
+    convex in :math:`M = L^T L`: a map with all rows has one optimum, and ``metadata()`` holds a
+    bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone, unless
+    ``gap_proven``).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L; None is ``n_features``.
+    init : str or array of shape (n_components, n_features), default="auto"
+        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
+        How the objective is minimised: "bgd" by batch gradient descent, "sgd" by mini-batches, for
+        more samples than all pairs can be looked at of, "sdp" over the metric M instead of L.
+    max_iter : int, default=50
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
+    tol : float, default=1e-5
+        Stop when the gradient's largest entry is below, or the objective falls by less than a
+        tenth of it in an iteration, or is within it of an infimum that only an infinite map
+        attains.
+    reg : float, default=0.0
+        Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
+    warm_start : bool, default=False
+        Start from the map of the last fit.
+    verbose : int, default=0
+        Log each iteration if positive.
+    random_state : int, RandomState or None, default=None
+        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        0.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : int
+        Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    Notes
+    -----
+    A sample that is alone in its class is nobody's ideal neighbour, and has none: it is left out
+    of the mean, but stays in the way of others. A start by name is brought to the size that fits
+    best, a given one is taken as it is.
+
+    References
+    ----------
+    .. [1] A. Globerson, S. Roweis, "Metric learning by collapsing classes", Advances in Neural
+       Information Processing Systems 18, 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> facts = MCML().fit(X, y).metadata()
+    >>> round(facts["final_objective"], 2), facts["gap"] < 0.01
+    (4.08, True)
+    """
+
+    def _rule(self) -> MCMLRule:
+        return MCMLRule()
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        self._warn_of_classes(codes, "which has no class to collapse with")
+        return super()._fit(X, codes, progress)

@@ -1,0 +1,122 @@
+"""Neighbourhood components analysis."""
+
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array
+from dimetric._compat import Progress
+from dimetric.learners._iterative import GradientMetric
+from dimetric.objectives import numpy_kernels
+from dimetric.objectives.engine import Rule
+
+
+class NCARule(Rule):
+    r"""Minus the probability that a sample picks a neighbour of its class, :math:`-p_i`.
+
+    With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and
+    :math:`p_i = \sum_{j: y_j = y_i} p_{ij}`, the weights are
+    :math:`W_{ij} = p_{ij} ([y_i = y_j] - p_i)`.
+    """
+
+    fast = staticmethod(numpy_kernels.nca)
+
+    def block(
+        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any = None
+    ) -> tuple[Array, Array, float]:
+        """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
+        D = xp.where(others, D, xp.inf)
+        E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
+        P = E / xp.sum(E, axis=1, keepdims=True)
+        same = xp.astype(same, D.dtype)
+        p = xp.sum(P * same, axis=1, keepdims=True)
+        return -xp.sum(p), P * (same - p), 0.0
+
+    def infimum(self, counts: np.ndarray) -> float:
+        """Return minus the share of samples that have company in their class."""
+        return -float(np.sum(counts[counts > 1]) / np.sum(counts))
+
+
+class NCA(GradientMetric):
+    r"""Neighbourhood components analysis: the map that serves nearest neighbours best.
+
+    .. math:: \max_L \frac{1}{n} \sum_i \sum_{j \ne i,\, y_j = y_i} p_{ij}
+              - \frac{reg}{d} |L|_F^2, \qquad
+              p_{ij} = \frac{e^{-|L x_i - L x_j|^2}}{\sum_{l \ne i} e^{-|L x_i - L x_l|^2}}
+
+    If every sample picked one neighbour at random, near ones more likely, the first term would be
+    the expected share of samples that pick one of their own class: a smooth stand-in for the
+    leave-one-out score of nearest neighbours [1]_.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L; None is ``n_features``.
+    init : str or array of shape (n_components, n_features), default="auto"
+        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
+        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
+        for more samples than all pairs can be looked at of.
+    max_iter : int, default=50
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
+    tol : float, default=1e-5
+        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
+        of it in an iteration, or is within it of a supremum that only an infinite map attains.
+    reg : float, default=0.0
+        Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
+    warm_start : bool, default=False
+        Start from the map of the last fit.
+    verbose : int, default=0
+        Log each iteration if positive.
+    random_state : int, RandomState or None, default=None
+        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        0.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : int
+        Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] J. Goldberger, S. Roweis, G. Hinton, R. Salakhutdinov, "Neighbourhood components
+       analysis", Advances in Neural Information Processing Systems 17, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> facts = NCA(init="identity").fit(X, y).metadata()
+    >>> round(facts["initial_objective"], 3), facts["final_objective"] > 0.985
+    (0.838, True)
+    """
+
+    _maximises = True
+
+    def _rule(self) -> NCARule:
+        return NCARule()
+
+    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+        self._warn_of_classes(codes, "which no neighbour can serve")
+        return super()._fit(X, codes, progress)

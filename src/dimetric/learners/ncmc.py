@@ -1,0 +1,146 @@
+"""Nearest class with multiple centroids metric learning."""
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array
+from dimetric._arrays.validation import in_range
+from dimetric._compat import Interval
+from dimetric.learners._centroid import CentroidMetric
+from dimetric.neighbors.clusters import class_clusters
+
+
+class NCMC(CentroidMetric):
+    r"""Metric learning for the nearest of several centroids per class.
+
+    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
+              p(c \mid x) = \frac{\sum_{m: y_m = c} e^{-|L (x - \mu_m)|^2 / 2}}
+                                {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
+
+    The objective is the mean log-likelihood of the labels, if every sample drew one of all
+    centroids, near ones more likely, and took its class. The centroids :math:`\mu_m` of a class are
+    those of k-means, under the distance of X as it is given [1]_. With one centroid for each class
+    this is :class:`~dimetric.learners.ncmml.NCMML`; with more, classes need not be in one piece.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L; None is ``n_features``.
+    n_centroids : int or array-like of shape (n_classes,), default=3
+        Centroids of every class, or of each in the order of ``classes_``. A class has no more than
+        it has distinct samples.
+    init : str or array of shape (n_components, n_features), default="auto"
+        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
+        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches.
+    max_iter : int, default=50
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
+    tol : float, default=1e-5
+        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
+        of it in an iteration, or is within it of a supremum that only an infinite map attains.
+    reg : float, default=0.0
+        Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
+    warm_start : bool, default=False
+        Start from the map of the last fit.
+    verbose : int, default=0
+        Log each iteration if positive.
+    random_state : int, RandomState or None, default=None
+        Of k-means, of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        0.
+    centroids_ : array of shape (n_all_centroids, n_features)
+        Centroids, sorted by class.
+    centroid_classes_ : ndarray of shape (n_all_centroids,)
+        Their labels.
+    n_centroids_ : tuple of int
+        How many centroids each class has got.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : int
+        Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] T. Mensink, J. Verbeek, F. Perronnin, G. Csurka, "Distance-based image classification:
+       generalizing to new classes at near-zero cost", IEEE Transactions on Pattern Analysis and
+       Machine Intelligence 35, 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = NCMC(n_centroids=[1, 2, 2], random_state=0).fit(X, y)
+    >>> learner.centroid_classes_
+    array([0, 1, 1, 2, 2])
+    >>> facts = learner.metadata()
+    >>> facts["initial_objective"] < -0.2, facts["final_objective"] > -0.05
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **CentroidMetric._parameter_constraints,
+        "n_centroids": [Interval(Integral, 1, None, closed="left"), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_centroids: Any = 3,
+        init: str | Array = "auto",
+        solver: str = "lbfgs",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        reg: float = 0.0,
+        learning_rate: str = "adaptive",
+        eta0: float | None = None,
+        learn_inc: float = 1.01,
+        learn_dec: float = 0.5,
+        batch_size: int = 512,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            init=init,
+            solver=solver,
+            max_iter=max_iter,
+            tol=tol,
+            reg=reg,
+            learning_rate=learning_rate,
+            eta0=eta0,
+            learn_inc=learn_inc,
+            learn_dec=learn_dec,
+            batch_size=batch_size,
+            warm_start=warm_start,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.n_centroids = n_centroids
+
+    def _clusters(self, X: Array, codes: np.ndarray) -> np.ndarray:
+        A = in_range(X)[0]
+        return class_clusters(A, codes, self.n_centroids, self.classes_, self.random_state)

@@ -1,0 +1,96 @@
+"""Nearest class mean metric learning."""
+
+from dimetric.learners._centroid import CentroidMetric
+from dimetric.learners._convex import ConvexMetric
+
+
+class NCMML(CentroidMetric, ConvexMetric):
+    r"""Nearest class mean metric learning: the map that serves the nearest class mean best.
+
+    .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
+              p(c \mid x) = \frac{e^{-|L (x - \mu_c)|^2 / 2}}
+                                {\sum_{c'} e^{-|L (x - \mu_{c'})|^2 / 2}}
+
+    The objective is the mean log-likelihood of the labels, if the class of a sample were drawn by
+    its distances to the class means :math:`\mu_c`, near ones more likely [1]_. It is concave in
+    :math:`M = L^T L`, so ``metadata()`` has a bound of what was left to gain, and a map of
+    ``n_classes - 1`` rows can do whatever one of more rows can.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of L; None is ``n_features``.
+    init : str or array of shape (n_components, n_features), default="auto"
+        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
+        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
+        and samples, else "identity".
+    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
+        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
+        "sdp" over the metric M instead of L.
+    max_iter : int, default=50
+        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
+        which the objectives in the metadata are means then.
+    tol : float, default=1e-5
+        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
+        of it in an iteration, or is within it of a supremum that only an infinite map attains.
+    reg : float, default=0.0
+        Weight of the ridge.
+    learning_rate : {"adaptive", "constant"}, default="adaptive"
+        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
+    eta0 : float or None, default=None
+        First learning rate; None is chosen from the first gradients.
+    learn_inc, learn_dec : float, default=1.01, 0.5
+        Factors of an adaptive rate after a gain, and after a loss.
+    batch_size : int, default=512
+        Samples of a mini-batch.
+    warm_start : bool, default=False
+        Start from the map of the last fit.
+    verbose : int, default=0
+        Log each iteration if positive.
+    random_state : int, RandomState or None, default=None
+        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L.
+    offset_ : array of shape (n_features,)
+        0.
+    centroids_ : array of shape (n_classes, n_features)
+        Class means.
+    centroid_classes_ : ndarray of shape (n_classes,)
+        ``classes_``.
+    n_centroids_ : tuple of int
+        How many centroids each class has: one.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : int
+        Iterations done.
+    history_ : tuple of float
+        The objective at the start and after every iteration, as the solver saw it.
+    n_features_in_ : int
+        Number of features; ``feature_names_in_`` holds their names where X has any.
+
+    References
+    ----------
+    .. [1] T. Mensink, J. Verbeek, F. Perronnin, G. Csurka, "Distance-based image classification:
+       generalizing to new classes at near-zero cost", IEEE Transactions on Pattern Analysis and
+       Machine Intelligence 35, 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = NCMML().fit(X, y)
+    >>> learner.metadata()["final_objective"] > -0.05
+    True
+    >>> Z = learner.transform(X)
+    >>> [round(NearestCentroid().fit(A, y).score(A, y), 2) for A in (X, Z)]
+    [0.93, 0.99]
+    """
+
+    _parameter_constraints = ConvexMetric._parameter_constraints
+
+    def _enough_rows(self, d: int) -> int:
+        return min(d, len(self.classes_) - 1)

@@ -1,0 +1,283 @@
+r"""Classical scaling: coordinates from dissimilarities, and places for new samples among them.
+
+The Gram matrix of centred coordinates is :math:`B = -\frac12 J (D \circ D) J` with
+:math:`J = I - \frac1n 1 1^T` [1]_. It is never formed: D is squared and centred on the way into
+products, in float64 whatever its dtype.
+
+References
+----------
+.. [1] W. S. Torgerson, "Multidimensional scaling: I. Theory and method", Psychometrika 17, 1952.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import array_api_compat as compat
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigs
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.threads import on_threads
+from dimetric.linalg.krylov import largest_eigenvectors
+from dimetric.linalg.spectral import fixed_signs
+from dimetric.linalg.symmetric import Half, SymmetricProduct
+
+TILE = 2**19  # numbers of a block, to stay in a core's cache
+DENSE = 512  # samples up to which all eigenvalues are computed
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class PrincipalCoordinates:
+    """Coordinates of samples, from the eigenvectors of their Gram matrix B, on the host.
+
+    Attributes
+    ----------
+    values : ndarray of shape (k,)
+        The k largest eigenvalues of B, descending. They may be negative.
+    V : ndarray of shape (k, n)
+        Their eigenvectors as rows, signs fixed.
+    means : ndarray of shape (n,)
+        Mean squared dissimilarity of each sample to all.
+    smallest : float
+        About the smallest eigenvalue of B: below 0 if the dissimilarities are not Euclidean.
+    norm : float
+        Frobenius norm of B.
+    noise : float
+        Size of eigenvalues that are nothing but rounding errors.
+    """
+
+    values: np.ndarray
+    V: np.ndarray
+    means: np.ndarray
+    smallest: float
+    norm: float
+    noise: float
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Return the norm of each coordinate: 0 where there is no positive eigenvalue."""
+        return np.sqrt(np.where(self.values > self.noise, self.values, 0))
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        """Return the samples' coordinates, of shape (n, k)."""
+        return self.V.T * self.lengths
+
+    @property
+    def strain(self) -> float:
+        """Return how much of B the coordinates leave out, as the root of a mean square."""
+        left = self.norm**2 - float(np.sum(self.values**2))
+        return float(np.sqrt(max(left, 0))) / len(self.means)
+
+    def warn_of_negative(self, remedy: str) -> None:
+        """Warn if some of the k largest eigenvalues are negative, and what can be done."""
+        negative = int(np.sum(self.values < -self.noise))
+        if negative:
+            warnings.warn(
+                f"{negative} of {len(self.values)} eigenvalues are negative: the distances are "
+                f"not Euclidean in so many dimensions, and those coordinates are 0. {remedy}",
+                stacklevel=4,
+            )
+
+    def place(self, D: Array) -> Array:
+        r"""Return coordinates for new samples by Gower's formula [1]_.
+
+        .. math:: z = \tfrac12 \Lambda^{-1/2} V (\mu - d \circ d)
+
+        Samples of the fit get their own coordinates.
+
+        Parameters
+        ----------
+        D : array of shape (m, n)
+            Dissimilarities between the new samples and those of the fit.
+
+        Returns
+        -------
+        Z : array of shape (m, k)
+            Float64, in D's namespace.
+
+        References
+        ----------
+        .. [1] J. C. Gower, "Adding a point to vector diagrams in multivariate analysis",
+           Biometrika 55, 1968.
+        """
+        xp = namespace(D)
+        lengths = self.lengths
+        scale = np.where(lengths > 0, 0.5 / np.where(lengths > 0, lengths, 1), 0)
+        back = like((self.V * scale[:, None]).T, D, dtype=xp.float64)
+        means = like(self.means, D, dtype=xp.float64)
+        blocks = row_blocks(D.shape[0], max(1, TILE // D.shape[1]))
+        placed = [(means - xp.astype(D[b, :], xp.float64) ** 2) @ back for b in blocks]
+        return xp.concat(placed)
+
+
+def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
+    """Return the k largest principal coordinates of symmetric dissimilarities.
+
+    Parameters
+    ----------
+    D : array of shape (n, n)
+        Dissimilarities, in any namespace.
+    k : int
+        Number of coordinates, at most n.
+
+    Examples
+    --------
+    >>> line = principal_coordinates(np.array([[0.0, 1, 3], [1, 0, 2], [3, 2, 0]]), 2)
+    >>> line.coordinates.round(6) + 0.0
+    array([[-1.333333,  0.      ],
+           [-0.333333,  0.      ],
+           [ 1.666667,  0.      ]])
+    >>> line.place(np.array([[1.5, 0.5, 1.5]])).round(6)
+    array([[0.166667, 0.      ]])
+    """
+    n = D.shape[0]
+    means, fourth = _moments(D)
+    if n <= DENSE or 8 * k > n:
+        B = gram(to_host(D))
+        values, V = np.linalg.eigh(B)
+        values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
+    else:
+        tol = max(1e-12, eps(D) / 100)
+        values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
+    # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
+    norm2 = (fourth - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
+    # Rounding errors of D are a random matrix, whose norm grows as the root of n only.
+    rounding = max(n * np.finfo(float).eps, 10 * eps(D) / n**0.5)
+    noise = rounding * max(abs(float(values[0])), abs(smallest))
+    return PrincipalCoordinates(values, V, means, smallest, max(norm2, 0) ** 0.5, noise)
+
+
+def gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
+    r"""Return :math:`-\frac12 J D^p J`, formed."""
+    A = np.asarray(D, np.float64) ** power
+    centred = A - A.mean(axis=0) - A.mean(axis=1, keepdims=True) + A.mean()
+    return -(centred + centred.T) / 4
+
+
+def additive_constant(D: np.ndarray) -> float:
+    r"""Return the smallest c for which the dissimilarities :math:`d_{ij} + c` are Euclidean.
+
+    c is the largest eigenvalue of :math:`\begin{bmatrix} 0 & 2 B_2 \\ -I & -4 B_1 \end{bmatrix}`,
+    :math:`B_p = -\frac12 J D^p J` [1]_; 0 if they are Euclidean as they are.
+
+    References
+    ----------
+    .. [1] F. Cailliez, "The analytical solution of the additive constant problem",
+       Psychometrika 48, 1983.
+
+    Examples
+    --------
+    >>> D = np.array([[0.0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]])
+    >>> c = additive_constant(D)
+    >>> round(c, 6)
+    0.366025
+    >>> np.linalg.eigvalsh(gram(D + c * (1 - np.eye(4)))).round(6) + 0.0
+    array([0.      , 0.      , 2.799038, 2.799038])
+    """
+    n = len(D)
+    if n <= DENSE:
+        zero, eye = np.zeros((n, n)), np.eye(n)
+        pencil = np.block([[zero, 2 * gram(D)], [-eye, -4 * gram(D, power=1)]])
+        return max(0.0, float(np.linalg.eigvals(pencil).real.max()))
+
+    times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D)
+
+    def product(v: np.ndarray) -> np.ndarray:
+        upper, lower = v.reshape(-1)[:n, None], v.reshape(-1)[n:, None]
+        return np.concatenate([2 * times_B2(lower), -upper - 4 * times_B1(lower)])[:, 0]
+
+    operator = LinearOperator((2 * n, 2 * n), matvec=product, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(2 * n)
+    largest = eigs(operator, k=1, which="LR", v0=start, ncv=40, return_eigenvectors=False)
+    return max(0.0, float(largest[0].real))
+
+
+def _gram_product(D: Array, *, power: int = 2) -> Product:
+    r"""Return the product with :math:`-\frac12 J D^p J`, which is not formed."""
+    times = centred_product(D, power=power)
+    return lambda V: -0.5 * times(V)
+
+
+def centred_product(K: Array | Half, *, power: int = 1) -> Product:
+    r"""Return the product with :math:`J K^p J` (powers of entries), :math:`J = I - \frac1n 1 1^T`.
+
+    K is symmetric, and on the host its upper half alone is read. Nothing of its size is formed.
+    Vectors and products are on the host.
+    """
+    product = _product(K, power)
+
+    def centred(V: np.ndarray) -> np.ndarray:
+        W = product(V - V.mean(axis=0))
+        return W - W.mean(axis=0)
+
+    return centred
+
+
+def _product(K: Array | Half, power: int) -> Product:
+    if isinstance(K, Half):
+        return SymmetricProduct(K.n, K.tile)
+    if compat.is_numpy_array(K):
+        return SymmetricProduct(len(K), partial(_tile_of_powers, K, power))
+    xp, rows = namespace(K), max(1, TILE // K.shape[1])
+
+    def product(V: np.ndarray) -> np.ndarray:
+        there = like(V, K, dtype=xp.float64)
+        blocks = (xp.astype(K[b, :], xp.float64) ** power for b in row_blocks(K.shape[0], rows))
+        return np.concatenate([to_host(block @ there) for block in blocks])
+
+    return product
+
+
+def _tile_of_powers(
+    K: np.ndarray, power: int, a: slice, b: slice, buffer: np.ndarray
+) -> np.ndarray:
+    if power == 1 and K.dtype == np.float64:
+        return K[a, b]
+    buffer[...] = K[a, b]
+    if power == 2:
+        buffer *= buffer
+    return buffer
+
+
+def _moments(D: Array) -> tuple[np.ndarray, float]:
+    """Return the mean of each row's squares, and the sum of all fourth powers."""
+    xp = namespace(D)
+    sums, fourth = np.empty(D.shape[0]), np.empty(D.shape[0])
+
+    def add(b: slice, squares: Array) -> None:
+        sums[b] = to_host(xp.sum(squares, axis=1))
+        fourth[b] = to_host(xp.vecdot(squares, squares))
+
+    _over_squares(D, add)
+    return sums / D.shape[1], float(fourth.sum())
+
+
+def _over_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
+    """Call ``use(rows, block)`` for all blocks of the matrix of squares, in float64.
+
+    On NumPy in as many threads as BLAS may use, and the block only lasts for the call.
+    """
+    n, m = D.shape
+    rows = max(1, TILE // m)
+    blocks = list(row_blocks(n, rows))
+    if not compat.is_numpy_array(D):
+        xp = namespace(D)
+        for b in blocks:
+            use(b, xp.astype(D[b, :], xp.float64, copy=False) ** 2)
+        return
+
+    def work(tasks: Iterator[int]) -> None:
+        buffer = np.empty((rows, m))
+        for b in map(blocks.__getitem__, tasks):
+            block = buffer[: b.stop - b.start]
+            block[...] = D[b]
+            block *= block
+            use(b, block)
+
+    on_threads(work, len(blocks), shared=True)

@@ -1,0 +1,70 @@
+"""Principal axes of samples: from their moments, or by iteration."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.namespaces import Array, eps, namespace
+from dimetric.linalg.scatter import Moments
+from dimetric.linalg.spectral import top_eigenvectors, top_singular
+
+
+@dataclass(frozen=True)
+class PrincipalAxes:
+    """A singular value decomposition of centred samples, without its left factor."""
+
+    n: int
+    mean: Array
+    total: Array  # trace of the scatter
+    s: Array  # singular values, descending
+    V: Array  # right singular vectors, as rows
+
+    def times(self, factor: float) -> "PrincipalAxes":
+        """Return the axes of samples that are so many times larger."""
+        mean, total, s = self.mean * factor, self.total * factor**2, self.s * factor
+        return PrincipalAxes(self.n, mean, total, s, self.V)
+
+    def lost_digits(self, X: Array) -> bool:
+        """Tell whether squaring has cost the variances half the digits that the samples have."""
+        s = self.s
+        return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
+
+
+def from_moments(moments: Moments, k: int) -> PrincipalAxes:
+    """Return the k largest axes from a scatter, or from a root of it."""
+    xp = namespace(moments.means)
+    if moments.is_root:
+        s, V = top_singular(moments.spread, k)
+        total = xp.sum(moments.spread**2)
+    else:
+        values, V = top_eigenvectors(moments.spread, k)
+        s = xp.sqrt(xp.clip(values, 0))
+        total = xp.linalg.trace(moments.spread)
+    return PrincipalAxes(int(moments.n_samples), moments.mean, total, s, V)
+
+
+def by_iteration(
+    X: Array, k: int, svd: Callable[[Array, Array, int], tuple[Array, Array]]
+) -> PrincipalAxes:
+    """Return the k largest axes by ``svd(X, mean, k)``, which sees no constant samples."""
+    n, d = X.shape
+    mean, total = _mean_and_total(X)
+    constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # but for rounding
+    if constant:
+        V = namespace(mean).eye(k, d, dtype=mean.dtype, device=mean.device)
+        return PrincipalAxes(n, mean, 0 * total, 0 * V[:, 0], V)
+    return PrincipalAxes(n, mean, total, *svd(X, mean, k))
+
+
+def _mean_and_total(X: Array) -> tuple[Array, Array]:
+    """Return the mean of the samples, summed in float64, and the trace of their scatter."""
+    xp = namespace(X)
+    n = X.shape[0]
+    if sparse.issparse(X):
+        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+        total = np.sum(X.multiply(X), dtype=np.float64) - n * mean @ mean
+        return mean.astype(X.dtype), total
+    mean = xp.astype(xp.sum(X, axis=0, dtype=xp.float64) / n, X.dtype)
+    return mean, xp.sum((X - mean) ** 2, dtype=xp.float64)

@@ -1,1 +1,0 @@
-"""Linear reduction by eigenvectors of scatter matrices."""

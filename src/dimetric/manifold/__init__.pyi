@@ -1,0 +1,5 @@
+from .circuits import NeighborScan as NeighborScan
+from .circuits import scan_neighbors as scan_neighbors
+from .isomap import Isomap as Isomap
+from .lle import LLE as LLE
+from .mds import MDS as MDS

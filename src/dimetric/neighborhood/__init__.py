@@ -1,1 +1,0 @@
-"""Distances learned for nearest neighbours."""

@@ -1,0 +1,1 @@
+"""Objectives: sums over pairs, triplets or centroids, with their gradients."""

@@ -1,0 +1,199 @@
+r"""Objectives over a list of pairs: a few of all pairs of points, one by one.
+
+What is summed is a function of the squared distances :math:`d^2_p` of the listed pairs
+:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. The gradient in a map
+is :math:`2 L S`, that in a metric S, of the scatter
+
+.. math:: S = \sum_p w_p (x_i - x_j)(x_i - x_j)^T = X^T \mathcal{L}(w) X
+
+with the sparse Laplacian :math:`\mathcal{L}(w)` of the graph whose edges are the pairs.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Protocol, Self
+
+import array_api_compat as compat
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric.objectives.margins.impostors import distances_between
+from dimetric.objectives.objective import scatter
+from dimetric.supervision.pairs import Pairs
+
+BLOCK = 2**20  # numbers that differences of pairs hold at once
+
+
+class ListRule(Protocol):
+    """What is summed over a list of pairs."""
+
+    def listed(
+        self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return (loss, w, dtheta).
+
+        Parameters
+        ----------
+        xp : namespace
+            Of the arrays.
+        D : array of shape (m,)
+            Squared distances of the pairs.
+        kinds : array of shape (m,)
+            Their kinds: 0 of similar pairs, 1 of dissimilar ones.
+        theta : ndarray of shape (p,)
+            Extra parameters of the objective, on the host; often none.
+        """
+
+
+class ListedObjective:
+    """A rule over a list of pairs of samples, an ``Objective``.
+
+    Its mini-batches are made of pairs.
+
+    Parameters
+    ----------
+    rule : ListRule
+        What is summed.
+    X : array of shape (n, d)
+        Samples, centred. Those that no pair names are left out.
+    rows : ndarray of shape (m, 2)
+        Pairs, as row numbers of X, on the host.
+    kinds : ndarray of shape (m,)
+        Their kinds: 0 of similar pairs, 1 of dissimilar ones.
+    theta : sequence of float
+        Start of the rule's extra parameters.
+    infimum : float, default=-inf
+        Greatest lower bound of the mean where no finite map attains it.
+    """
+
+    def __init__(
+        self,
+        rule: ListRule,
+        X: Array,
+        rows: np.ndarray,
+        kinds: np.ndarray,
+        theta: Any = (),
+        *,
+        infimum: float = -np.inf,
+    ) -> None:
+        xp = namespace(X)
+        named, places = np.unique(rows, return_inverse=True)
+        self.points = xp.take(X, like(named, X, dtype=xp.int64), axis=0)
+        self.rule, self.rows, self.codes = rule, places.reshape(-1, 2), kinds
+        self.theta, self.infimum = np.asarray(theta, dtype=np.float64), infimum
+        self.n_terms = float(len(rows))
+        self._kinds = like(kinds, X, dtype=xp.int64)
+        self._rows = like(self.rows, X, dtype=xp.int64)
+        self._graph = Graph(self.rows, len(named))
+
+    @classmethod
+    def of_pairs(
+        cls, rule: ListRule, X: Array, pairs: Pairs, theta: Any = (), *, infimum: float = -np.inf
+    ) -> Self:
+        """Return the objective of pairs of the samples X."""
+        return cls(rule, X, pairs.rows, pairs.kinds, theta, infimum=infimum)
+
+    def evaluate(
+        self, Z: Array, V: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return what ``Objective`` asks for."""
+        loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
+        return loss, like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
+
+    def scatter(
+        self, L: Array, A: Array | None, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return (loss, A S, dtheta), see :func:`dimetric.objectives.objective.scatter`."""
+        X = self.points
+        if compat.is_numpy_array(X):
+            return scatter(self, L, A, theta)
+        # The standard has no sparse products, but differences of pairs do as well.
+        xp = namespace(X)
+        loss, w, dtheta = self.rule.listed(xp, self.distances(X @ L.T), self._kinds, theta)
+        total = 0 * (L.T @ L if A is None else A)
+        for b, delta in self._differences(X):
+            mapped = delta if A is None else delta @ A.T
+            total = total + (w[b][:, None] * mapped).T @ delta
+        return loss, total, dtheta
+
+    def distances(self, Z: Array) -> Array:
+        """Return the squared distances of all pairs at mapped points."""
+        if compat.is_numpy_array(Z):
+            return distances_between(Z, *self.rows.T)
+        xp = namespace(Z)
+        return xp.concat([xp.sum(delta * delta, axis=1) for _, delta in self._differences(Z)])
+
+    def batch(self, rows: np.ndarray) -> "ListedObjective | None":
+        """Return the rule over some pairs; None if all are of one kind."""
+        kinds = self.codes[rows]
+        if kinds.min() == kinds.max():
+            return None
+        return ListedObjective(
+            self.rule, self.points, self.rows[rows], kinds, self.theta, infimum=self.infimum
+        )
+
+    def within(self) -> np.ndarray:
+        """Return half the mean outer product of the differences of similar pairs."""
+        X, similar = to_host(self.points).astype(np.float64), self.codes == 0
+        weights = similar / (2.0 * np.sum(similar))
+        return X.T @ self._graph.laplacian_product(weights, X)
+
+    def n_similar(self) -> float:
+        """Return the number of similar pairs."""
+        return float(np.sum(self.codes == 0))
+
+    def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield blocks of pairs, and the differences of their points."""
+        xp = namespace(Z)
+        for b in row_blocks(len(self.rows), max(1, BLOCK // Z.shape[1])):
+            left, right = (xp.take(Z, self._rows[b, side], axis=0) for side in (0, 1))
+            yield b, left - right
+
+
+class Graph:
+    """The graph whose edges are pairs: where its sparse matrices have entries is found once.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, 2)
+        Pairs of points.
+    n : int
+        Number of points.
+
+    Examples
+    --------
+    >>> Graph(np.array([[0, 1], [0, 2]]), 3).laplacian_product(np.array([1.0, 3.0]), np.eye(3))
+    array([[ 4., -1., -3.],
+           [-1.,  1.,  0.],
+           [-3.,  0.,  3.]])
+    """
+
+    def __init__(self, rows: np.ndarray, n: int) -> None:
+        ends, others = rows.T.ravel(), rows[:, ::-1].T.ravel()
+        by_end = np.argsort(ends, kind="stable")
+        counts = np.bincount(ends, minlength=n)
+        index = np.int32 if len(ends) < 2**31 else np.int64
+        self._columns = others[by_end].astype(index)
+        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(index)
+        self._pair = (by_end % len(rows)).astype(index)
+
+    def laplacian_product(self, w: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return the Laplacian of the graph, with weights w of its edges, times V."""
+        n = len(self._starts) - 1
+        W = sparse.csr_array((w[self._pair], self._columns, self._starts), shape=(n, n))
+        product = (W @ np.ones_like(V[:, :1])) * V
+        product -= W @ V
+        return product
+
+
+def differing(X: Array, rows: np.ndarray) -> np.ndarray:
+    """Tell which pairs of row numbers are of different samples.
+
+    Examples
+    --------
+    >>> differing(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
+    array([ True, False])
+    """
+    place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
+    return place[rows[:, 0]] != place[rows[:, 1]]

@@ -1,0 +1,1 @@
+"""LMNN's objective: target neighbours, impostors, margins, triplets, and proven bounds."""

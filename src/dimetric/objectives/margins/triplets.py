@@ -1,0 +1,94 @@
+r"""Margins of triplets: samples more alike are nearer, by a margin, than samples less alike.
+
+Of a triplet (i, j, l), the anchor i is to be nearer to j than to l:
+
+.. math:: \sum_{(i, j, l)} (1 - \mu)\, d^2_{ij} + \mu\, h(1 + d^2_{ij} - d^2_{il})
+
+These are LMNN's pulls and pushes, see :mod:`dimetric.objectives.margins.objective`, one by one:
+the squared distances are those of a list of pairs, all (i, j) and then all (i, l).
+"""
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric.objectives.listed import ListedObjective
+from dimetric.objectives.margins.impostors import hinge
+
+
+@dataclass(frozen=True)
+class TripletRule:
+    """The sum of all pulls and pushes.
+
+    Its extra parameter is the margin, which is always 1; the derivative in it is the sum of all
+    slopes of hinges, times the weight of a push.
+    """
+
+    mu: float
+    width: float  # of the smooth part of the hinge
+
+    def listed(
+        self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
+    ) -> tuple[float, Array, float]:
+        """Return (loss, w, derivative in the margin), see ``listed.ListRule``."""
+        m = D.shape[0] // 2
+        near, far = D[:m], D[m:]
+        value, slope = hinge(1 + near - far, self.width)
+        terms = (1 - self.mu) * near + self.mu * value
+        slope = self.mu * slope
+        w = xp.concat([1 - self.mu + slope, -slope])
+        return float(xp.sum(terms, dtype=xp.float64)), w, float(xp.sum(slope, dtype=xp.float64))
+
+
+class TripletObjective(ListedObjective):
+    """The margins of triplets.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Samples, centred. Those that no triplet names are left out.
+    triplets : ndarray of shape (m, 3)
+        Rows of anchors, of what they are nearer to, and of what they are farther from.
+    mu : float
+        Weight of the pushes; of the pulls it is ``1 - mu``.
+    width : float, default=0.0
+        Of the smooth part of the hinge.
+    """
+
+    rule: TripletRule
+
+    def __init__(self, X: Array, triplets: np.ndarray, *, mu: float, width: float = 0.0) -> None:
+        rows = np.concatenate([triplets[:, [0, 1]], triplets[:, [0, 2]]])
+        kinds = np.repeat([0, 1], len(triplets))
+        super().__init__(TripletRule(mu, width), X, rows, kinds)
+        self.mu, self.n_terms = mu, float(len(triplets))
+        self.codes = np.zeros(len(triplets), dtype=np.int64)  # mini-batches are of triplets
+        m = len(triplets)
+        self.triplets = np.stack([self.rows[:m, 0], self.rows[:m, 1], self.rows[m:, 1]], axis=1)
+
+    def smoothed(self, width: float) -> Self:
+        """Return the objective with another width of the hinge's smooth part."""
+        return self._with(rule=replace(self.rule, width=width))
+
+    def moved(self, X: Array) -> Self:
+        """Return the same margins of other points."""
+        return self._with(points=X)
+
+    def batch(self, rows: np.ndarray) -> "TripletObjective":
+        """Return the margins of some triplets."""
+        return TripletObjective(self.points, self.triplets[rows], mu=self.mu, width=self.rule.width)
+
+    def pull(self) -> np.ndarray:
+        r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
+        X = to_host(self.points).astype(np.float64)
+        m = len(self.triplets)
+        weights = np.repeat([(1 - self.mu) / m, 0.0], m)
+        return X.T @ self._graph.laplacian_product(weights, X)
+
+    def _with(self, **changed: Any) -> Self:
+        other = copy(self)
+        vars(other).update(changed)
+        return other

@@ -1,1 +1,0 @@
-"""Objectives over pairs of samples, evaluated block by block."""

@@ -1,0 +1,10 @@
+from .comparison import ComparisonDisplay as ComparisonDisplay
+from .embedding import EmbeddingDisplay as EmbeddingDisplay
+from .history import HistoryDisplay as HistoryDisplay
+from .metric import MetricDisplay as MetricDisplay
+from .neighborhood import NeighborhoodDisplay as NeighborhoodDisplay
+from .quality import QualityDisplay as QualityDisplay
+from .regions import RegionsDisplay as RegionsDisplay
+from .residual import ResidualVarianceDisplay as ResidualVarianceDisplay
+from .scree import ScreeDisplay as ScreeDisplay
+from .simplex import SimplexDisplay as SimplexDisplay

@@ -1,0 +1,151 @@
+"""Distances between all pairs of points, a block of rows at a time, and what is read off them."""
+
+from collections.abc import Callable, Iterator
+from math import frexp
+from typing import Any, TypeVar
+
+import array_api_compat as compat
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.threads import in_order
+from dimetric.neighbors.knn import Metric, is_euclidean
+
+T = TypeVar("T")
+
+_FEW_FEATURES = 8  # differences are then as fast as a product, and lose no digits
+_PILOTS = 16  # points whose distances tell how many digits a product loses
+_DIGITS = 1e-9  # that the order of distances is told by
+_ENTRIES = 2**18  # of a block of distances: fits a cache
+
+
+class Distances:
+    """The distances from some points to all of them, in float64.
+
+    Parameters
+    ----------
+    X : array or sparse array of shape (n, d), or (n, n) if precomputed
+        Points.
+    metric, params
+        ``"euclidean"``, ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
+    """
+
+    def __init__(
+        self, X: Array, metric: Metric = "euclidean", params: dict[str, Any] | None = None
+    ) -> None:
+        self.n: int = X.shape[0]
+        self.metric, self._params = metric, params or {}
+        self._like = X
+        self._squared: Callable[[Array, Array], Array] | None = None
+        if metric == "precomputed":
+            self._X = X
+        elif not is_euclidean(metric, params) or sparse.issparse(X):
+            self._X = X if sparse.issparse(X) else to_host(X)
+        else:
+            self._X, self._squared = _for_squares(X)
+
+    def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
+        """Return the distances of shape (len(rows), n); a point is at distance 0 of itself.
+
+        Without the root Euclidean distances are squared: for their order alone.
+        """
+        index = self.index(rows)
+        xp = namespace(index)
+        if self.metric == "precomputed":
+            D = xp.astype(xp.take(self._X, index, axis=0), xp.float64)
+        elif self._squared is None:
+            D = like(self._by_metric(rows), self._like, dtype=xp.float64)
+        else:
+            D = self._squared(xp.take(self._X, index, axis=0), self._X)
+            D = xp.sqrt(D) if root else D
+        return with_own(D, index, 0.0)
+
+    def index(self, rows: np.ndarray) -> Array:
+        """Return row numbers where the points are."""
+        xp = namespace(self._like)
+        return like(rows, self._like, dtype=xp.int64)
+
+    def _by_metric(self, rows: np.ndarray) -> np.ndarray:
+        D = pairwise_distances(self._X[rows], self._X, metric=self.metric, **self._params)
+        if not (np.isfinite(D).all() and D.min() >= -1e-9 * D.max()):
+            raise ValueError(f"metric={self.metric!r} gives distances that are negative or NaN.")
+        return D.clip(0)  # rounding may leave less
+
+
+def _for_squares(X: Array) -> tuple[Array, Callable[[Array, Array], Array]]:
+    """Return points, and what makes squared distances of some of them, and all, the fastest way.
+
+    A product must tell distances to the digits that their order is told by, as differences do.
+    """
+    xp = namespace(X)
+    X = xp.astype(X, xp.float64)
+    X = X - _coarse_mean(X)
+    if X.shape[1] <= _FEW_FEATURES:
+        return X, _by_differences
+    squares = xp.vecdot(X, X)
+    augmented = xp.concat([X, squares[:, None], xp.ones_like(squares)[:, None]], axis=1)
+    # Points on both ends: what a product loses is relative to the largest norms.
+    order = xp.argsort(squares)
+    ends = xp.concat([order[-_PILOTS:], order[:: max(1, X.shape[0] // _PILOTS)]])
+    right = _by_differences(xp.take(X, ends, axis=0), X)
+    rough = _by_product(xp.take(augmented, ends, axis=0), augmented)
+    if bool(xp.any((xp.abs(rough - right) > _DIGITS * right) & (right > 0))):
+        return X, _by_differences
+    return augmented, _by_product
+
+
+def _coarse_mean(X: Array) -> Array:
+    """Return about the mean, in so few digits that integers stay exact when it is subtracted."""
+    xp = namespace(X)
+    mean = xp.mean(X, axis=0)
+    unit = 2.0 ** frexp(float(xp.max(xp.abs(X - mean))))[1]
+    return xp.round(mean / unit) * unit
+
+
+def _by_differences(A: Array, B: Array) -> Array:
+    """Return squared distances feature by feature."""
+    D: Any = None
+    for f in range(A.shape[1]):
+        difference = A[:, f][:, None] - B[:, f][None, :]
+        difference *= difference
+        if D is None:
+            D = difference
+        else:
+            D += difference
+    return D
+
+
+def _by_product(A: Array, B: Array) -> Array:
+    """Return squared distances from one product of rows that end on their square and 1."""
+    xp, d = namespace(A), A.shape[1] - 2
+    A = xp.concat([-2 * A[:, :d], A[:, d + 1 :], A[:, d : d + 1]], axis=1)
+    return xp.clip(A @ B.T, 0)
+
+
+def with_own(D: Array, index: Array, value: float) -> Array:
+    """Return D with `value` where a row meets its own column, ``index[row]``; NumPy's in place."""
+    xp = namespace(D)
+    if compat.is_numpy_array(D):
+        D[np.arange(len(D)), index] = value
+        return D
+    columns = xp.arange(D.shape[1], dtype=index.dtype, device=compat.device(D))
+    return xp.where(index[:, None] == columns[None, :], value, D)
+
+
+def over_blocks(
+    work: Callable[[np.ndarray], T], rows: np.ndarray, distances: Distances
+) -> Iterator[T]:
+    """Yield ``work(block of rows)`` of each block, in order.
+
+    NumPy works on one core: it gets a worker a core, with one BLAS thread each. An accelerator
+    gets larger blocks.
+    """
+    index = distances.index(rows[:1])
+    host = compat.is_numpy_array(index)
+    small = host or "cpu" in str(compat.device(index)).lower()
+    block = max(8, (_ENTRIES if small else 2**26) // distances.n)
+    blocks = [rows[b] for b in row_blocks(len(rows), block)]
+    yield from in_order(work, blocks, len(rows)) if host else map(work, blocks)

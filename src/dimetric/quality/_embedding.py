@@ -1,0 +1,303 @@
+r"""How faithful an embedding is: neighbourhoods, ranks and distances, before and after.
+
+Of n points, i and j are at distance :math:`\delta_{ij}` among the data and :math:`d_{ij}` in the
+embedding; j is the :math:`r_{ij}`-th nearest of i there and the :math:`s_{ij}`-th here.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric.linalg.correlation import correlation, moments, residual_variance
+from dimetric.neighbors.knn import Metric
+from dimetric.quality._distances import Distances, over_blocks
+from dimetric.quality._input import checked_embedding, checked_labels, sampled_points
+from dimetric.quality._ranks import neighbour_order, ranks_along, ranks_of
+from dimetric.quality._scores import (
+    RankScores,
+    Scores,
+    best_scale,
+    error_of,
+    error_of_mean,
+    neighbourhood_hits,
+    procrustes,
+    scaled,
+    scaled_stress,
+    stress,
+)
+from dimetric.quality._shepard import DistanceRanks, RankInfluence
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingQuality:
+    """The scores of an embedding; made by :func:`embedding_quality`, which defines them.
+
+    Attributes
+    ----------
+    n_neighbors : int
+        k, the size of the neighbourhoods of the first five scores.
+    trustworthiness, continuity, knn_preservation, lcmc : float
+        Of the k nearest neighbours; 1 is best (for lcmc: 1 - k / (n - 1)).
+    neighborhood_hit : float or None
+        Share of the k nearest neighbours in the embedding that have the point's label.
+    r_nx_auc : float
+        Neighbourhoods of all sizes, small ones first; 1 is best, 0 is what chance gives.
+    stress, scaled_stress, residual_variance : float
+        Of the distances; 0 is best.
+    shepard_correlation : float
+        Of the ranks of the distances; 1 is best.
+    procrustes : float or None
+        What no rotation, reflection and scale can mend; 0 is best. None where X is distances.
+    q_nx, r_nx : array of shape (n - 2,)
+        For neighbourhoods of 1, ..., n - 2.
+    points : array of shape (n_points,)
+        Row numbers of the points that the scores are means over.
+    per_point : dict of str to array of shape (n_points,)
+        Scores of each of them, by name. The score is their mean, but for ``scaled_stress``: there
+        all points are at the scale that is best for all.
+    standard_error : dict of str to float
+        Of the scores, by name, from looking at a sample of the points only; ``procrustes`` always
+        looks at all.
+    """
+
+    n_neighbors: int
+    trustworthiness: float
+    continuity: float
+    knn_preservation: float
+    lcmc: float
+    neighborhood_hit: float | None
+    r_nx_auc: float
+    stress: float
+    scaled_stress: float
+    shepard_correlation: float
+    residual_variance: float
+    procrustes: float | None
+    q_nx: Array = field(repr=False)
+    r_nx: Array = field(repr=False)
+    points: Array = field(repr=False)
+    per_point: dict[str, Array] = field(repr=False)
+    standard_error: dict[str, float] = field(repr=False)
+
+    def scores(self) -> dict[str, float]:
+        """Return the scores that there are, by name: a row of a table."""
+        named = {name: getattr(self, name) for name in _SCORES}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+_SCORES = (
+    "trustworthiness",
+    "continuity",
+    "knn_preservation",
+    "lcmc",
+    "neighborhood_hit",
+    "r_nx_auc",
+    "stress",
+    "scaled_stress",
+    "shepard_correlation",
+    "residual_variance",
+    "procrustes",
+)
+
+
+def embedding_quality(
+    X: Array,
+    Z: Array,
+    *,
+    n_neighbors: int = 5,
+    y: Array | None = None,
+    metric: Metric = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    sample: int | None = None,
+    random_state: Any = None,
+) -> EmbeddingQuality:
+    r"""Compare an embedding with the data it is of, by all the usual scores at once.
+
+    With :math:`N_k(i)` the k nearest neighbours of i among the data and :math:`N'_k(i)` in the
+    embedding:
+
+    - ``trustworthiness`` [1]_ is :math:`1 - \frac{2}{nk(2n-3k-1)} \sum_i \sum_{j \in N'_k(i)}
+      \max(0, r_{ij} - k)`: are neighbours in the embedding neighbours in truth?
+    - ``continuity`` [1]_ is the same with the roles exchanged: are the true neighbours kept?
+    - ``q_nx`` [2]_ at K is :math:`Q(K) = \frac{1}{nK} \sum_i |N_K(i) \cap N'_K(i)|`;
+      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ what chance leaves of it,
+      :math:`Q(k) - \frac{k}{n-1}`.
+    - ``r_nx`` at K is :math:`R(K) = \frac{(n-1)Q(K) - K}{n-1-K}`, and ``r_nx_auc`` [4]_ the area
+      below it over a logarithmic axis, :math:`\sum_K \frac{R(K)}{K} / \sum_K \frac 1K`.
+    - ``stress`` is :math:`[\sum (\delta_{ij} - d_{ij})^2 / \sum \delta_{ij}^2]^{1/2}`;
+      ``scaled_stress`` is its least value over all scales of Z.
+    - ``residual_variance`` is :math:`1 - \rho^2` with Pearson's correlation of :math:`\delta`
+      and d; ``shepard_correlation`` is Spearman's.
+    - ``procrustes`` is the sum of squares between X and the best rotation, reflection and scale
+      of Z, both centred and X at length 1.
+    - ``neighborhood_hit`` is the share of :math:`j \in N'_k(i)` with i's label.
+
+    Distances that are equal, to about nine digits, count in the order of the rows. Memory is O(n)
+    for each core, time O(n^2 log n); with `sample`, O(sample n log n).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+        Data: dense or sparse, of any array-API namespace, or distances if precomputed. The
+        Euclidean distances are taken where X is, in float64.
+    Z : array-like of shape (n_samples, n_components)
+        Embedding.
+    n_neighbors : int, default=5
+        k, below n_samples / 2.
+    y : array-like of shape (n_samples,), optional
+        Labels, for ``neighborhood_hit``.
+    metric : str or callable, default="euclidean"
+        Of X: ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
+    metric_params : dict, optional
+        Parameters of the metric.
+    sample : int, optional
+        Score this many random points only, each against all others.
+    random_state : int, RandomState or None, default=None
+        Of the sample.
+
+    Returns
+    -------
+    quality : EmbeddingQuality
+        Scores, curves, and scores of each point. Arrays follow X.
+
+    References
+    ----------
+    .. [1] J. Venna, S. Kaski, "Neighborhood preservation in nonlinear projection methods: an
+       experimental study", ICANN, 2001.
+    .. [2] J. A. Lee, M. Verleysen, "Quality assessment of dimensionality reduction: rank-based
+       criteria", Neurocomputing 72, 2009.
+    .. [3] L. Chen, A. Buja, "Local multidimensional scaling for nonlinear dimension reduction,
+       graph drawing, and proximity analysis", JASA 104, 2009.
+    .. [4] J. A. Lee, D. H. Peluffo-Ordóñez, M. Verleysen, "Multi-scale similarities in stochastic
+       neighbour embedding", Neurocomputing 169, 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from dimetric import PCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> quality = embedding_quality(X, PCA(2).fit_transform(X), y=y)
+    >>> for name, score in quality.scores().items():
+    ...     print(f"{name:20}{score:.2f}")
+    trustworthiness     0.98
+    continuity          0.99
+    knn_preservation    0.63
+    lcmc                0.60
+    neighborhood_hit    0.95
+    r_nx_auc            0.69
+    stress              0.04
+    scaled_stress       0.04
+    shepard_correlation 1.00
+    residual_variance   0.00
+    procrustes          0.02
+    """
+    X, Z, unit, k = checked_embedding(X, Z, n_neighbors, metric)
+    n = X.shape[0]
+    codes = None if y is None else checked_labels(y, X)
+    points = sampled_points(n, sample, random_state)
+    before, after = Distances(X, metric, metric_params), Distances(Z)
+    F, G = DistanceRanks(before, points), DistanceRanks(after, points)
+    by_rank = RankScores(n, k)
+    influence = RankInfluence(before, after, F, G, points) if len(points) < n else None
+
+    def compare(rows: np.ndarray) -> tuple[Scores, np.ndarray]:
+        index, D, E = before.index(rows), before(rows), after(rows)
+        near, shown = neighbour_order(D, index), neighbour_order(E, index)
+        scores, counts = by_rank(ranks_along(near, shown, index))
+        if codes is not None:
+            scores["neighborhood_hit"] = neighbourhood_hits(codes, index, shown[:, :k])
+        scores["distances"] = moments(D, E)
+        cells = F.cells(D), G.cells(E)
+        ranks = F(cells[0], index), G(cells[1], index)
+        scores["ranks"] = moments(*ranks)
+        if influence is not None:
+            scores["influence"] = influence(*cells, *ranks)
+        return {name: to_host(value) for name, value in scores.items()}, counts
+
+    parts, counts = [], np.zeros(n, dtype=np.int64)
+    for part, block_counts in over_blocks(compare, points, before):
+        parts.append(part)
+        counts += block_counts
+    table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    q, r = by_rank.curves(counts, len(points))
+    return EmbeddingQuality(
+        n_neighbors=k,
+        **_summarised(table, n, k, unit, X),
+        procrustes=None if metric == "precomputed" else procrustes(X, Z),
+        q_nx=like(q, X),
+        r_nx=like(r, X),
+        points=before.index(points),
+    )
+
+
+def trustworthiness(
+    X: Array, Z: Array, *, n_neighbors: int = 5, metric: Metric = "euclidean"
+) -> float:
+    r"""Return the trustworthiness of an embedding alone; see :func:`embedding_quality`.
+
+    .. math:: 1 - \frac{2}{nk(2n-3k-1)} \sum_i \sum_{j \in N'_k(i)} \max(0, r_{ij} - k)
+
+    Exchange X and Z for the continuity.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+        Data.
+    Z : array-like of shape (n_samples, n_components)
+        Embedding.
+    n_neighbors : int, default=5
+        k, below n_samples / 2.
+    metric : str or callable, default="euclidean"
+        Of X.
+
+    Returns
+    -------
+    trustworthiness : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> trustworthiness(X, X @ np.diag([1, 1, 1, 1, 0.9])) > trustworthiness(X, X[:, :2])
+    True
+    """
+    X, Z, _, k = checked_embedding(X, Z, n_neighbors, metric)
+    n, before, after = X.shape[0], Distances(X, metric), Distances(Z)
+
+    def penalty(rows: np.ndarray) -> int:
+        index = before.index(rows)
+        shown = neighbour_order(after(rows, root=False), index, k, spent=True)
+        ranks = ranks_of(shown, before(rows, root=False), index)
+        xp = namespace(ranks)
+        return int(xp.sum(xp.clip(ranks - k, 0)))
+
+    total = sum(over_blocks(penalty, np.arange(n), before))
+    return 1 - 2 * total / (n * k * (2 * n - 3 * k - 1))
+
+
+def _summarised(table: Scores, n: int, k: int, unit: float, X: Array) -> dict[str, Any]:
+    """Return the scores of all points, those of each, and the standard errors."""
+    pairs = table.pop("distances") / (n - 1)
+    ranks = table.pop("ranks").mean(axis=0) / (n - 1)
+    influence = table.pop("influence", np.zeros_like(pairs[:, 0]))
+    scores: dict[str, Any] = {name: float(np.mean(values)) for name, values in table.items()}
+    errors = {name: error_of_mean(values, n) for name, values in table.items()}
+    scores["lcmc"] = scores["knn_preservation"] - k / (n - 1)
+    errors["lcmc"] = errors["knn_preservation"]
+    in_one_unit = scaled(pairs, unit)  # the other two do not depend on it
+    for score, means in (
+        (stress, in_one_unit),
+        (scaled_stress, pairs),
+        (residual_variance, pairs),
+    ):
+        scores[score.__name__] = float(score(means.mean(axis=0)))
+        errors[score.__name__] = error_of(score, means, n)
+    scores["shepard_correlation"] = float(correlation(ranks))
+    spread = (ranks[2] * ranks[3]) ** 0.5  # 0 where all distances are equal
+    errors["shepard_correlation"] = error_of_mean(influence, n) / float(spread or 1)
+    table["scaled_stress"] = stress(scaled(pairs, best_scale(pairs.mean(axis=0))))
+    scores.setdefault("neighborhood_hit", None)
+    per_point = {name: like(values, X) for name, values in table.items()}
+    return scores | {"per_point": per_point, "standard_error": errors}

@@ -1,0 +1,75 @@
+"""Data, embedding and options of the scores, checked."""
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
+from dimetric._arrays.validation import checked_array, in_range
+from dimetric.linalg.dissimilarities import checked_dissimilarities
+
+
+def checked_embedding(
+    X: Any, Z: Any, n_neighbors: Any, metric: Any
+) -> tuple[Array, Array, float, int]:
+    """Return data, embedding, a unit of the one in that of the other, and the neighbours.
+
+    Numbers of extreme size come back scaled.
+    """
+    X = checked_array(X, "X", accept_sparse=metric != "precomputed")
+    Z = checked_array(Z, "Z")
+    check_consistent_length(X, Z)
+    n = X.shape[0]
+    if not isinstance(n_neighbors, Integral) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors={n_neighbors!r} must be an int of at least 1.")
+    if 2 * n_neighbors >= n:
+        raise ValueError(
+            f"n_neighbors is {n_neighbors} and should be less than n_samples / 2 = {n / 2}: "
+            "larger neighbourhoods have no trustworthiness."
+        )
+    if metric == "precomputed":
+        checked_dissimilarities(X)
+    if _all_equal(X, metric):
+        raise ValueError("All points of X are equal: an embedding has nothing to keep.")
+    if _all_equal(Z, "euclidean"):
+        warnings.warn(
+            "All points of Z are equal: neighbours in the embedding are the first rows.",
+            stacklevel=3,
+        )
+    X, per_x = in_range(X)
+    Z, per_z = in_range(like(Z, X, dtype=namespace(X).float64), "Z")
+    return X, Z, per_x / per_z, int(n_neighbors)
+
+
+def _all_equal(X: Array, metric: Any) -> bool:
+    xp = namespace(X)
+    if metric == "precomputed":
+        return not bool(xp.any(X > 0))
+    if sparse.issparse(X):
+        return not (X.max(axis=0) - X.min(axis=0)).nnz
+    return bool(xp.all(xp.max(X, axis=0) == xp.min(X, axis=0)))
+
+
+def checked_labels(y: Any, X: Array) -> Array:
+    """Return labels as integers where X is."""
+    y = column_or_1d(to_host(y) if is_foreign(y) else y)
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    return like(np.unique(y, return_inverse=True)[1], X, dtype=namespace(X).int64)
+
+
+def sampled_points(n: int, sample: Any, random_state: Any) -> np.ndarray:
+    """Return the points to score."""
+    if sample is None:
+        return np.arange(n)
+    if not isinstance(sample, Integral) or sample < 2:
+        raise ValueError(f"sample={sample!r} must be an int of at least 2, or None for all points.")
+    if int(sample) >= n:
+        return np.arange(n)
+    return np.sort(check_random_state(random_state).choice(n, int(sample), replace=False))

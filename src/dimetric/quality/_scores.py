@@ -1,0 +1,132 @@
+"""From ranks and distances to scores: of each point, of all points, and their standard errors."""
+
+from collections.abc import Callable
+
+import array_api_compat as compat
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric.quality._ranks import counts_of
+
+Scores = dict[str, Array]
+
+
+class RankScores:
+    """The scores that are read off the ranks in the embedding, along those among the data.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    k : int
+        Number of neighbours.
+    """
+
+    def __init__(self, n: int, k: int) -> None:
+        self.n, self.k = n, k
+        self._worst_penalty = k * (2 * n - 3 * k - 1) / 2
+        # R_NX is linear in the shares of neighbours that are kept, and the area below it a
+        # weighted sum of R_NX: so each pair counts by the larger of its two ranks alone.
+        K = np.arange(1.0, n - 1)
+        weights = 1 / K / np.sum(1 / K) / (n - 1 - K)
+        by_size = np.zeros(n)
+        by_size[1:-1] = weights * (n - 1) / K
+        self._area = np.cumsum(by_size[::-1])[::-1]
+        self._area_by_chance = float(np.sum(weights * K))
+
+    def __call__(self, ranks: Array) -> tuple[Scores, np.ndarray]:
+        """Return scores of each point, and how many pairs have each number as larger rank.
+
+        Parameters
+        ----------
+        ranks : array of shape (b, n - 1)
+            Of :func:`~dimetric.quality._ranks.ranks_along`.
+        """
+        xp, k = namespace(ranks), self.k
+        device = compat.device(ranks)
+        own = xp.arange(1, self.n, dtype=ranks.dtype, device=device)
+        kept = ranks <= k
+        beyond = xp.arange(1, self.n - k, dtype=xp.float64, device=device)
+        intruders = xp.astype(kept[:, k:], xp.float64) @ beyond
+        missing = xp.sum(xp.clip(ranks[:, :k] - k, 0), axis=1)
+        larger = xp.maximum(ranks, own)
+        flat = xp.reshape(larger, (-1,))
+        area = xp.take(like(self._area, intruders), flat)
+        scores = {
+            "trustworthiness": 1 - intruders / self._worst_penalty,
+            "continuity": 1 - xp.astype(missing, xp.float64) / self._worst_penalty,
+            "knn_preservation": xp.mean(xp.astype(kept[:, :k], xp.float64), axis=1),
+            "r_nx_auc": xp.sum(xp.reshape(area, ranks.shape), axis=1) - self._area_by_chance,
+        }
+        return scores, counts_of(larger, self.n)
+
+    def curves(self, counts: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours."""
+        K = np.arange(1, self.n - 1)
+        q = np.cumsum(counts)[1:-1] / (n_points * K)
+        return q, ((self.n - 1) * q - K) / (self.n - 1 - K)
+
+
+def neighbourhood_hits(codes: Array, index: Array, near: Array) -> Array:
+    """Return the share of each point's neighbours that have its label."""
+    xp = namespace(near)
+    theirs = xp.reshape(xp.take(codes, xp.reshape(near, (-1,))), near.shape)
+    same = theirs == xp.take(codes, index)[:, None]
+    return xp.mean(xp.astype(same, xp.float64), axis=1)
+
+
+def stress(M: np.ndarray) -> np.ndarray:
+    """Return the root of the sum of (a - b)^2 over that of a^2."""
+    _, _, aa, bb, ab = np.moveaxis(M, -1, 0)
+    return np.sqrt(np.maximum(aa - 2 * ab + bb, 0) / aa)
+
+
+def best_scale(M: np.ndarray) -> np.ndarray:
+    """Return the c that makes the sum of (a - c b)^2 smallest; 0 where b is 0."""
+    _, _, _, bb, ab = np.moveaxis(M, -1, 0)
+    return ab / np.where(bb > 0, bb, np.inf)
+
+
+def scaled(M: np.ndarray, c: float | np.ndarray) -> np.ndarray:
+    """Return the sums for c b in place of b."""
+    one = np.ones_like(c)
+    return M * np.stack([one, c * one, one, c * c * one, c * one], axis=-1)
+
+
+def scaled_stress(M: np.ndarray) -> np.ndarray:
+    """Return the stress at the best scale."""
+    return stress(scaled(M, best_scale(M)))
+
+
+def procrustes(X: Array, Z: Array) -> float:
+    """Return the disparity of two configurations, as ``scipy.spatial.procrustes`` does.
+
+    They may differ in their number of columns, and X may be sparse.
+    """
+    xp = namespace(Z)
+    Z = xp.astype(Z, xp.float64)
+    Z = Z - xp.mean(Z, axis=0)
+    if sparse.issparse(X):
+        mean = X.mean(axis=0)
+        size = (X.data @ X.data - X.shape[0] * (mean @ mean)) ** 0.5
+    else:
+        X = xp.astype(X, xp.float64)
+        X = X - xp.mean(X, axis=0)
+        size = float(xp.linalg.matrix_norm(X))
+    size = size * float(xp.linalg.matrix_norm(Z))
+    in_common = float(xp.sum(xp.linalg.svdvals(X.T @ Z)))
+    return max(0.0, float(1 - (in_common / size) ** 2)) if size > 0 else 1.0
+
+
+def error_of_mean(values: np.ndarray, n: int) -> float:
+    """Return the standard error of a mean over some of n points."""
+    m = len(values)
+    return float(np.std(values, ddof=1) / m**0.5 * (1 - m / n) ** 0.5)
+
+
+def error_of(score: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, n: int) -> float:
+    """Return the standard error of a function of means over some of n points, by jackknife."""
+    m = len(rows)
+    without = score((rows.sum(axis=0) - rows) / (m - 1))
+    return float(np.std(without) * (m - 1) ** 0.5 * (1 - m / n) ** 0.5)

@@ -1,1 +1,0 @@
-"""Sums of statistics over blocks of rows."""

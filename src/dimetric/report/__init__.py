@@ -1,0 +1,1 @@
+"""Reports: a comparison as one HTML file."""

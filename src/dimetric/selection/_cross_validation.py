@@ -1,0 +1,235 @@
+"""Cross-validation of models, and of what learners say about their fits."""
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn import model_selection
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import type_of_target
+
+from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric.classify._neighbors import NearestNeighbors
+
+__all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
+
+
+class CrossValidation(NamedTuple):
+    """Scores of a model in each fold.
+
+    Attributes
+    ----------
+    train, test : ndarray of shape (n_repeats * n_folds,)
+        Scores on the training samples, which for nearest neighbours leave one out, and on the
+        test samples.
+    time : ndarray of shape (n_repeats * n_folds,)
+        Seconds of the fits.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    time: np.ndarray
+
+
+def cross_validate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> CrossValidation:
+    """Return the scores of a classifier or regressor in repeated folds, stratified by classes.
+
+    Parameters
+    ----------
+    model : classifier or regressor
+        Copies are fitted.
+    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+        Samples and their classes or targets.
+    n_folds, n_repeats : int, default=5, 1
+        Number of folds, and how often the samples are split anew. There are no more folds than the
+        smallest class has members, which a warning tells.
+    random_state : int, RandomState or None, default=None
+        Of the folds.
+    n_jobs : int or None, default=None
+        Processes, as joblib counts them.
+
+    Examples
+    --------
+    >>> from dimetric import KNNClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> found = cross_validate(KNNClassifier(), *load_iris(return_X_y=True), random_state=0)
+    >>> [round(float(scores.mean()), 2) for scores in (found.train, found.test)]
+    [0.96, 0.96]
+    """
+    require(model, "score", "model", "Classifiers do; give a learner to KNNClassifier.")
+    folds = splits(X, y, n_folds, n_repeats, random_state, stratify=not is_regressor(model))
+    found = model_selection.cross_validate(
+        model, X, y, cv=folds, n_jobs=n_jobs, scoring=own_score, error_score="raise",
+        return_train_score=True, return_estimator=True,
+    )  # fmt: skip
+    train = found["train_score"]
+    if isinstance(last_step(model), NearestNeighbors):
+        train = np.array([last_step(each).score() for each in found["estimator"]])
+    return CrossValidation(train, found["test_score"], found["fit_time"])
+
+
+def metadata_cross_validate(
+    learner: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> dict[str, np.ndarray]:
+    """Return what a learner's metadata are after a fit to each fold's training samples.
+
+    Parameters
+    ----------
+    learner : learner
+        Copies are fitted.
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,), optional
+        Labels, if the learner needs them.
+    n_folds, n_repeats, random_state, n_jobs
+        As in :func:`cross_validate`.
+
+    Returns
+    -------
+    metadata : dict of str to ndarray of shape (n_repeats * n_folds,)
+        An array for each key: of numbers, or of objects.
+
+    Examples
+    --------
+    >>> from dimetric import NCA
+    >>> from sklearn.datasets import load_iris
+    >>> found = metadata_cross_validate(NCA(), *load_iris(return_X_y=True), random_state=0)
+    >>> found["final_objective"].shape, round(float(found["final_objective"].mean()), 1)
+    ((5,), 1.0)
+    """
+    require(last_step(learner), "metadata", "learner", "Learners of dimetric do.")
+    folds = splits(X, y, n_folds, n_repeats, random_state)
+    found = model_selection.cross_validate(
+        learner, X, y, cv=folds, n_jobs=n_jobs, scoring=nothing, error_score="raise",
+        return_estimator=True,
+    )  # fmt: skip
+    facts = [last_step(each).metadata() for each in found["estimator"]]
+    return {key: _together([each.get(key) for each in facts]) for key in facts[0]}
+
+
+def splits(
+    X: Any,
+    y: Any,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    random_state: Any = None,
+    *,
+    stratify: bool = True,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and test rows of repeated folds, stratified if y holds classes.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,), or None
+        Classes, or other targets, which are not stratified.
+    n_folds : int, default=5
+        Number of folds; no more than the smallest class has members, or than there are samples,
+        which a warning tells.
+    n_repeats : int, default=1
+        How often the samples are split anew.
+    random_state : int, RandomState or None, default=None
+        Of the splits.
+    stratify : bool, default=True
+        Whether whole numbers in y are classes.
+
+    Examples
+    --------
+    >>> X, y = np.zeros((6, 1)), np.array([0, 0, 0, 1, 1, 1])
+    >>> for train, test in splits(X, y, n_folds=3, random_state=0):
+    ...     print(y[train], y[test])
+    [0 0 1 1] [0 1]
+    [0 0 1 1] [0 1]
+    [0 0 1 1] [0 1]
+    """
+    for name, value, least in (("n_folds", n_folds, 2), ("n_repeats", n_repeats, 1)):
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name}={value!r} must be an int of at least {least}.")
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n < 2:
+        raise ValueError(f"There are {n} samples: folds need 2 at least.")
+    # One seed for good: folds are asked for more than once, and must be the same.
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    y = to_host(y) if is_foreign(y) else y
+    if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
+        n_folds = _fewer(n_folds, n, f"there are samples, {n}")
+        folds = RepeatedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+        return list(folds.split(np.zeros(n)))
+    labels = np.asarray(y).ravel()
+    smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
+    n_folds = _fewer(n_folds, smallest, f"the smallest class has members, {smallest}")
+    folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # it was said
+        return list(folds.split(np.zeros(n), labels))
+
+
+def _fewer(n_folds: int, most: int, what: str) -> int:
+    if n_folds <= most:
+        return n_folds
+    fewer = max(2, most)
+    warnings.warn(f"n_folds={n_folds} is more than {what}: there are {fewer} folds.", stacklevel=4)
+    return fewer
+
+
+def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the numbers of neighbours, each once."""
+    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
+    if not ks:
+        raise ValueError("n_neighbors is empty: give an int of at least 1, or several.")
+    for k in ks:
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"n_neighbors={k!r} must be an int of at least 1.")
+    return tuple(dict.fromkeys(int(k) for k in ks))
+
+
+def own_score(model: Any, X: Any, y: Any = None) -> float:
+    """Return a fitted model's own score."""
+    return model.score(X, y)
+
+
+def nothing(model: Any, X: Any, y: Any = None) -> float:
+    """Return 0: a search wants some score."""
+    return 0.0
+
+
+def last_step(model: Any) -> BaseEstimator:
+    """Return the last step of a pipeline, or what is none."""
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def require(model: Any, method: str, name: str, remedy: str) -> None:
+    """Raise unless a model has a method."""
+    if not hasattr(model, method):
+        raise ValueError(f"{name}={model!r} has no method {method}. {remedy}")
+
+
+def _together(values: list[Any]) -> np.ndarray:
+    """Return values as an array of numbers if they are, else of objects."""
+    if all(isinstance(each, Real | np.bool_) for each in values):
+        return np.array(values)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found

@@ -1,1 +1,0 @@
-"""Distances learned from similar and dissimilar pairs."""

@@ -1,0 +1,5 @@
+"""Statistics of results: Bayesian tests, ranks, and bounds of the Bayes error."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

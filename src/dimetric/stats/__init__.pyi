@@ -1,0 +1,9 @@
+from ._bayes import Posterior as Posterior
+from ._bayes import correlated_t_test as correlated_t_test
+from ._bayes import sign_test as sign_test
+from ._bayes import signed_rank_test as signed_rank_test
+from ._bounds import BayesErrorBounds as BayesErrorBounds
+from ._bounds import bayes_error_bounds as bayes_error_bounds
+from ._ranking import Averages as Averages
+from ._ranking import averages as averages
+from ._ranking import ranks as ranks

@@ -1,0 +1,2 @@
+from .pairs import Pairs as Pairs
+from .triplets import Triplets as Triplets

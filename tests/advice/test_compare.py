@@ -1,0 +1,208 @@
+"""Which learner suits, and whether the verdict is an honest one."""
+
+import numpy as np
+import pytest
+from compare_runs import Failing, Noting
+from sklearn.datasets import load_iris, load_wine
+
+import dimetric
+from dimetric import LDA, NCA, NCMML, PCA
+from dimetric.advice._candidates import grid_of, sensible
+from dimetric.advice._compare import _affordable, _parts, choose
+from dimetric.advice._insight import insight
+from dimetric.advice._race import common, raced
+from dimetric.advice._sample import drawn
+from dimetric.benchmark._store import Cell
+from dimetric.data import parallel_bands
+
+
+def shifted(n_samples, n_features):
+    """Return normal samples of two classes that differ in the mean of the first feature alone."""
+    X = np.random.default_rng(0).standard_normal((n_samples, n_features))
+    y = np.arange(n_samples) % 2
+    X[:, 0] += 3 * y
+    return X, y
+
+
+def test_a_learner_that_helps_is_found_and_believed():
+    X, y = shifted(300, 30)
+    found = choose(X, y, {"PCA": PCA(10), "LDA": LDA()}, random_state=0)
+    assert found.best == "LDA"
+    assert found.means["LDA"] > found.means["Euclidean"] + 0.1
+    assert found.posterior.right > 0.99
+    assert found.verdict.startswith("LDA is better than Euclidean with probability")
+    assert list(found.means) == sorted(found.means, key=lambda name: -found.means[name])
+    assert not found.fresh
+    assert found.runs == 4
+    assert {len(scores) for scores in found.judged.values()} == {20}
+    assert set(found.params) == {"reg"}
+
+
+def test_noise_is_not_taken_for_help():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((150, 4)), rng.integers(0, 2, 150)
+    models = {f"PCA {i}": PCA(i) for i in (1, 2, 3)}
+    found = choose(X, y, models, random_state=0)
+    assert found.posterior.right < 0.9  # the best of three by luck, judged anew
+
+
+def test_the_same_again():
+    X, y = load_iris(return_X_y=True)
+    models = {"LDA": LDA(), "PCA": PCA(2)}
+    one, two = (choose(X, y, models, n_folds=3, random_state=3) for _ in range(2))
+    for name in one.scores:
+        np.testing.assert_array_equal(one.scores[name], two.scores[name])
+        if name in one.judged:
+            np.testing.assert_array_equal(one.judged[name], two.judged[name])
+    assert one.params == two.params
+    assert one.posterior.right == two.posterior.right
+
+
+def test_rows_that_judge_had_no_part_in_the_choice():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [2400, 90, 12]))
+    X = rng.standard_normal((len(y), 5))
+    race, judge = _parts(X, y, 500, 5, 0)
+    assert not set(race) & set(judge)
+    assert len(race) == pytest.approx(500, abs=10)
+    assert len(judge) == pytest.approx(500, abs=10)
+    assert min(np.bincount(y[race])) >= 5
+    assert min(np.bincount(y[judge])) >= 5
+    y[np.flatnonzero(y == 2)[:6]] = 0  # too few for both: those of the race are kept
+    race, judge = _parts(X, y, 500, 5, 0)
+    assert set(y[race]) == {0, 1, 2}
+    assert set(y[judge]) == {0, 1}
+    race, judge = _parts(X[:900], y[:900], 500, 5, 0)
+    np.testing.assert_array_equal(race, judge)
+
+
+def test_draws_are_in_proportion():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [700, 290, 10]))
+    rows = drawn(np.arange(1000), y, 100, 4, rng)
+    assert np.bincount(y[rows]).tolist() == [70, 29, 4]
+    assert np.all(np.diff(rows) > 0)
+
+
+def test_learners_that_fail_or_take_too_long_are_left_behind():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
+    models["slow"] = Noting(seconds=60)
+    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 2}
+    cells, given_up = raced(models, X, y, 4.0, options, 0, None)
+    scores, _ = common(cells, models, given_up)
+    assert set(scores) == {"Euclidean", "LDA"}
+    assert given_up["wrong"] == "RuntimeError: no way"
+    assert given_up["slow"] in ("Stopped after 1 seconds.", "The time was over.")
+
+
+def test_learners_are_compared_in_the_same_folds():
+    done = {"Euclidean": [0, 1, 2, 3], "LDA": [0, 1, 3], "PCA": [2, 3], "NCA": [0]}
+    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
+             for name, folds in done.items() for fold in folds]  # fmt: skip
+    given_up = {}
+    scores, seconds = common(cells, dict.fromkeys(done), given_up)
+    assert given_up == dict.fromkeys(["NCA", "PCA"], "The time was over.")
+    assert list(scores) == ["Euclidean", "LDA"]
+    assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
+    assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
+
+
+def test_the_fastest_finish_before_others_begin():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
+    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 1}
+    cells, given_up = raced(models, X, y, 60.0, options, 0, None)
+    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
+    assert [cell.learner for cell in cells] == order
+    assert not given_up
+
+
+def test_no_learner_left():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match=r"No learner could be judged: wrong: .*no way"):
+        choose(X, y, {"wrong": Failing(log="no/where")})
+    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
+        choose(X, y, {"LDA": LDA()}, n_neighbors=200)
+    with pytest.raises(ValueError, match="no learner beside the Euclidean"):
+        choose(X, y, {"Euclidean": None})
+
+
+def test_time_is_over_when_it_is(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    told = []
+    found = choose(X, y, {"LDA": LDA(), "NCA": NCA()}, budget=0.01, random_state=0,
+                   tell=lambda *each: told.append(each))  # fmt: skip
+    assert len(found.scores["LDA"]) >= 2
+    assert found.runs == 1
+    assert {what for what, *_ in told} == {"race", "verdict"}
+
+
+def test_grids_shrink_until_there_is_time():
+    grid = {"a": [1, 2, 3], "b": [1, 2]}
+    options = {"n_jobs": 1, "n_folds": 5}
+    assert _affordable(grid, 1.0, 5 * 19.0, options) == (grid, 1)
+    assert _affordable(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
+    assert _affordable(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
+    assert _affordable(grid, 1.0, 5.0, options) == ({}, 1)
+    assert _affordable(grid, 1.0, 0.1, options) == ({}, 1)
+    assert _affordable({}, 0.0, 1.0, options) == ({}, 4)
+
+
+@pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
+def test_sensible_learners_and_their_grids(n_features):
+    found = sensible(200, n_features, 3)
+    assert "KDA" in found  # a kernel is always there
+    assert all(hasattr(each, "transform") for each in found.values())
+    for name, learner in found.items():
+        for parameter, values in grid_of(learner, n_features).items():
+            own = learner.get_params()[parameter]
+            assert values[0] == own, name
+            assert len(values) == len(set(map(str, values)))
+
+
+@pytest.mark.parametrize("name", sorted(sensible(100, 6, 3)))
+def test_every_value_of_a_grid_can_be_fitted(name):
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    learner = sensible(100, 13, 3)[name]
+    for parameter, values in grid_of(learner, 13).items():
+        for value in values:
+            learner.set_params(**{parameter: value}).fit(X, y)
+
+
+def test_insight():
+    X, y = shifted(400, 40)
+    names = [f"feature {i}" for i in range(40)]
+    found = insight(LDA(), X, y, names, random_state=0)
+    assert next(iter(found.importance)) == "feature 0"
+    assert list(found.importance.values()) == sorted(found.importance.values(), reverse=True)
+    assert found.of_metric
+    assert found.n_train + found.n_test == 400
+    assert len(found.gained) > 2 * len(found.lost)
+    for each in found.gained:
+        assert np.sum(y[each.after] == y[each.row]) >= 2
+        assert np.sum(y[each.before] == y[each.row]) <= 1
+        assert each.row not in each.before
+        assert each.row not in each.after
+    assert found.before.shape == found.after.shape == (len(found.rows), 2)
+    assert found.drawn_are_left_out
+    assert len(found.rows) == found.n_test
+
+
+def test_insight_of_a_distance_without_a_matrix():
+    X, y, _ = parallel_bands(100, random_state=0)
+    found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
+    assert found.metric is None
+    assert not found.of_metric
+    assert found.importance["across"] > found.importance["along"]
+    assert not found.drawn_are_left_out
+    assert len(found.rows) == 100
+
+
+def test_insight_of_one_feature_and_small_classes():
+    X = np.arange(20.0)[:, None]
+    y = np.repeat([0, 1, 2], [10, 8, 2])
+    found = insight(PCA(1), X, y, ["x"])
+    assert found.before.shape == (20, 2)
+    assert found.n_test > 0

@@ -1,0 +1,459 @@
+"""Comparisons: the table, what goes wrong in it, and runs that are killed."""
+
+import multiprocessing
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compare_runs import Dying, Failing, Noting, small_run
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, minmax_scale
+
+from dimetric import LDA, NCMClassifier
+from dimetric.benchmark import Store, _cells, _keys, compare, summary
+from dimetric.benchmark._keys import key_of, source_digest
+from dimetric.data import DataSet
+
+X, y = load_iris(return_X_y=True)
+
+
+def results(found):
+    """Return what must not depend on how a table came to be: all but time and memory."""
+    return repr([(*cell[:7], cell.status, cell.message) for cell in found.cells])
+
+
+def iris_with_folds():
+    fold = np.zeros(len(y), int)
+    for i, (_, test) in enumerate(StratifiedKFold(5, shuffle=True, random_state=1).split(X, y)):
+        fold[test] = i + 1
+    return DataSet(X, y, tuple("abcd"), name="iris", extra={"fold": fold})
+
+
+@pytest.mark.parametrize("scale", ["fold", "set", None])
+def test_scores_are_those_of_scikit_learn(scale):
+    data = iris_with_folds()
+    found = compare([None, NCMClassifier()], [data], n_neighbors=[3, 5], folds="fold", scale=scale)
+    assert len(found.cells) == 5 * 3
+    for cell in found.cells:
+        assert (cell.data, cell.repeat, cell.status, cell.message) == ("iris", 0, "ok", "")
+        if cell.learner == "NCMClassifier":
+            assert cell.n_neighbors is None
+            continue
+        test = data.extra["fold"] == cell.fold + 1
+        Z = minmax_scale(X) if scale == "set" else X
+        if scale == "fold":
+            Z = MinMaxScaler().fit(X[~test]).transform(X)
+        model = KNeighborsClassifier(cell.n_neighbors).fit(Z[~test], y[~test])
+        assert cell.test == pytest.approx(model.score(Z[test], y[test]))
+        alone = model.kneighbors(return_distance=False)
+        votes = np.stack([(y[~test][alone] == c).sum(axis=1) for c in range(3)], axis=1)
+        assert cell.train == pytest.approx(np.mean(votes.argmax(axis=1) == y[~test]))
+
+
+def test_table():
+    found = compare({"E": None, "LDA": LDA()}, ["iris", "wine"], n_folds=3, n_repeats=2)
+    assert repr(found) == "Comparison(24 cells: 24 ok)"
+    frame = found.frame()
+    assert list(frame.columns[:5]) == ["data", "learner", "n_neighbors", "repeat", "fold"]
+    assert list(frame[frame.data == "wine"].repeat) == [0] * 6 + [1] * 6
+    means = found.scores("train")
+    assert (means.data, means.learners) == (["iris", "wine"], ["E", "LDA"])
+    grouped = frame.groupby(["data", "learner"]).train.mean().unstack()
+    assert_allclose(means.values, grouped.to_numpy())
+    assert np.all(found.scores("time").values > 0)
+    assert all("time" in cell.metadata for cell in found.cells if cell.learner == "LDA")
+    with pytest.raises(ValueError, match="what='speed' must be"):
+        found.scores("speed")
+    several = compare([None], ["iris"], n_folds=3, n_neighbors=[1, 3])
+    with pytest.raises(ValueError, match=r"Say by n_neighbors which of \[1, 3\]"):
+        several.scores()
+    alone = compare([None], ["iris"], n_folds=3, n_neighbors=3)
+    assert_array_equal(several.scores(n_neighbors=3).values, alone.scores().values)
+
+
+def test_seeds_are_of_the_split():
+    first = compare({"a": Noting()}, ["iris"], n_folds=3)
+    again = compare({"b": Noting(2), "a": Noting()}, ["iris"], n_folds=3)
+    seeds = [cell.metadata["seed"] for cell in first.cells]
+    assert len(set(seeds)) == 3
+    assert seeds == [cell.metadata["seed"] for cell in again.cells if cell.learner == "a"]
+    assert "array" not in first.cells[0].metadata
+    fixed = compare({"a": Noting(random_state=7)}, ["iris"], n_folds=2)
+    assert [cell.metadata["seed"] for cell in fixed.cells] == [7, 7]
+
+
+def test_nested_tuning():
+    params = {"power": {"power": [0, 1]}, "NCM": {"learner": [None, LDA()]}}
+    learners = {"power": Noting(), "NCM": NCMClassifier()}
+    found = compare(learners, ["iris"], n_folds=3, params=params, n_tuning_folds=3)
+    chosen = [cell.metadata["best_params"] for cell in found.cells if cell.learner == "power"]
+    assert chosen == [{"power": 1}] * 3  # all points are one with the other
+    assert found.cells[1].metadata["best_params"] == {"learner": "LDA()"}
+    with pytest.raises(ValueError, match=r"params has a grid for \['NCA'\], which is no learner"):
+        compare(learners, ["iris"], params={"NCA": {}})
+
+
+def test_failures_are_no_end(tmp_path):
+    learners = {"bad": Failing(log=tmp_path / "log"), "good": Noting()}
+    options = {"n_folds": 2, "store": tmp_path / "cells"}
+    found = compare(learners, ["iris"], **options)
+    assert repr(found) == "Comparison(4 cells: 2 ok, 2 failed)"
+    assert found.cells[0].message == "RuntimeError: no way"
+    assert np.isnan(found.scores().values[0]).tolist() == [True, False]
+    (tmp_path / "log").touch()
+    assert results(compare(learners, ["iris"], **options)) == results(found)
+    again = compare(learners, ["iris"], retry=True, **options)
+    assert repr(again) == "Comparison(4 cells: 4 ok)"
+
+
+def test_slow_dying_and_local_learners(tmp_path):
+    class Local(Noting):
+        pass
+
+    learners = {"slow": Noting(seconds=60.0), "dying": Dying(), "local": Local(),
+                "leaving": Dying(how="leave")}  # fmt: skip
+    options = {"n_folds": 2, "n_jobs": 2, "store": tmp_path / "cells"}
+    found = compare(learners, ["iris"], time_budget=1.0, **options)
+    status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
+    assert status == {
+        "slow": ("timeout", "Stopped after 1 seconds."),
+        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "local": ("ok", ""),
+        "leaving": ("failed", "SystemExit: bye"),
+    }
+    assert all(1 <= cell.time < 60 for cell in found.cells if cell.learner == "slow")
+
+
+def test_one_process_crashes_like_many():
+    learners = {"killed": Dying(how="kill"), "dying": Dying(), "good": Noting()}
+    found = compare(learners, ["iris"], n_folds=2, n_jobs=1, time_budget=np.inf)
+    status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
+    assert status == {
+        "killed": ("crashed", "The process of the fit ended by SIGSEGV."),
+        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "good": ("ok", ""),
+    }
+    leaving = compare([Dying(how="leave")], ["iris"], n_folds=2)  # in this process
+    assert {cell.message for cell in leaving.cells} == {"SystemExit: bye"}
+
+
+def test_jobs_change_nothing(tmp_path):
+    learners, told = ["NCA", "ITML", None], []
+    one = compare(learners, ["iris"], n_folds=3)
+    two = compare(learners, ["iris"], n_folds=3, n_jobs=2, watch=lambda *each: told.append(each))
+    assert results(one) == results(two)
+    assert [each[0] for each in told] == list(range(10))
+    assert {each[1] for each in told} == {9}
+
+
+def test_equal_learners_are_fitted_once(tmp_path):
+    log = tmp_path / "log"
+    learners = {"a": Noting(log=log), "b": Noting(log=log)}
+    found = compare(learners, ["iris"], n_folds=2, store=tmp_path / "cells")
+    assert [cell.learner for cell in found.cells] == ["a", "b"] * 2
+    assert len(log.read_text().splitlines()) == 2
+    more = compare(learners, ["iris"], n_folds=2, store=tmp_path / "cells", n_neighbors=[3, 5])
+    assert len(log.read_text().splitlines()) == 4  # 5 neighbours were not there
+    assert [c.test for c in more.cells if c.n_neighbors == 3] == [c.test for c in found.cells]
+
+
+def quick_processes():
+    """Return a context whose processes begin with everything imported."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["dimetric.benchmark._run"])
+    return processes
+
+
+@pytest.mark.parametrize(("n_jobs", "n_kills"), [(None, 20), (2, 4)])
+def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
+    """Many times kill -9, at any moment; what was finished is not done again."""
+    processes = quick_processes()
+    whole = small_run(None, tmp_path / "log")
+    lines = (tmp_path / "log").read_text().splitlines()
+    line_of = {cell[:5]: line for cell, line in zip(whole.cells, lines, strict=True)}
+    assert len(set(lines)) == len(whole.cells) == 48
+
+    rng, kills, n_stores = random.Random(0), 0, 0
+    while kills < n_kills:
+        n_stores += 1
+        store, log = tmp_path / f"cells {n_stores}", tmp_path / f"log {n_stores}"
+        log.touch()
+        finished, n_lines = {}, 0
+        while kills < n_kills and len(finished) < 48:
+            options = {"n_jobs": n_jobs}
+            process = processes.Process(target=small_run, args=(store, log), kwargs=options)
+            process.start()
+            enough = n_lines + rng.randint(0, 4)
+            while process.is_alive() and log.read_text().count("\n") < enough:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0.0, 0.02))  # anywhere between two fits, or in one
+            kills += process.is_alive()
+            process.kill()
+            process.join()
+            before, finished = finished, rows_of(store)
+            assert before.items() <= finished.items()  # nothing lost, nor computed anew
+            new = log.read_text().splitlines()[n_lines:]
+            assert not {line_of[row[:5]] for row in before.values()} & set(new)
+            n_lines += len(new)
+        final = small_run(store, log)
+        assert results(final) == results(whole)
+        assert finished.items() <= rows_of(store).items()
+
+
+def rows_of(path):
+    """Return the cells in a store by their keys, as they are written."""
+    if not path.exists():
+        return {}
+    db = sqlite3.connect(path, timeout=60)
+    try:
+        return {row[0]: row[1:] for row in db.execute("SELECT * FROM cells")}
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):  # killed before there was one
+            raise
+        return {}
+    finally:
+        db.close()
+
+
+def test_a_killed_run_leaves_no_process(tmp_path):
+    """Those who fit end when nobody is there to be told, in the midst of a fit."""
+    log = tmp_path / "pids"
+    code = (
+        "from compare_runs import Lasting; from dimetric.benchmark import compare\n"
+        f"compare([Lasting(log={str(log)!r})], ['iris'], n_folds=2, n_jobs=2)"
+    )
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, "-c", code], env=env)
+    wait_for(lambda: log.exists() and log.read_text().count("\n") == 2)
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
+
+
+def test_a_process_that_nobody_waits_for_ends_silently():
+    code = "from dimetric.benchmark._workers import main; main()"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=write,
+                          stderr=subprocess.PIPE, env=env, check=False)  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_memory_of_a_fit_that_reuses_what_another_gave_back():
+    blocks = [np.ones(8000) for _ in range(1000)]
+    pin = np.ones(8000)  # what is below it is kept by the process
+    del blocks
+    with _cells._peak_memory() as found:
+        blocks = [np.ones(8000) for _ in range(1000)]
+    assert np.isnan(found[0]) or found[0] > 30
+    assert len(blocks) * pin[0] == 1000
+
+
+def wait_for(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("It did not happen within a minute.")
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A dead child that nobody asks about is still listed.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_two_processes_share_the_work(tmp_path):
+    processes = quick_processes()
+    store, log = tmp_path / "cells", tmp_path / "log"
+    runs = [processes.Process(target=small_run, args=(store, log)) for _ in range(2)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert [run.exitcode for run in runs] == [0, 0]
+    lines = log.read_text().splitlines()
+    assert len(lines) == len(set(lines)) == 48
+    assert results(small_run(store, log)) == results(small_run(None, None))
+    assert len(log.read_text().splitlines()) == 48
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_full_disk_ends_the_run(tmp_path, n_jobs):
+    with closing(Store(tmp_path / "cells")) as store:
+        small = compare([Noting()], ["iris"], n_folds=2, store=store)
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(OSError, match=r"is full\. All cells that were finished are kept"):
+            compare([Noting()], ["iris"], n_folds=50, store=store, n_jobs=n_jobs)
+    again = compare([Noting()], ["iris"], n_folds=2, store=tmp_path / "cells", n_jobs=n_jobs)
+    assert again.cells == small.cells
+
+
+def test_data_that_cannot_be_learned_from():
+    ones = {"ones": (X, np.ones(150)), "iris": (X, y)}
+    found = compare([None], ones, n_folds=2)
+    assert [cell.status for cell in found.cells] == ["failed", "failed", "ok", "ok"]
+    assert "Data set 'ones' has one class, " in found.cells[0].message
+    with pytest.raises(ValueError, match="Data set 'sizes' has no classes"):
+        compare([None], {"sizes": (X, X[:, 0])})
+    with pytest.warns(UserWarning, match="'few': n_folds=10 is more than the smallest class has"):
+        few = compare([None], {"few": (X[:104], y[:104])})
+    assert [cell.fold for cell in few.cells] == [0, 1, 2, 3]
+    rows = [0, 1, 60, 61]
+    tiny = {"tiny": (X[rows], y[rows]), "iris": (X, y)}
+    with pytest.warns(UserWarning, match="Data set 'tiny': n_folds=5 is more than"):
+        found = compare([None], tiny, n_folds=5, n_neighbors=1)
+    assert [cell.fold for cell in found.cells] == [0, 1, 0, 1, 2, 3, 4]
+    assert {cell.status for cell in found.cells} == {"ok"}
+
+
+def test_too_many_neighbours_fail_alone():
+    alone = compare([None], ["iris"], n_folds=3, n_neighbors=3)
+    found = compare([None], ["iris"], n_folds=3, n_neighbors=[3, 100])
+    assert [cell.status for cell in found.cells] == ["ok", "failed"] * 3
+    assert "n_neighbors=100 is more than the other training samples, 99" in found.cells[1].message
+    assert_array_equal(found.scores(n_neighbors=3).values, alone.scores().values)
+
+
+def test_classifiers_have_scores_for_any_number_of_neighbours():
+    found = compare([None, NCMClassifier()], ["iris"], n_folds=3, n_neighbors=[3, 5])
+    means = found.scores(n_neighbors=3)
+    assert means.learners == ["Euclidean", "NCMClassifier"]
+    assert not np.isnan(means.values).any()
+    assert {each.learner for each in summary(found, n_neighbors=5)} == set(means.learners)
+
+
+@pytest.mark.parametrize(
+    ("learners", "data", "options", "error"),
+    [
+        (["NCAA"], ["iris"], {}, "There is no learner 'NCAA'. Did you mean NCA"),
+        (["lmnn"], ["iris"], {}, "Did you mean LMNN"),
+        (["?"], ["iris"], {}, "There are ANMM, .*Euclidean"),
+        ([], ["iris"], {}, "learners is empty"),
+        (["NCA"], [], {}, "data is empty"),
+        (["NCA"], {"a": 3}, {}, "A data set is a DataSet, a name, or"),
+        (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
+        (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
+        ([LDA], ["iris"], {}, "must be a learner, as NCA"),
+        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter, or its code"),
+        (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
+        (["NCA"], ["iris"], {"n_neighbors": (0,)}, "n_neighbors=0 must be"),
+        (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
+        (["NCA"], ["iris"], {"folds": "foldd"}, "No data set has a column 'foldd'"),
+        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
+        (["Kernelized"], ["iris"], {}, r"give Kernelized\(\.\.\.\) in place of its name"),
+        (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
+        (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
+        (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
+        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be an int"),
+    ],
+)
+def test_bad_input(learners, data, options, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        compare(learners, data, **options)
+
+
+def test_unknown_data_set(tmp_path, monkeypatch):
+    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
+    with pytest.raises(ValueError, match=r"There is no data set 'irs' here.* Did you mean iris"):
+        compare([None], ["irs"])
+    with pytest.raises(ValueError, match="holds no data set"):
+        compare([None], ["iris"], folder=tmp_path)
+    with pytest.raises(FileNotFoundError, match="is no folder of data sets"):
+        compare([None], ["iris"], folder=tmp_path / "nowhere")
+
+
+class Column:
+    def __init__(self, j):
+        self.j = j
+
+    def take(self, Z):
+        return Z[:, [self.j]]
+
+
+def column(j):
+    return lambda Z: Z[:, [j]]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (lambda Z: Z[:, [0]], lambda Z: Z[:, [3]]),
+        (column(0), column(3)),
+        (lambda Z, j=0: Z[:, [j]], lambda Z, j=3: Z[:, [j]]),
+        (Column(0).take, Column(3).take),
+        (partial(np.take, indices=[0], axis=1), partial(np.take, indices=[3], axis=1)),
+        (lambda Z: column(0)(Z), lambda Z: column(3)(Z)),
+    ],
+    ids=["lambdas", "closures", "defaults", "methods", "partial", "inner"],
+)
+def test_keys_tell_functions_apart(columns):
+    first, last = (FunctionTransformer(each) for each in columns)
+    found = compare({"first": first, "last": last}, {"a": (X, y)}, n_folds=2).scores().values
+    alone = compare({"last": last}, {"a": (X, y)}, n_folds=2).scores().values
+    assert found[0, 1] == alone[0, 0] > found[0, 0]
+
+
+SCRIPT = """
+import sys
+from compare_runs import Noting
+from dimetric.benchmark import compare
+KINDS = {"a", "b", "c", "d"}
+POWER = 1
+def power(Z):
+    return Z ** POWER if "a" in KINDS and 1 in {1, 2, 3} else None
+class Own(Noting):
+    @property
+    def kind(self): return self.own()
+    @classmethod
+    def own(cls): return cls.__name__
+    def transform(self, X): return power(X)
+print(compare([Own(log=sys.argv[1])], ["iris"], n_folds=2, store=sys.argv[2]).cells[0].test)
+"""
+
+
+def test_an_edited_learner_is_another(tmp_path):
+    """The same script finds its cells again, in any process; one that was edited does not."""
+    script, log = tmp_path / "script.py", tmp_path / "log"
+    edits = [("", ""), ("", ""), ("import sys", "import sys  # again"),
+             ("POWER = 1", "POWER = 0"), ("return Z **", "return -Z **"),
+             ('"c", "d"', '"c"')]  # fmt: skip
+    lines = []
+    for i, (old, new) in enumerate(edits):
+        script.write_text(SCRIPT.replace(old, new))
+        env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": str(i)}
+        subprocess.run([sys.executable, script, log, tmp_path / "cells"], env=env, check=True)
+        lines.append(len(log.read_text().splitlines()))
+    assert lines == [2, 2, 2, 4, 6, 8]
+
+
+def test_keys_hold_the_source_of_dimetric(tmp_path, monkeypatch):
+    for name in ("a.py", "b/c.py", "cli/d.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x = 1")
+    before = source_digest(tmp_path)
+    (tmp_path / "cli" / "d.py").write_text("x = 2")  # computes nothing
+    assert source_digest(tmp_path) == before
+    (tmp_path / "b" / "c.py").write_text("x = 2")
+    assert source_digest(tmp_path) != before
+    key = key_of(LDA())
+    monkeypatch.setattr(_keys, "_own_source", lambda: "another")
+    assert key_of(LDA()) != key

@@ -1,0 +1,143 @@
+"""The store of cells: durable, shared, and clear about what goes wrong."""
+
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import namedtuple
+
+import pytest
+
+from dimetric.benchmark import Cell, Store
+from dimetric.benchmark import _store as store
+
+CELL = Cell("iris", "NCA", 3, 0, 1, 0.9, 0.8, 0.1, math.nan, metadata={"n_iter": 5})
+
+
+def other_owner(path, owner, until):
+    """Claim "fit" in another's name."""
+    db = sqlite3.connect(path)
+    with db:
+        db.execute("INSERT OR REPLACE INTO claims VALUES ('fit', ?, ?)", (owner, until))
+    db.close()
+
+
+def same(a, b):
+    return repr(a) == repr(b)  # NaN is not equal to itself
+
+
+def test_cells_come_back(tmp_path):
+    first = Store(tmp_path / "cells")
+    assert first.get(["a"]) == {}
+    first.add(
+        "fit", {"a": CELL, "b": CELL._replace(status="failed", message="why", train=math.nan)}
+    )
+    second = Store(tmp_path / "cells")  # while the first is open
+    found = second.get(["a", "b", "c"])
+    assert list(found) == ["a", "b"]
+    assert same(found["a"], CELL)
+    assert found["b"].message == "why"
+    assert math.isnan(found["b"].train)
+    assert len(second) == 2
+
+
+def test_a_good_cell_is_never_changed(tmp_path):
+    cells = Store(tmp_path / "cells")
+    cells.add("fit", {"a": CELL._replace(status="timeout")})
+    cells.add("fit", {"a": CELL})
+    assert same(cells.get("a")["a"], CELL)
+    cells.add("fit", {"a": CELL._replace(test=0.1)})
+    assert same(cells.get("a")["a"], CELL)
+
+
+def test_claims(tmp_path):
+    one, two = Store(tmp_path / "cells"), Store(tmp_path / "cells")
+    assert one.claim("fit", ["a"])
+    assert one.claim("fit", ["a"])  # ours
+    assert not two.claim("fit", ["a"])
+    one.release()
+    assert two.claim("fit", ["a"])
+    two.add("fit", {"a": CELL._replace(status="failed")})
+    assert not one.claim("fit", ["a"])
+    assert one.claim("fit", ["a"], retry=True)
+    assert one.claim("fit", ["a", "b"])  # b is not there
+
+
+def test_claims_of_the_dead_are_free(tmp_path):
+    cells = Store(tmp_path / "cells")
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    host, later = cells._owner.split(":")[0], time.time() + 1000
+    other_owner(cells.path, f"{host}:{os.getpid()}:0", later)
+    assert not cells.claim("fit", ["a"])
+    other_owner(cells.path, f"elsewhere:{int(done.stdout)}:0", later)
+    assert not cells.claim("fit", ["a"])
+    other_owner(cells.path, f"{host}:1:0", later)  # lives, though we may not signal it
+    assert not cells.claim("fit", ["a"])
+    other_owner(cells.path, f"{host}:{int(done.stdout)}:0", later)
+    assert cells.claim("fit", ["a"])
+    other_owner(cells.path, f"elsewhere:{os.getpid()}:0", time.time() - 1)
+    assert cells.claim("fit", ["a"])
+
+
+def test_renewed_claims_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "LEASE", 0.0)
+    one, two = Store(tmp_path / "cells"), Store(tmp_path / "cells")
+    one.claim("fit", ["a"])
+    monkeypatch.setattr(store, "LEASE", 1000.0)
+    one.renew()
+    assert not two.claim("fit", ["a"])
+
+
+def test_full_disk(tmp_path):
+    cells = Store(tmp_path / "cells")
+    cells.add("fit", {"a": CELL})
+    pages = cells._db.execute("PRAGMA page_count").fetchone()[0]
+    cells._db.execute(f"PRAGMA max_page_count = {pages}")
+    long = CELL._replace(message="x" * 100_000)
+    with pytest.raises(OSError, match=r"The disk with .*cells is full\. .* run the same again"):
+        cells.add("fit", {"b": CELL, "c": long})
+    assert list(cells.get("abc")) == ["a"]  # all or none
+    cells._db.execute("PRAGMA max_page_count = 1000000")
+    cells.add("fit", {"b": CELL, "c": long})
+    assert list(Store(cells.path).get("abc")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("free", "sentence"), [(0, "is full. All"), (10**9, "cannot be used: dis")]
+)
+def test_no_room_for_the_files_beside(tmp_path, monkeypatch, free, sentence):
+    """SQLite tells of those as of any other error of the disk."""
+
+    def connect(*args, **kwargs):
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+        raise error
+
+    monkeypatch.setattr(store.sqlite3, "connect", connect)
+    usage = namedtuple("usage", ["free"])
+    monkeypatch.setattr(store.shutil, "disk_usage", lambda path: usage(free))
+    with pytest.raises(OSError, match=sentence):
+        Store(tmp_path / "cells")
+
+
+def test_what_is_no_store(tmp_path):
+    (tmp_path / "text").write_text("no store at all, but long enough to be looked at" * 40)
+    with pytest.raises(ValueError, match="text is no store of cells: name another file"):
+        Store(tmp_path / "text")
+    with pytest.raises(OSError, match="cannot be used: unable to open"):
+        Store(tmp_path / "nowhere" / "cells")
+    db = sqlite3.connect(tmp_path / "newer")
+    db.execute("PRAGMA user_version = 9")
+    db.close()
+    db = sqlite3.connect(tmp_path / "others")
+    db.execute("CREATE TABLE people (name TEXT)")
+    db.close()
+    before = (tmp_path / "others").read_bytes()
+    with pytest.raises(ValueError, match="others is no store of cells: name another file"):
+        Store(tmp_path / "others")
+    assert (tmp_path / "others").read_bytes() == before
+    with pytest.raises(ValueError, match="newer is a store of version 9; this dimetric reads 1"):
+        Store(tmp_path / "newer")

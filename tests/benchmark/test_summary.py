@@ -1,0 +1,58 @@
+"""A comparison in a few numbers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from dimetric.benchmark import Cell, Comparison, summary
+
+
+def cells(**scores):
+    """Return cells of two folds on two data sets."""
+    return Comparison(
+        [
+            Cell(data, learner, 3, 0, fold, 1.0, test, 2.0, 1.0)
+            for learner, by_data in scores.items()
+            for data, tests in by_data.items()
+            for fold, test in enumerate(tests)
+        ]
+    )
+
+
+FOUND = cells(
+    a={"one": [0.5, 0.7], "two": [0.9, 0.9]},
+    b={"one": [0.8, 0.6], "two": [0.9, 1.0]},
+)
+
+
+def test_one_data_set_by_its_folds_several_by_their_means():
+    best, other = summary(FOUND, data="one")
+    assert (best.learner, other.learner) == ("b", "a")
+    assert_allclose(best.values, [0.8, 0.6])
+    assert_allclose([best.mean, best.spread], [0.7, np.std([0.8, 0.6], ddof=1)])
+    best, _ = summary(FOUND)
+    assert_allclose(best.values, [0.7, 0.95])
+    assert (best.n_failed, best.n_cells, best.time) == (0, 4, 2.0)
+
+
+def test_the_fastest_is_best():
+    changed = Comparison([c._replace(time=1.0 + (c.learner == "b")) for c in FOUND.cells])
+    assert [row.learner for row in summary(changed, what="time")] == ["a", "b"]
+
+
+def test_failures_come_last():
+    broken = list(FOUND.cells)
+    broken[4] = broken[4]._replace(status="failed", test=np.nan)
+    rows = summary(Comparison(broken))
+    assert [row.learner for row in rows] == ["a", "b"]
+    assert np.isnan(rows[1].mean)
+    assert rows[1].n_failed == 1
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="empty"):
+        summary(Comparison([]))
+    with pytest.raises(ValueError, match="data='three' is none of the data sets"):
+        summary(FOUND, data="three")
+    with pytest.raises(ValueError, match="what='score' must be"):
+        summary(FOUND, what="score")

@@ -1,0 +1,297 @@
+"""The published experiments: data sets, learners, tables and what is said about them."""
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold
+
+from dimetric.benchmark._run import Comparison
+from dimetric.benchmark._store import Cell
+from dimetric.data import DataSet
+from dimetric.experiments import _plans as _experiments
+from dimetric.experiments import _protocol as protocol
+from dimetric.experiments import _report as report
+from dimetric.experiments._paper import Block, Reproduction, reproduce
+from dimetric.experiments._plans import plan
+from dimetric.experiments._protocol import FOLD, SETS, SMALL_SETS, published_set
+from dimetric.experiments._report import markdown, verdict, write
+from dimetric.stats._bayes import Posterior, correlated_t_test, sign_test
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """No test looks at a folder or package that happens to be there."""
+    monkeypatch.delenv("DIMETRIC_DATA", raising=False)
+    monkeypatch.setattr("dimetric.data.named.find_spec", lambda name: None)
+    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Iris under many names, with the columns of published splits and a table of results."""
+    (tmp_path / "keel").mkdir()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(**{"class": y + 1})
+    row = np.arange(150)
+    fold10 = row % 10 + 1
+    frame.assign(fold10=fold10).to_csv(tmp_path / "keel/iris.csv", index=False)
+    frame.assign(fold10=row % 5 + 1).to_csv(tmp_path / "keel/letter.csv", index=False)
+    thirds = {"fold5": row // 10 % 3 + 1, "pos5": 200 - row}
+    for name in ("banana", "page-blocks"):
+        frame.assign(fold10=fold10, **thirds).to_csv(tmp_path / f"keel/{name}.csv", index=False)
+    place = np.where(row % 3 == 0, 300 - row, 0)
+    frame.assign(paper460=place).to_csv(tmp_path / "keel/spambase.csv", index=False)
+    frame.to_csv(tmp_path / "keel/ring.csv", index=False)
+    frame.to_csv(tmp_path / "keel/sonar.csv", index=False)
+    (tmp_path / "paper_tables").mkdir()
+    for what, score in (("train", 0.9), ("test", 0.8)):
+        path = tmp_path / "paper_tables" / f"basic-3nn-{what}.csv"
+        path.write_text(f",Euclidean,LLDA,DML_eig\niris,{score},0.7,\nAVG SCORE,0.1,0.1,0.1\n")
+        path = tmp_path / "paper_tables" / f"dim-5nn-sonar-{what}.csv"
+        path.write_text(f",PCA,LDA\n1,{score},0.7\nDim. máxima,0.6,\nN. Clases - 1,0.5,\n")
+    return tmp_path
+
+
+def test_there_are_as_many_sets_as_published():
+    assert len(SETS) == len(set(SETS)) == 34
+    assert len(set(SMALL_SETS)) == 21
+    assert set(SMALL_SETS) < set(SETS)
+    assert set(protocol.SHARES) < set(SETS)
+
+
+def test_published_sets(folder):
+    iris = published_set("iris", folder)
+    assert_array_equal(iris.X, X)
+    assert_array_equal(iris.extra[FOLD], np.arange(150) % 10 + 1)
+    assert not iris.notes
+    second = np.flatnonzero(np.arange(150) // 10 % 3 == 1)[::-1]  # in the order of pos5
+    banana = published_set("banana", folder)
+    assert_array_equal(banana.X, X[second])
+    blocks = published_set("page-blocks", folder)
+    assert_array_equal(blocks.X, X[second[y[second] != 2]])
+    letter = published_set("letter", folder)
+    assert_array_equal(letter.X, X[1::5])
+    assert_array_equal(published_set("spambase", folder).X, X[::3][::-1])
+
+
+def test_reduced_sets_are_shuffled(folder):
+    banana = published_set("banana", folder)
+    folds = StratifiedKFold(10, shuffle=True, random_state=28).split(banana.X, banana.y)
+    for number, (_, test) in enumerate(folds, start=1):
+        assert_array_equal(np.flatnonzero(banana.extra[FOLD] == number), test)
+
+
+def test_sets_without_published_splits(folder):
+    ring = published_set("ring", folder)
+    assert len(ring.X) == 30
+    assert ring.notes == ("20% of the samples were drawn: which ones were published is not there.",)
+    sonar = published_set("sonar", folder)
+    assert sonar.notes == ("Split by a shuffle: the published folds are not there.",)
+    assert len(np.unique(published_set("digits").extra[FOLD])) == 10
+
+
+def test_small_classes_have_fewer_folds(folder):
+    pd.DataFrame({"a": np.arange(12.0), "class": list("aabbbbbbbbbb")}).to_csv(
+        folder / "keel/glass.csv", index=False
+    )
+    with pytest.warns(UserWarning, match="smallest class has 2 members: there are 2 folds, not 10"):
+        glass = published_set("glass", folder)
+    assert_array_equal(np.unique(glass.extra[FOLD]), [1, 2])
+
+
+def test_plans():
+    rng = np.random.default_rng(0)
+    data = DataSet(rng.normal(size=(90, 60)), np.arange(90) % 4, (), name="sonar")
+    first = plan(1, 5, data)
+    assert [column for _, column in first] == [
+        "Euclidean", "LDA", "ITML", "DMLMJ", "NCA", "LMNN", "LSI", "DML-eig", "MCML", "LDML",
+    ]  # fmt: skip
+    assert first["sonar", "DMLMJ"].n_neighbors == first["sonar", "LMNN"].n_neighbors == 5
+    second = plan(2, 5, data)
+    assert list(column for _, column in second) == [
+        "Euclidean + NCM", "NCMML", "Euclidean + NCM (2 ctrd)", "NCMC (2 ctrd)",
+        "Euclidean + NCM (3 ctrd)", "NCMC (3 ctrd)",
+    ]  # fmt: skip
+    of_two = second["sonar", "NCMC (2 ctrd)"]
+    assert of_two.n_centroids == of_two.learner.n_centroids == 2
+    third = plan(3, 3, data)
+    assert len(third) == 26
+    assert third["sonar", "KANMM [Poly-2]"].get_params().items() >= {
+        "n_friends": 3, "n_enemies": 3, "kernel": "poly", "degree": 2,
+    }.items()  # fmt: skip
+    fourth = plan(4, 7, data)
+    rows = list(dict.fromkeys(row for row, _ in fourth))
+    assert rows == ["1", "2", "3", "5", "10", "20", "30", "40", "50", "classes - 1", "max"]
+    lda = [row for row, column in fourth if column == "LDA"]
+    assert lda == ["1", "2", "3", "classes - 1"]
+    assert fourth["max", "NCA"].n_components == 60
+    lmnn = fourth["classes - 1", "LMNN"]
+    assert (lmnn.n_components, lmnn.n_neighbors, lmnn.solver) == (3, 7, "sgd")
+    assert fourth["2", "ANMM"].n_friends == fourth["2", "ANMM"].n_enemies == 7
+
+
+def test_baselines():
+    columns = list(_experiments._centroids(3))
+    assert _experiments.baselines(2, columns) == {
+        "NCMML": "Euclidean + NCM",
+        "NCMC (2 ctrd)": "Euclidean + NCM (2 ctrd)",
+        "NCMC (3 ctrd)": "Euclidean + NCM (3 ctrd)",
+    }
+    assert _experiments.baselines(3, ["Euclidean", "KDA"]) == {"KDA": "Euclidean"}
+    assert _experiments.baselines(4, ["PCA"]) == {}
+
+
+def test_reproduce(folder, tmp_path, monkeypatch):
+    options = {"folder": folder, "only": ["iris"], "store": tmp_path / "cells"}
+    learners = ["Euclidean", "LMNN", "DML-eig"]
+    found = reproduce(1, learners=learners, **options)
+    (block,) = found.blocks
+    assert (block.rows, block.learners) == (["iris"], ["Euclidean", "LMNN", "DML-eig"])
+    assert_array_equal(block.published_test, [[0.8, np.nan, np.nan]])
+    assert_array_equal(block.published_train, [[0.9, np.nan, np.nan]])
+    assert np.all(block.test > 0.9)
+    assert len(found.comparison.cells) == 30
+    assert list(found.posteriors()) == [("Euclidean", "LMNN"), ("Euclidean", "DML-eig")]
+    told = []
+    again = reproduce(
+        1, k=5, learners=learners, watch=lambda *each: told.append(each), **options
+    )  # fmt: skip
+    # What is not tied to k was judged for 5 neighbours at once.
+    assert [each[0] for each in told if each[2] is None] == [20, 0]
+    assert again.name == "experiment1-5nn"
+    monkeypatch.setenv("DIMETRIC_DATA", str(folder))
+    named = reproduce(1, learners=learners, **(options | {"folder": None}))
+    assert_array_equal(named.blocks[0].published_test, block.published_test)
+    assert np.all(np.isnan(again.blocks[0].published_test))
+
+
+def test_reproduce_dimensions(folder, monkeypatch):
+    monkeypatch.setattr(_experiments, "DIMENSIONS", (1, 2, 20))
+    found = reproduce(4, k=5, folder=folder, only=["sonar"], learners=["LDA", "PCA"])
+    (block,) = found.blocks
+    assert (block.name, block.rows) == ("sonar", ["1", "2", "classes - 1", "max"])
+    assert block.learners == ["PCA", "LDA"]
+    assert_array_equal(np.isnan(block.test), [[0, 0], [0, 0], [0, 0], [0, 1]])
+    assert_array_equal(block.test[1], block.test[2])  # two dimensions both
+    expected = [[0.8, 0.7], [np.nan] * 2, [0.5, np.nan], [0.6, np.nan]]
+    assert_array_equal(block.published_test, expected)
+    assert found.posteriors() == {}
+    assert "## sonar" in markdown(found)
+
+
+@pytest.mark.parametrize("experiment", [2, 3])
+def test_other_experiments(experiment):
+    learners = {2: ["NCMML", "Euclidean + NCM"], 3: ["Euclidean", "KPCA [RBF]"]}[experiment]
+    found = reproduce(experiment, only=["iris"], learners=learners)
+    assert np.all(found.blocks[0].test > 0.8)
+    assert found.name == {2: "experiment2", 3: "experiment3-3nn"}[experiment]
+    assert "Split by a shuffle" in markdown(found)
+
+
+def made(test, published, name=""):
+    rows = [f"row {i}" for i in range(len(test))]
+    learners = ["Euclidean", "NCA"]
+    test, published = np.array(test), np.array(published)
+    block = Block(name, rows, learners, test + 0.05, test, published + 0.05, published)
+    ends = {"train": 0.9, "test": 0.8, "time": 0.5}
+    cells = [Cell(row, each, 3, 0, 0, **ends) for row in rows for each in learners]
+    cells.append(Cell("row 0", "NCA", 3, 0, 1, status="failed", message="a\nlong | story"))
+    return Reproduction(1, 3, [block], Comparison(cells), {"NCA": "Euclidean"}, {})
+
+
+def test_averages_are_over_rows_that_can_be_compared():
+    nan = np.nan
+    found = made([[0.5, 0.7], [nan, 0.9], [0.3, 0.1]], [[0.6, 0.8], [0.9, 0.9], [0.2, nan]])
+    means, ranks = found.blocks[0].averages()
+    assert_allclose(means, [0.4, 0.8])
+    assert_allclose(ranks, [2, 1])
+    assert_allclose(found.blocks[0].averages("published_test")[0], [0.4, 0.85])
+    ours = made([[0.5, 0.7], [0.3, 0.1]], [[nan, nan], [nan, nan]]).blocks[0]
+    assert_allclose(ours.averages()[0], [0.4, 0.4])
+    assert_array_equal(ours.averages("published_test"), np.full((2, 2), nan))
+    mostly = made([[0.5, nan], [0.3, nan]], [[nan, nan], [nan, nan]]).blocks[0]
+    assert_array_equal(mostly.averages()[0], [0.4, nan])
+
+
+def test_report(tmp_path):
+    scores = [[0.5, 0.7]] * 8
+    found = made(scores, [[0.55, 0.75]] * 8)
+    files = write(found, tmp_path / "new")
+    assert [each.name for each in files] == [
+        "experiment1-3nn.md", "experiment1-3nn.csv", "experiment1-3nn-verdicts.csv",
+    ]  # fmt: skip
+    text = files[0].read_text()
+    assert "| row 3 | 0.5000 (0.5500) | 0.7000 (0.7500) |" in text
+    assert "| NCA | 0.7000 | 0.7500 | -0.0500 | 1.00 | 1.00 | 0.7500 | 0.8000 |" in text
+    assert "- NCA is better than Euclidean with probability 1.00." in text
+    assert "| row 0 | NCA | 1 | failed | a long / story |" in text
+    assert "numpy" in text
+    with open(files[1]) as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 16
+    assert rows[1] == {
+        "data": "row 0", "dimension": "", "learner": "NCA", "train": "0.7500",
+        "published_train": "0.8000", "test": "0.7000", "published_test": "0.7500",
+    }  # fmt: skip
+
+
+def test_machine_without_proc(monkeypatch):
+    def nothing(*args):
+        raise OSError
+
+    monkeypatch.setattr(report, "open", nothing, raising=False)
+    monkeypatch.setattr(report, "PACKAGES", ("numpy", "no-such-package"))
+    assert "Python" in report._machine()
+    assert "no-such" not in report._machine()
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ((0.96, 0.02, 0.02), "NCA is worse than PCA with probability 0.96."),
+        ((0.0, 1.0, 0.0), "NCA does as well as PCA with probability 1.00."),
+        ((0.0, 0.2, 0.8), "Undecided; most likely NCA is better than PCA, with probability 0.80."),
+    ],
+)
+def test_verdicts(shares, words):
+    assert verdict("PCA", "NCA", Posterior(*shares, np.empty((0, 3)))) == words
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tie_takes_no_side(seed):
+    a, b = np.zeros(20), np.repeat([-0.1, 0.1], 10)
+    found = sign_test(a, b, random_state=seed)
+    assert found.left != found.right  # by chance
+    assert verdict("PCA", "NCA", found).startswith(
+        "Undecided; equally likely within the error of the draws: NCA is worse than PCA, NCA is "
+        "better than PCA; with probability 0."
+    )
+    exact = correlated_t_test(a, b)
+    assert verdict("PCA", "NCA", exact).startswith("Undecided; ")
+    more = sign_test(np.zeros(21), np.append(b, 0.1), random_state=seed)
+    assert verdict("PCA", "NCA", more).startswith("Undecided; most likely NCA is better than PCA")
+
+
+def test_averages_tell_over_how_many_rows_they_are():
+    nan = np.nan
+    scores = [[0.5, 0.7]] * 8
+    assert "Of 8 rows" not in markdown(made(scores, scores))
+    found = made([[0.5, nan], *scores[1:]], scores)
+    told = "Of 8 rows, averages of NCA are over 7; ranks are over 7, where all these learners have"
+    assert told in markdown(found)
+
+
+def test_bad_input(folder):
+    with pytest.raises(ValueError, match="experiment=5 must be 1, 2, 3 or 4"):
+        reproduce(5)
+    with pytest.raises(ValueError, match=r"no data set 'irsi'. Did you mean iris"):
+        reproduce(1, only=["irsi"])
+    with pytest.raises(ValueError, match=r"no learner 'DMLeig'. Did you mean DML-eig"):
+        reproduce(1, only=["iris"], learners=["DMLeig"])
+    with pytest.raises(ValueError, match="There is no data set 'wisconsin' here"):
+        reproduce(1, only=["wisconsin"], folder=folder)

@@ -1,0 +1,231 @@
+"""What is special to ITML: its optimum by a convex solver, its dual, bounds, prior, and pairs."""
+
+import numpy as np
+import oracles
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.datasets import load_digits, load_iris
+
+from dimetric import ITML
+from dimetric.learners.itml import ITMLRule, _divergence, dual_value
+from dimetric.linalg.divergence import logdet_divergence
+from dimetric.objectives.listed import ListedObjective
+from dimetric.solvers.bregman import bregman_projections, primal_value
+from dimetric.supervision.pairs import Pairs
+
+X, y = load_iris(return_X_y=True)
+
+
+def some_pairs(n=40, seed=0):
+    """Return n pairs of iris."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(len(y), 1)
+    chosen = np.sort(rng.permutation(len(i))[:n])
+    rows, same = np.stack([i, j], axis=1)[chosen], (y[i] == y[j])[chosen]
+    return Pairs(rows[same], rows[~same])
+
+
+PAIRS = some_pairs()
+SIMILAR = PAIRS.is_similar
+
+
+def differences(A, pairs=PAIRS):
+    return A[pairs.rows[:, 0]] - A[pairs.rows[:, 1]]
+
+
+def test_objective_is_the_formula(rng):
+    B, bounds = np.eye(4) + 0.3 * rng.normal(size=(4, 4)), {"upper": 1.0, "lower": 4.0}
+    objective = ListedObjective(ITMLRule(0.7, 1.0, 4.0), X, PAIRS.rows, 1 - SIMILAR.astype(int))
+
+    def formula(flat):
+        L = flat.reshape(4, 4)
+        return oracles.itml_value(differences(X), SIMILAR, L.T @ L, gamma=0.7, **bounds)
+
+    value, grad = _divergence(objective, B)
+    np.testing.assert_allclose(value, formula(B.ravel()))
+    np.testing.assert_allclose(grad, approx_fprime(B.ravel(), formula, 1e-7), rtol=1e-3, atol=1e-3)
+    bound = np.where(SIMILAR, 1.0, 4.0)
+    primal = primal_value(B.T @ B, differences(X), SIMILAR, bound, 0.7)
+    np.testing.assert_allclose(primal, formula(B.ravel()))
+
+
+PRIORS = {
+    "identity": ("identity", np.eye(4)),
+    "covariance": ("covariance", np.linalg.inv(np.cov(X.T))),
+    "array": (np.diag([1.0, 2.0, 3.0, 4.0]) + 0.5, np.diag([1.0, 2.0, 3.0, 4.0]) + 0.5),
+}
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
+@pytest.mark.parametrize("gamma", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("prior", PRIORS)
+def test_optimum_and_gap_by_a_convex_solver(prior, gamma, solver):
+    given, M0 = PRIORS[prior]
+    T = np.linalg.cholesky(M0).T
+    bounds = {"upper": 1.0, "lower": 9.0}
+    N, best = oracles.itml_optimum(differences(X) @ T.T, SIMILAR, gamma=gamma, **bounds)
+    itml = ITML(
+        prior=given, gamma=gamma, bounds=(1.0, 9.0), solver=solver, tol=1e-9, max_iter=3000
+    ).fit(X, pairs=PAIRS)
+    facts = itml.metadata()
+    assert abs(facts["final_objective"] - best) <= 1e-3 * max(1, abs(best))
+    assert -1e-6 <= facts["gap"] <= 1e-4 * max(1, abs(best))
+    M = itml.metric()
+    assert facts["final_objective"] <= best + facts["gap"] + 1e-6
+    D = np.einsum("ij,jk,ik->i", differences(X), M, differences(X))
+    ratio = np.where(SIMILAR, np.maximum(D, 1.0), np.minimum(D / 9.0, 1.0))
+    value = logdet_divergence(M, M0) + gamma * np.sum(ratio - np.log(ratio) - 1)
+    np.testing.assert_allclose(facts["final_objective"], value, rtol=1e-6)
+    np.testing.assert_allclose(M, T.T @ N @ T, rtol=1e-2, atol=1e-2 * np.abs(M).max())
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 10])
+@pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_gap_is_smaller_than_it_is(solver, max_iter):
+    best = ITML(bounds=(1, 9), tol=1e-12, max_iter=1000).fit(X, pairs=PAIRS).metadata()
+    facts = ITML(bounds=(1, 9), max_iter=max_iter, solver=solver).fit(X, pairs=PAIRS).metadata()
+    assert facts["gap"] >= facts["final_objective"] - best["final_objective"] - 1e-8
+
+
+def test_no_dual_value_is_above_the_minimum(rng):
+    objective = ListedObjective(ITMLRule(1.0, 1.0, 4.0), X, PAIRS.rows, 1 - SIMILAR.astype(int))
+    bounds = {"upper": 1.0, "lower": 4.0}
+    best = oracles.itml_optimum(differences(X), SIMILAR, **bounds)[1]
+    for scale in (0.0, 0.1, 1.0):
+        B = np.eye(4) + scale * rng.normal(size=(4, 4))
+        assert dual_value(objective, B) <= best + 1e-6
+
+
+def test_metrics_stay_positive_definite_in_every_sweep():
+    seen = []
+
+    def callback(x, value, n_iter):
+        seen.append(np.linalg.eigvalsh(x.reshape(4, 4))[0])
+        return False
+
+    bounds = np.where(SIMILAR, 1e-3, 1e3)
+    result, gap = bregman_projections(
+        differences(X), SIMILAR, bounds, 10.0, max_iter=200, callback=callback
+    )
+    assert min(seen) > 0
+    assert gap >= 0
+    assert result.n_iter == len(seen)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
+@pytest.mark.parametrize("prior", PRIORS)
+def test_a_prior_that_meets_all_bounds_is_the_answer(prior, solver):
+    given, M0 = PRIORS[prior]
+    itml = ITML(prior=given, bounds=(1e6, 1e-6), solver=solver).fit(X, pairs=PAIRS)
+    np.testing.assert_allclose(itml.metric(), M0, rtol=1e-9, atol=1e-9)
+    facts = itml.metadata()
+    assert facts["converged"]
+    assert facts["n_iter"] == 0
+    assert facts["gap"] == pytest.approx(0, abs=1e-9)
+
+
+def test_order_and_number_of_pairs(rng):
+    options = {"bounds": (1.0, 9.0), "tol": 1e-10, "max_iter": 500}
+    M = ITML(**options).fit(X, pairs=PAIRS).metric()
+    shuffled = Pairs(rng.permutation(PAIRS.similar)[:, ::-1], rng.permutation(PAIRS.dissimilar))
+    for solver in ("lbfgs", "bregman"):
+        one, other = (
+            ITML(solver=solver, **options).fit(X, pairs=some).metric() for some in (PAIRS, shuffled)
+        )
+        np.testing.assert_allclose(one, other, atol=1e-8)
+    twice = Pairs(np.tile(PAIRS.similar, (2, 1)), np.tile(PAIRS.dissimilar, (2, 1)))
+    np.testing.assert_allclose(
+        ITML(**options).fit(X, pairs=twice).metric(),
+        ITML(gamma=2.0, **options).fit(X, pairs=PAIRS).metric(),
+        rtol=1e-3,
+        atol=1e-4 * np.abs(M).max(),
+    )
+
+
+def test_bounds_are_percentiles_of_squared_distances():
+    few = X[::2]
+    i, j = np.triu_indices(len(few), 1)
+    squares = np.sum((few[i] - few[j]) ** 2, axis=1)
+    itml = ITML(random_state=0).fit(few, y[::2])
+    np.testing.assert_allclose(itml.bounds_, np.percentile(squares[squares > 0], [5, 95]))
+    np.testing.assert_allclose(
+        ITML(random_state=0).fit(10 * few, y[::2]).bounds_, 100 * np.array(itml.bounds_)
+    )
+    D, z = load_digits(return_X_y=True)
+    sampled, exact = (
+        ITML(random_state=0).fit(D, z).bounds_,
+        np.sum((D[::9, None] - D[None, ::9]) ** 2, -1),
+    )
+    np.testing.assert_allclose(sampled, np.percentile(exact[exact > 0], [5, 95]), rtol=0.05)
+
+
+def test_the_unit_of_samples_does_not_matter():
+    M = ITML(random_state=0).fit(X, y).metric()
+    np.testing.assert_allclose(ITML(random_state=0).fit(8 * X, y).metric(), M, rtol=1e-6, atol=1e-9)
+
+
+def test_pairs_are_drawn_by_class_and_by_seed():
+    itml = ITML(n_constraints=50)
+    itml.classes_ = np.unique(y)
+    draw = [itml._drawn(y, np.random.RandomState(seed)) for seed in (0, 0, 1)]
+    for pairs in draw:
+        assert len(pairs.similar) == len(pairs.dissimilar) == 50
+        assert np.all(y[pairs.similar[:, 0]] == y[pairs.similar[:, 1]])
+        assert np.all(y[pairs.dissimilar[:, 0]] != y[pairs.dissimilar[:, 1]])
+        assert len(np.unique(pairs.rows, axis=0)) == 100
+    assert draw[0] == draw[1]
+    assert draw[0] != draw[2]
+    few = ITML(n_constraints=10**6, random_state=0).fit(X[::10], y[::10])
+    again = ITML(n_constraints=10**6, random_state=1).fit(X[::10], y[::10])
+    np.testing.assert_array_equal(few.components_, again.components_)  # all pairs there are
+
+
+def test_fewer_pairs_of_a_kind_do_not_make_more_of_the_other():
+    labels = np.array([0, 0, *range(1, 149)])
+    itml = ITML(n_constraints=10)
+    itml.classes_ = np.unique(labels)
+    pairs = itml._drawn(labels, np.random.RandomState(0))
+    assert (len(pairs.similar), len(pairs.dissimilar)) == (1, 10)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
+def test_labels_that_leave_no_pairs(solver):
+    with pytest.raises(ValueError, match="ITML has no pairs to learn from"):
+        ITML(solver=solver).fit(np.ones((2, 3)), [0, 1])
+    with pytest.raises(ValueError, match="ITML needs dissimilar samples, but y holds one class"):
+        ITML(solver=solver, unlabelled=-1).fit(X[:3], [0, -1, -1])
+
+
+def test_a_prior_of_samples_that_do_not_vary_is_a_pseudo_inverse():
+    A = np.column_stack([X, np.ones(150)])
+    M = ITML(prior="covariance", random_state=0).fit(A, y).metric()
+    np.testing.assert_array_equal(M[4], 0)
+    expected = ITML(prior="covariance", random_state=0).fit(X, y).metric()
+    np.testing.assert_allclose(M[:4, :4], expected, rtol=1e-5)
+
+
+def test_collapsed_pairs_are_left_out():
+    A = np.concatenate([X, X[:2]])
+    pairs = Pairs(PAIRS.similar, np.concatenate([PAIRS.dissimilar, [[0, 150], [1, 151]]]))
+    for solver in ("lbfgs", "bregman"):
+        options = {"bounds": (1.0, 9.0), "solver": solver}
+        one, other = ITML(**options).fit(A, pairs=pairs), ITML(**options).fit(X, pairs=PAIRS)
+        np.testing.assert_allclose(one.metric(), other.metric(), rtol=1e-9)
+
+
+BAD = {
+    "bounds": (dict(bounds=(1.0, -1.0)), r"bounds=\(1.0, -1.0\) must be two positive numbers"),
+    "three bounds": (dict(bounds=(1, 2, 3)), "must be two positive numbers"),
+    "shape": (dict(prior=np.eye(3)), r"prior has shape \(3, 3\); it must be \(4, 4\)"),
+    "indefinite": (dict(prior=np.diag([1.0, 1, 1, -1])), "symmetric and positive definite"),
+    "singular": (dict(prior=np.diag([1.0, 1, 1, 0])), "symmetric and positive definite"),
+    "skew": (dict(prior=np.eye(4) + np.eye(4, k=1)), "symmetric and positive definite"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_parameters(case):
+    params, says = BAD[case]
+    with pytest.raises(ValueError, match=says):
+        ITML(**params).fit(X, y)

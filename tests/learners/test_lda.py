@@ -1,0 +1,193 @@
+"""What is special to LDA: the generalised eigenproblem, shrinkage, singular scatters."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from dimetric import LDA
+from dimetric._arrays.namespaces import to_host
+from dimetric.linalg.spectral import fixed_signs
+
+
+def scatters(X, y):
+    """S_w and S_b by their definitions."""
+    n, mean = len(X), X.mean(0)
+    within = between = 0
+    for c in np.unique(y):
+        Xc = X[y == c]
+        within = within + (Xc - Xc.mean(0)).T @ (Xc - Xc.mean(0)) / n
+        between = between + len(Xc) / n * np.outer(Xc.mean(0) - mean, Xc.mean(0) - mean)
+    return within, between
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_generalised_eigenvectors(load):
+    X, y = load(return_X_y=True)
+    within, between = scatters(X, y)
+    values, vectors = scipy.linalg.eigh(between, within)
+    lda = LDA().fit(X, y)
+    np.testing.assert_allclose(lda.components_ @ within @ lda.components_.T, np.eye(2), atol=1e-10)
+    np.testing.assert_allclose(lda.components_, fixed_signs(vectors.T[::-1][:2]), rtol=1e-6)
+    np.testing.assert_allclose(lda.explained_variance_ratio_, values[::-1][:2] / values.sum())
+    np.testing.assert_allclose(lda.means_, [X[y == c].mean(0) for c in range(3)])
+    np.testing.assert_allclose(lda.offset_, X.mean(0))
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3, 0.9, "auto"])
+def test_shrinkage_as_in_scikit_learn(shrinkage):
+    X, y = load_wine(return_X_y=True)
+    ours = LDA(shrinkage=shrinkage).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage).fit(X, y)
+    expected = theirs.scalings_.T[:2]
+    np.testing.assert_allclose(ours.metric(), expected.T @ expected, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(
+        ours.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-6
+    )
+
+
+def test_reg_adds_to_the_within_scatter():
+    X, y = load_iris(return_X_y=True)
+    within, between = scatters(X, y)
+    ridged = within + 0.2 * np.trace(within) / 4 * np.eye(4)
+    _, vectors = scipy.linalg.eigh(between, ridged)
+    lda = LDA(reg=0.2).fit(X, y)
+    np.testing.assert_allclose(lda.components_, fixed_signs(vectors.T[::-1][:2]), rtol=1e-6)
+    assert lda.metadata()["reg"] == 0.2
+
+
+@pytest.mark.parametrize("parameters", [{}, {"shrinkage": 0.2}, {"reg": 0.1}])
+def test_fewer_samples_than_features(parameters, rng):
+    X, y = rng.normal(size=(30, 300)), np.arange(30) % 3
+    X[:, 0] += 4 * y
+    lda = LDA(**parameters).fit(X, y)
+    within, _ = scatters(X, y)
+    trace = np.trace(within) / 300 * np.eye(300)
+    s = parameters.get("shrinkage", 0)
+    pooled = (1 - s) * within + (s + parameters.get("reg", 0)) * trace
+    np.testing.assert_allclose(lda.components_ @ pooled @ lda.components_.T, np.eye(2), atol=1e-8)
+
+
+def test_useless_features_change_no_distance():
+    X, y = load_iris(return_X_y=True)
+    wider = np.hstack([X, np.ones((150, 1)), X[:, :1] + X[:, 1:2]])
+    np.testing.assert_allclose(
+        pdist(LDA().fit_transform(wider, y)), pdist(LDA().fit_transform(X, y)), rtol=1e-6
+    )
+
+
+def test_units_of_features_change_no_distance(rng):
+    X, y = load_wine(return_X_y=True)
+    units = 10.0 ** rng.integers(-9, 9, X.shape[1])
+    np.testing.assert_allclose(
+        pdist(LDA().fit_transform(X * units, y)), pdist(LDA().fit_transform(X, y)), rtol=1e-6
+    )
+
+
+def test_directions_run_out_with_a_warning(rng):
+    y = np.arange(40) % 4
+    X = np.eye(4)[y] * 3
+    X[:, 0] += rng.normal(size=40)
+    with pytest.warns(UserWarning, match=r"1 directions only: LDA returns 1 components"):
+        assert LDA().fit(X, y).components_.shape == (1, 4)
+    assert LDA(reg=0.1).fit(X, y).components_.shape == (3, 4)
+
+
+def test_points_without_spread():
+    with pytest.raises(ValueError, match="Every class is a single point"):
+        LDA().fit(np.repeat([[0.0, 1.0], [2.0, 3.0]], 4, axis=0), np.repeat([0, 1], 4))
+
+
+def test_too_many_components():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"n_components=3 must be at most .*=2"):
+        LDA(3).fit(X, y)
+
+
+def test_blocks_may_bring_new_classes():
+    X, y = load_digits(return_X_y=True)
+    order = np.argsort(y, kind="stable")
+    lda = LDA(reg=1e-3)
+    lda.partial_fit(X[order[:50]], y[order[:50]])
+    assert not lda.__sklearn_is_fitted__()
+    for block in np.array_split(order[50:], 9):
+        lda.partial_fit(X[block], y[block])
+    expected = LDA(reg=1e-3).fit(X, y)
+    np.testing.assert_array_equal(lda.classes_, expected.classes_)
+    np.testing.assert_allclose(lda.components_, expected.components_, atol=1e-8)
+    np.testing.assert_allclose(lda.means_, expected.means_, atol=1e-10)
+
+
+def test_automatic_shrinkage_needs_all_samples():
+    X, y = load_iris(return_X_y=True)
+    assert not hasattr(LDA(shrinkage="auto"), "partial_fit")
+    with pytest.raises(AttributeError) as error:
+        LDA(shrinkage="auto").partial_fit(X, y)
+    assert "looks at all samples at once" in str(error.value.__cause__)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e6 / 7])
+@pytest.mark.parametrize("n", [137, 149, 150])
+def test_rounding_is_no_direction(value, n):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[-n:], y[-n:]
+    useless = [np.full(n, value), value * np.array([0.1, 0.2, 0.7])[y]]
+    expected = pdist(LDA().fit_transform(X, y))
+    for column in useless:
+        wider = np.column_stack([X, column])
+        blocks = LDA().partial_fit(wider[::2], y[::2]).partial_fit(wider[1::2], y[1::2])
+        for lda in (LDA().fit(wider, y), blocks):
+            np.testing.assert_allclose(pdist(lda.transform(wider)), expected, rtol=1e-6)
+
+
+def test_units_change_no_distance_with_fewer_samples_than_features(rng):
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 3
+    units = 10.0 ** rng.integers(-6, 6, 50)
+    np.testing.assert_allclose(
+        pdist(LDA().fit_transform(X * units, y)), pdist(LDA().fit_transform(X, y)), rtol=1e-6
+    )
+
+
+def test_shares_do_not_depend_on_the_shape(rng):
+    X, y = rng.normal(size=(20, 50)), np.arange(20) % 3
+    theirs = LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.3).fit(X, y)
+    ours = LDA(shrinkage=0.3).fit(X, y)
+    np.testing.assert_allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_)
+
+
+def test_labels_of_another_kind_are_refused():
+    X, y = load_iris(return_X_y=True)
+    lda = LDA().partial_fit(X, y)
+    with pytest.raises(ValueError, match="must be of one kind"):
+        lda.partial_fit(X, y.astype(str))
+    np.testing.assert_array_equal(lda.classes_, [0, 1, 2])
+
+
+def test_blocks_may_come_from_another_namespace():
+    strict = pytest.importorskip("array_api_strict")
+    X, y = load_iris(return_X_y=True)
+    lda = LDA().partial_fit(X[::2], y[::2]).partial_fit(strict.asarray(X[1::2]), y[1::2])
+    np.testing.assert_allclose(to_host(lda.metric()), LDA().fit(X, y).metric(), rtol=1e-6)
+
+
+def test_nearly_collinear_features_do_not_make_the_order_of_samples_matter(rng):
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X, X[:, :3].mean(1) + 1e-8 * rng.normal(size=150)])
+    p = rng.permutation(150)
+    np.testing.assert_allclose(
+        LDA().fit(X[p], y[p]).transform(X), LDA().fit(X, y).transform(X), atol=1e-5
+    )
+
+
+def test_automatic_shrinkage_that_shrinks_nothing(monkeypatch):
+    # As with very many samples: collinear features then leave S_w singular.
+    monkeypatch.setattr("sklearn.covariance.ledoit_wolf", lambda X: (X.T @ X / len(X), 0.0))
+    X, y = load_iris(return_X_y=True)
+    wider = np.column_stack([X, X[:, 0] + X[:, 1]])
+    np.testing.assert_allclose(
+        pdist(LDA(shrinkage="auto").fit_transform(wider, y)),
+        pdist(LDA().fit_transform(X, y)),
+        rtol=1e-6,
+    )

@@ -1,0 +1,382 @@
+"""What is special to LMNN: its optimum by a convex solver, its targets, its passes."""
+
+import warnings
+from unittest.mock import patch
+
+import numpy as np
+import oracles
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+
+from dimetric import LMNN, Triplets
+from dimetric.learners import _solve as solve
+from dimetric.learners import lmnn
+from dimetric.solvers.gradient import bgd
+
+X, y = load_iris(return_X_y=True)
+
+
+def overlapping(n=40, d=3, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_classes
+    return rng.normal(size=(n, d)) + (labels[:, None] == np.arange(d)), labels
+
+
+def as_pairs(targets):
+    """Return targets as the oracle has them."""
+    i, rank = np.nonzero(targets >= 0)
+    return np.stack([i, targets[i, rank]], axis=1)
+
+
+def value(learner, X, y):
+    """Return the objective of a fitted learner, from its formula."""
+    return oracles.lmnn_value(
+        X, y, learner.metric(), as_pairs(learner.targets_), mu=learner.mu, reg=learner.reg
+    )
+
+
+CASES = {
+    "overlapping": (*overlapping(), {}),
+    "three classes": (*overlapping(45, 4, 3, seed=1), {"n_neighbors": 2}),
+    "separable": (*make_blobs(40, 3, centers=2, cluster_std=2.0, random_state=0), {}),
+    "few pushes": (*overlapping(seed=2), {"mu": 0.05}),
+    "ridge": (*overlapping(seed=3), {"reg": 0.5}),
+    "size": (100 * overlapping(seed=4)[0], overlapping()[1], {"reg": 0.5}),
+}
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
+@pytest.mark.parametrize("case", CASES)
+def test_optimum_and_gap_by_a_convex_solver(case, solver):
+    X, y, params = CASES[case]
+    learner = LMNN(solver=solver, tol=1e-8, max_iter=5000, **params).fit(X, y)
+    facts = learner.metadata()
+    f = facts["final_objective"]
+    assert_allclose(f, value(learner, X, y), rtol=1e-9)
+    best = oracles.lmnn_optimum(X, y, as_pairs(learner.targets_), mu=learner.mu, reg=learner.reg)[1]
+    assert facts["converged"]
+    assert f - best <= 1e-3 * max(1, abs(best))
+    assert f - best - 1e-6 * max(1, abs(best)) <= facts["gap"] <= 1e-2 * max(1, abs(f))
+    assert facts["gap_proven"]
+    assert np.trace(learner.metric()) <= facts["gap_radius"]
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sdp", "bgd"])
+@pytest.mark.parametrize("max_iter", [1, 3, 10])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_gap_is_no_less_than_the_truth_before_the_end(solver, max_iter):
+    X, y = overlapping(seed=5)
+    learner = LMNN(solver=solver, max_iter=max_iter).fit(X, y)
+    facts = learner.metadata()
+    best = oracles.lmnn_optimum(X, y, as_pairs(learner.targets_))[1]
+    assert facts["final_objective"] - best <= facts["gap"] + 1e-6
+    assert facts["gap"] <= facts["final_objective"] * (1 + 1e-9)
+
+
+def test_gap_without_a_pull_in_some_direction(rng):
+    X, y = overlapping(40, 2)
+    X = np.column_stack([X, np.repeat(rng.normal(size=10), 4)])  # groups of four ...
+    y = np.tile([0, 0, 1, 1], 10)
+    targets = (np.arange(40) ^ 1)[:, None]  # ... with the target in the same one
+    facts = LMNN(targets=targets).fit(X, y).metadata()
+    best = oracles.lmnn_optimum(X, y, as_pairs(targets))[1]
+    f = facts["final_objective"]
+    assert f - best <= facts["gap"] <= 1e-2 * max(1, f)
+    assert facts["gap_proven"]
+
+
+@pytest.mark.parametrize(
+    ("params", "has_gap"),
+    [
+        ({}, True),
+        ({"n_components": 2}, False),
+        ({"solver": "sdp"}, True),
+        ({"solver": "sgd", "random_state": 0}, False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_objectives_are_those_of_the_hinge_as_it_is(params, has_gap):
+    learner = LMNN(init=np.eye(params.get("n_components", 4), 4), **params).fit(X, y)
+    facts = learner.metadata()
+    assert_allclose(facts["final_objective"], value(learner, X, y))
+    assert ("gap" in facts) == has_gap
+    if params.get("solver") != "sgd":
+        start = clone_at_start(params)
+        assert_allclose(facts["initial_objective"], value(start, X, y))
+
+
+def clone_at_start(params):
+    """Return a learner that has only just begun."""
+    learner = LMNN(max_iter=1, **params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learner.fit(X, y)
+    learner.components_ = np.eye(params.get("n_components", 4), 4)
+    return learner
+
+
+def test_the_start_is_that_of_its_name_though_its_size_is_chosen():
+    assert_allclose(
+        LMNN(init="identity").fit(X, y).metadata()["initial_objective"],
+        LMNN(init=np.eye(4)).fit(X, y).metadata()["initial_objective"],
+    )
+    far = LMNN(init=1e-3 * np.eye(4)).fit(X, y).metadata()["final_objective"]
+    assert_allclose(far, LMNN().fit(X, y).metadata()["final_objective"], rtol=1e-3)
+
+
+def test_batch_gradient_descent_falls():
+    results = []
+
+    def recorded(*args, **kwargs):
+        results.append(bgd(*args, **kwargs))
+        return results[-1]
+
+    with patch.object(solve, "bgd", recorded):
+        learner = LMNN(solver="bgd", max_iter=1000).fit(X, y)
+    (result,) = results
+    assert (np.diff(result.history) < 0).all()
+    assert_allclose(result.value, learner.metadata()["final_objective"])
+    assert result.value < 1.02 * LMNN().fit(X, y).metadata()["final_objective"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_mini_batches_come_near_the_optimum():
+    A, labels = make_classification(
+        1500, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=0
+    )
+    best = LMNN().fit(A, labels).metadata()
+    facts = LMNN(solver="sgd", batch_size=128, random_state=0).fit(A, labels).metadata()
+    assert facts["final_objective"] < 1.01 * best["final_objective"]
+    assert best["initial_objective"] > 1.03 * best["final_objective"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_mini_batches_of_many_samples_never_look_at_all_pairs(rng):
+    A, labels = overlapping(400, 4)
+    with patch.object(lmnn, "MOST_SAMPLES", 300), patch.object(lmnn, "MOST_FRIENDS", 50):
+        learner = LMNN(solver="sgd", batch_size=100, random_state=0, max_iter=30).fit(A, labels)
+    facts = learner.metadata()
+    assert_allclose(facts["final_objective"], value(learner, A, labels), rtol=0.2)
+    assert facts["final_objective"] < facts["initial_objective"]
+    assert (labels[learner.targets_] == labels[:, None]).all()
+
+
+# Targets
+
+
+def test_targets_are_the_nearest_of_the_class_in_the_users_order(rng):
+    A, labels = overlapping(50)
+    p = rng.permutation(50)
+    A, labels = A[p], labels[p]
+    learner = LMNN(n_neighbors=2).fit(A, labels)
+    D = np.where(labels[:, None] == labels, oracles.squared_distances(A, np.eye(3)), np.inf)
+    np.fill_diagonal(D, np.inf)
+    assert_array_equal(learner.targets_, np.argsort(D, axis=1)[:, :2])
+
+
+def test_given_targets_are_taken(rng):
+    A, labels = overlapping(50)
+    found = LMNN().fit(A, labels)
+    given = LMNN(targets=found.targets_, n_neighbors=7).fit(A, labels)
+    assert_array_equal(given.components_, found.components_)
+    assert_array_equal(given.targets_, found.targets_)
+    other = np.array([rng.choice(np.flatnonzero(labels == c), 2) for c in labels])
+    other[other == np.arange(50)[:, None]] = -1
+    learner = LMNN(targets=other).fit(A, labels)
+    assert_array_equal(learner.targets_, other)
+    assert_allclose(learner.metadata()["final_objective"], value(learner, A, labels))
+
+
+def test_given_targets_are_checked():
+    with pytest.raises(ValueError, match=r"targets\[0\] = \[60\] names a sample of another class"):
+        LMNN(targets=np.full((150, 1), 60)).fit(X, y)
+    with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but targets are given"):
+        LMNN(targets=np.full((150, 1), -1), n_passes=2).fit(X, y)
+
+
+def test_a_second_pass_takes_targets_by_the_distance_learned():
+    A, labels = overlapping(80, 6, seed=1)
+    first = LMNN(max_iter=1000, tol=1e-8).fit(A, labels)
+    second = LMNN(max_iter=2000, tol=1e-8, n_passes=2).fit(A, labels)
+    D = oracles.squared_distances(A, first.metric())
+    D = np.where(labels[:, None] == labels, D, np.inf)
+    np.fill_diagonal(D, np.inf)
+    assert_array_equal(second.targets_, np.argsort(D, axis=1)[:, :3])
+    assert (second.targets_ != first.targets_).any()
+    facts = second.metadata()
+    assert_allclose(facts["final_objective"], value(second, A, labels))
+    assert facts["final_objective"] < first.metadata()["final_objective"]
+    assert facts["initial_objective"] == first.metadata()["initial_objective"]
+    assert second.n_iter_ > first.n_iter_
+    best = oracles.lmnn_optimum(A, labels, as_pairs(second.targets_))[1]
+    assert -1e-6 <= facts["final_objective"] - best <= facts["gap"] + 1e-6
+
+
+def test_passes_share_the_iterations():
+    with pytest.warns(ConvergenceWarning, match="max_iter=4 reached. Raise max_iter"):
+        assert LMNN(max_iter=4, n_passes=2).fit(X, y).n_iter_ == 4
+
+
+def test_passes_end_when_targets_stay():
+    A, labels = make_blobs(60, 2, centers=3, cluster_std=0.1, random_state=0)
+    once, often = (LMNN(n_neighbors=1, n_passes=p, max_iter=2000).fit(A, labels) for p in (2, 50))
+    if (once.targets_ == often.targets_).all():
+        assert often.n_iter_ <= 3 * once.n_iter_
+
+
+def test_small_classes_have_the_targets_that_there_are():
+    labels = y.copy()
+    labels[:2], labels[2] = 7, 8
+    alone = r"1 of 5 classes have a single sample, which has no neighbour to be near to: \[8\]"
+    few = "3 of 150 samples have fewer than 3 friends"
+    with pytest.warns(UserWarning, match=alone), pytest.warns(UserWarning, match=few):
+        learner = LMNN().fit(X, labels)
+    assert_array_equal(learner.targets_[:3], [[1, -1, -1], [0, -1, -1], [-1, -1, -1]])
+    assert_allclose(learner.metadata()["final_objective"], value(learner, X, labels))
+
+
+# Data that are hard
+
+
+def test_one_class_leaves_the_start():
+    with pytest.warns(UserWarning, match="y holds one class: LMNN has nothing to learn"):
+        learner = LMNN().fit(X, np.zeros(150))
+    assert_array_equal(learner.components_, np.eye(4))
+    assert learner.n_iter_ == 0
+
+
+def test_all_samples_in_one_point():
+    with pytest.warns(ConvergenceWarning, match="did not leave its start"):
+        learner = LMNN().fit(np.ones((10, 3)), np.arange(10) % 2)
+    assert np.isfinite(learner.components_).all()
+    assert learner.metadata()["gap"] < 1e-9
+
+
+@pytest.mark.parametrize("far", [1e4, 1e6])
+def test_an_outlier_does_not_blur_the_others(far):
+    A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
+    learner = LMNN().fit(A, labels)
+    expected = oracles.lmnn_value(A, labels, learner.metric(), as_pairs(learner.targets_))
+    assert_allclose(learner.metadata()["final_objective"], expected, rtol=1e-6)
+
+
+def test_features_of_any_size():
+    A, labels = load_wine(return_X_y=True)  # from 0.1 to 1,000
+    sizes = np.geomspace(1e-3, 1e3, 13)
+    raw, scaled = (LMNN(init=np.diag(s)).fit(A / s, labels) for s in (np.ones(13), sizes))
+    # Targets differ, as distances do; the learner gets as far.
+    for learner in (raw, scaled):
+        facts = learner.metadata()
+        assert facts["converged"]
+        assert facts["gap"] < 0.02 * max(1, facts["final_objective"])
+
+
+def test_semidefinite_programming_learns_all_features():
+    with pytest.raises(ValueError, match=r"make_pipeline\(PCA\(2\), LMNN\(solver='sdp'\)\)"):
+        LMNN(2, solver="sdp").fit(X, y)
+
+
+def test_warm_start_goes_on_from_the_last_map():
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        learner = LMNN(max_iter=3, warm_start=True).fit(X, y)
+    first = learner.metadata()["final_objective"]
+    learner.set_params(max_iter=300).fit(X, y)
+    assert_allclose(learner.metadata()["initial_objective"], first)
+    assert learner.metadata()["final_objective"] < first
+
+
+def test_it_serves_nearest_neighbours():
+    A, labels = load_wine(return_X_y=True)
+    A = StandardScaler().fit_transform(A)
+    train, test = np.arange(178) % 2 == 0, np.arange(178) % 2 == 1
+    learner = LMNN().fit(A[train], labels[train])
+    plain, learned = (
+        KNeighborsClassifier(3).fit(Z[train], labels[train]).score(Z[test], labels[test])
+        for Z in (A, learner.transform(A))
+    )
+    assert learned >= plain - 0.02
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
+def test_a_start_is_not_shrunk_to_nothing(solver, rng):
+    labels = np.arange(30) % 2
+    A = rng.normal(size=(30, 3)) + (labels[:, None] == np.arange(3))
+    learner = LMNN(mu=0.01, solver=solver, max_iter=1000).fit(A, labels)
+    _, best = oracles.lmnn_optimum(A, labels, as_pairs(learner.targets_), mu=0.01)
+    assert learner.metadata()["final_objective"] <= best + 1e-3
+
+
+def test_fewer_samples_than_features_have_a_certificate(rng):
+    labels = np.arange(12) % 2
+    A = rng.normal(size=(12, 16)) + (labels[:, None] == np.arange(16))
+    facts = LMNN(reg=0.1, max_iter=1000).fit(A, labels).metadata()
+    assert facts["gap_proven"]
+    assert facts["gap"] < 1e-2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_early_stop_claims_no_radius(rng):
+    labels = np.arange(30) % 2
+    A = (rng.normal(size=(30, 3)) + (labels[:, None] == np.arange(3))) * [1e-4, 1, 1e4]
+    facts = LMNN(solver="bgd", max_iter=3).fit(A, labels).metadata()
+    assert facts["gap_proven"]
+    assert facts["gap_radius"] > 1e6
+
+
+@pytest.mark.parametrize("params", [{}, {"mu": 0.9}, {"reg": 0.3}, {"solver": "sdp"}], ids=str)
+def test_optimum_of_triplets(params):
+    A, labels = overlapping(40, 3, 3)
+    triplets = Triplets.from_labels(labels, 300, random_state=0)
+    oracle = {name: value for name, value in params.items() if name != "solver"}
+    _, best = oracles.triplets_optimum(A, triplets.rows, **oracle)
+    facts = LMNN(tol=1e-7, max_iter=2000, **params).fit(A, triplets=triplets).metadata()
+    assert abs(facts["final_objective"] - best) < 1e-3 * max(1, abs(best))
+    assert facts["final_objective"] - best <= facts["gap"] + 1e-6
+    assert facts["gap_proven"]
+
+
+def test_triplets_of_targets_and_impostors_are_the_labels():
+    """Over those LMNN sums too, but as a mean over samples, with a pull for each push."""
+    A, labels = overlapping(30, 3, 2)
+    by_labels = LMNN(n_neighbors=1, mu=0.5, tol=1e-8).fit(A, labels)
+    rows = [
+        (i, by_labels.targets_[i, 0], l)
+        for i in range(30)
+        for l in np.flatnonzero(labels != labels[i])
+    ]
+    # Each target has 15 impostors, so 15 pulls: mu has to make up for that.
+    by_triplets = LMNN(mu=15 / 16, tol=1e-8).fit(A, triplets=Triplets.from_rows(rows))
+    assert_allclose(by_triplets.metric(), by_labels.metric(), atol=0.02)
+
+
+def test_triplets_choose_no_targets():
+    triplets = Triplets.from_labels(y, 100, random_state=0)
+    with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but triplets are given"):
+        LMNN(n_passes=2).fit(X, triplets=triplets)
+    with pytest.raises(ValueError, match="targets are for labels, but triplets are given"):
+        LMNN(targets=np.full((150, 1), -1)).fit(X, triplets=triplets)
+    assert not hasattr(LMNN().fit(X, triplets=triplets), "targets_")
+
+
+@pytest.mark.parametrize("solver", ["bgd", "sgd"])
+def test_all_solvers_learn_from_triplets(solver):
+    triplets = Triplets.from_labels(y, 2000, random_state=0)
+    best = LMNN().fit(X, triplets=triplets).metadata()["final_objective"]
+    learner = LMNN(solver=solver, random_state=0, batch_size=100, tol=1e-4)
+    value = learner.fit(X, triplets=triplets).metadata()["final_objective"]
+    assert value < 1.1 * best
+
+
+def test_targets_given_beside_samples_without_a_label():
+    labels = np.where(np.arange(150) % 3 == 0, -1, y)
+    first = LMNN(unlabelled=-1).fit(X, labels)
+    again = LMNN(unlabelled=-1, targets=first.targets_).fit(X, labels)
+    assert_array_equal(again.components_, first.components_)
+    wrong = first.targets_.copy()
+    wrong[1, 0] = 3
+    with pytest.raises(ValueError, match=r"targets\[1\] = .* names a sample of another class"):
+        LMNN(unlabelled=-1, targets=wrong).fit(X, labels)

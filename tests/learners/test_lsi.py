@@ -1,0 +1,279 @@
+"""What is special to LSI: its sum by a loop, its optimum by a convex solver, its constraint."""
+
+import numpy as np
+import oracles
+import pytest
+from scipy.linalg import eigh
+from scipy.optimize import approx_fprime
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import minmax_scale
+
+from dimetric import ITML, LSI, DMLEig
+from dimetric.learners._constrained import Gain, on_sphere, similar_scatter
+from dimetric.learners.lsi import DistanceRule, onto_metrics, onto_simplex
+from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives.engine import laplacian_product
+from dimetric.objectives.listed import ListedObjective
+from dimetric.objectives.objective import PairwiseObjective
+from dimetric.supervision.pairs import Pairs
+
+X, y = load_iris(return_X_y=True)
+FEW = slice(None, None, 4)
+OPTIMAL = {"reg": 0.0, "tol": 1e-9, "max_iter": 2000}
+
+
+def pairs_of(labels):
+    """Return the list of all pairs."""
+    i, j = np.triu_indices(len(labels), 1)
+    same = labels[i] == labels[j]
+    rows = np.stack([i, j], axis=1)
+    return Pairs(rows[same], rows[~same])
+
+
+def budget(lsi, A, labels, delta):
+    """Return the left side of the constraint."""
+    S = oracles.similar_scatter(A, labels)
+    return np.sum(lsi.metric() * (S + delta * np.trace(S) / len(S) * np.eye(len(S))))
+
+
+def test_objective_is_the_loop(rng):
+    A, labels = rng.normal(size=(17, 3)), np.repeat([0, 1, 2], [6, 5, 6])
+    flat, epsilon, reg = rng.normal(size=9), np.array([0.01]), 0.7
+
+    def loop(flat):
+        L = flat.reshape(3, 3) / np.linalg.norm(flat)
+        total = sum(
+            np.sqrt(np.sum((L @ (A[i] - A[j])) ** 2) + 0.01)
+            for i in range(17)
+            for j in range(i)
+            if labels[i] != labels[j]
+        )
+        return -np.log(total) - reg * np.log(3 * np.linalg.det(L.T @ L) ** (1 / 3))
+
+    pairs = pairs_of(labels)
+    kinds = np.ones(len(pairs.dissimilar), int)
+    for objective in (
+        PairwiseObjective(DistanceRule(), A, labels, epsilon),
+        ListedObjective(DistanceRule(), A, pairs.dissimilar, kinds, epsilon),
+    ):
+        gain = Gain(objective, reg)
+        value, grad = on_sphere(lambda L, gain=gain: gain.of_map(L, epsilon))(flat)
+        np.testing.assert_allclose(value, loop(flat), rtol=1e-12)
+        np.testing.assert_allclose(grad, approx_fprime(flat, loop), atol=1e-6)
+        L = flat.reshape(3, 3) / np.linalg.norm(flat)
+        assert gain.of_metric(L.T @ L, epsilon)[0] == pytest.approx(value)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("block", [1, 7, 128])
+def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
+    monkeypatch.setattr(fast, "BLOCK", block)
+    monkeypatch.setattr(fast, "n_threads", lambda *_: threads)
+    A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
+    theta = np.array([0.01])
+    objective = PairwiseObjective(DistanceRule(), A, labels, theta)
+    value, product, _ = objective.evaluate(A, A, theta)
+    expected, other, _ = laplacian_product(DistanceRule(), A, A, labels, theta)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(product, other, atol=1e-10)
+
+
+def test_similar_scatter_is_that_of_the_pairs(rng):
+    A, labels = rng.normal(size=(20, 3)), np.sort(rng.integers(0, 3, 20))
+    expected = oracles.similar_scatter(A, labels)
+    for supervision in (labels, pairs_of(labels)):
+        np.testing.assert_allclose(similar_scatter(A, supervision), expected)
+
+
+PROBLEMS = [("iris", 0.0), ("iris", 0.1), ("wine", 0.1), ("a feature twice", 0.01)]
+DATA = {
+    "iris": (X[FEW], y[FEW]),
+    "wine": (minmax_scale(load_wine().data)[::4], load_wine().target[::4]),
+    "a feature twice": (X[FEW][:, [0, 1, 2, 0]], y[FEW]),
+}
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("solver", ["lbfgs", "projected"])
+@pytest.mark.parametrize(("name", "delta"), PROBLEMS)
+def test_optimum_and_gap_by_a_convex_solver(name, delta, solver, diagonal):
+    A, labels = DATA[name]
+    best = oracles.lsi_optimum(A, labels, delta=delta, diagonal=diagonal)
+    lsi = LSI(solver=solver, delta=delta, diagonal=diagonal, **OPTIMAL).fit(A, labels)
+    facts = lsi.metadata()
+    left = best - facts["final_objective"]
+    assert left <= 1e-3 * max(1, abs(best))
+    assert left - 1e-5 * abs(best) <= facts["gap"] <= 1e-3 * abs(best)
+    value = oracles.lsi_value(A, labels, lsi.metric())
+    np.testing.assert_allclose(facts["final_objective"], value, rtol=1e-6)
+    assert budget(lsi, A, labels, delta) == pytest.approx(1, abs=1e-6)
+    if diagonal:
+        np.testing.assert_array_equal(lsi.metric(), np.diag(np.diag(lsi.metric())))
+
+
+@pytest.mark.parametrize("max_iter", [1, 2])
+@pytest.mark.parametrize("reg", [0.0, 1.0])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_gap_is_smaller_than_it_is(max_iter, reg):
+    A, labels = DATA["iris"]
+    best = LSI(reg=reg, tol=1e-10, max_iter=1000).fit(A, labels).metadata()
+    assert best["gap"] <= 1e-5 * best["final_objective"]
+    for solver in ("lbfgs", "projected"):
+        facts = LSI(reg=reg, max_iter=max_iter, solver=solver).fit(A, labels).metadata()
+        left = best["final_objective"] - facts["final_objective"]
+        assert facts["gap"] >= left - 1e-6 * best["final_objective"]
+        assert facts["gap"] > 1e-3  # which is why there is something to be bounded
+
+
+def test_squares_are_best_served_by_one_direction(rng):
+    """The squared variant: its optimum is the top generalised eigenvector."""
+    A, labels = DATA["iris"]
+    pairs = pairs_of(labels)
+    v = A[pairs.dissimilar[:, 0]] - A[pairs.dissimilar[:, 1]]
+    S = similar_scatter(A, labels)
+    values, vectors = eigh(v.T @ v, S)
+    w = vectors[:, -1]
+    assert np.sum(v @ w * (v @ w)) == pytest.approx(values[-1])
+    for _ in range(20):
+        B = rng.normal(size=(4, 4))
+        M = B @ B.T / np.sum(S * (B @ B.T))
+        assert np.sum(M * (v.T @ v)) <= values[-1]
+    # Where the eigenvector is all that there is, both variants agree.
+    lsi = LSI(delta=0.0, **OPTIMAL).fit(A[:, :1], labels)
+    assert lsi.metric()[0, 0] == pytest.approx(1 / S[0, 0])
+
+
+def test_reg_leads_to_the_whitening_of_classes():
+    A, labels = DATA["iris"]
+    S = oracles.similar_scatter(A, labels)
+    M = LSI(reg=1e5, delta=0.0, tol=1e-8).fit(A, labels).metric()
+    np.testing.assert_allclose(M, np.linalg.inv(S) / 4, rtol=1e-3)
+
+
+def test_pairs_of_all_labels_are_the_labels():
+    A, labels = DATA["iris"]
+    expected, listed = LSI().fit(A, labels), LSI().fit(A, pairs=pairs_of(labels))
+    np.testing.assert_allclose(listed.metric(), expected.metric(), rtol=1e-5, atol=1e-9)
+    assert not hasattr(listed, "classes_")
+
+
+def test_order_and_number_of_pairs(rng):
+    pairs = pairs_of(y)[rng.permutation(len(y) * (len(y) - 1) // 2)[:300]]
+    M = LSI().fit(X, pairs=pairs).metric()
+    shuffled = Pairs(rng.permutation(pairs.similar)[:, ::-1], rng.permutation(pairs.dissimilar))
+    np.testing.assert_allclose(LSI().fit(X, pairs=shuffled).metric(), M, atol=1e-8)
+    twice = Pairs(np.tile(pairs.similar, (2, 1)), np.tile(pairs.dissimilar, (2, 1)))
+    np.testing.assert_allclose(2 * LSI().fit(X, pairs=twice).metric(), M, rtol=1e-6, atol=1e-10)
+
+
+def test_collapsed_pairs_stay_where_they_are():
+    A = np.concatenate([X[FEW], X[FEW][:3]])
+    labels = np.append(y[FEW], [1, 1, 1])
+    lsi = LSI(**OPTIMAL).fit(A, labels)
+    assert np.isfinite(lsi.metric()).all()
+    best = oracles.lsi_optimum(A, labels, delta=lsi.delta)
+    assert lsi.metadata()["final_objective"] == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_directions_without_similar_pairs_need_delta(diagonal, rng):
+    A = np.column_stack([X[FEW], y[FEW]])  # constant within classes
+    with pytest.raises(ValueError, match=r"differ in 5 directions, similar ones in 4.*delta > 0"):
+        LSI(delta=0.0, diagonal=diagonal).fit(A, y[FEW])
+    lsi = LSI(delta=1e-3, diagonal=diagonal).fit(A, y[FEW])
+    assert budget(lsi, A, y[FEW], 1e-3) == pytest.approx(1, abs=1e-6)
+    wide = rng.normal(size=(20, 50))
+    lsi = LSI(diagonal=diagonal).fit(wide, np.arange(20) % 2)
+    assert budget(lsi, wide, np.arange(20) % 2, lsi.delta) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig])
+def test_samples_that_are_repeated_span_fewer_directions(kind, rng):
+    A, labels = np.repeat(rng.normal(size=(5, 12)), 2, axis=0), np.arange(10) % 2
+    model = kind(delta=0.0).fit(A, labels)
+    assert model.components_.shape == (4, 12)
+    assert budget(model, A, labels, 0.0) == pytest.approx(1, abs=1e-6)
+    assert np.linalg.norm(model.transform(rng.normal(size=(1, 12)))) < 1
+
+
+@pytest.mark.parametrize("d", [4, 5])
+def test_two_points_differ_in_one_direction(d, rng):
+    a, b = rng.normal(size=(2, d))
+    lsi = LSI(delta=0.0, reg=0.0).fit(np.array([a, b, a, b]), pairs=Pairs([[0, 1]], [[2, 3]]))
+    v = a - b
+    np.testing.assert_allclose(lsi.metric(), np.outer(v, v) / (v @ v) ** 2, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("origin", [0.0, 1e4])
+@pytest.mark.parametrize("n", [9, 10])
+def test_rounding_is_no_direction(n, origin, dtype, rng):
+    A = (rng.normal(size=(n, 2)) @ rng.normal(size=(2, 9)) + origin).astype(dtype)
+    assert LSI(delta=0.0).fit(A, np.arange(n) % 2).components_.shape == (2, 9)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_feature_that_classes_agree_in_but_for_rounding(diagonal):
+    A = np.column_stack([X, 0.1 + 0.2 * y])  # the mean of a class is not quite its only value
+    with pytest.raises(ValueError, match="differ in 5 directions, similar ones in 4"):
+        LSI(delta=0.0, diagonal=diagonal).fit(A, y)
+
+
+def test_samples_that_say_nothing():
+    with pytest.raises(ValueError, match="LSI needs dissimilar samples, but y holds one class"):
+        LSI().fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="similar pairs of samples that differ, and there are non"):
+        LSI().fit(X[[0, 0, 100, 100]], [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_dissimilar_pairs_of_one_point(kind):
+    with pytest.raises(ValueError, match=rf"{kind.__name__} needs dissimilar samples that differ"):
+        kind().fit(X[[0, 1, 1]], pairs=Pairs([[0, 1]], [[1, 2]]))
+
+
+def test_no_first_step_leads_to_a_singular_map():
+    """Where the objective is 0, and a line search finds no way back."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(9, 2)) @ rng.normal(size=(2, 9))
+        facts = LSI(delta=0.0).fit(A, np.arange(9) % 2).metadata()
+        assert facts["gap"] <= 1e-3 * facts["final_objective"]
+
+
+def test_projections(rng):
+    for _ in range(20):
+        weights = rng.normal(size=6)
+        near = onto_simplex(weights)
+        assert near.min() >= 0
+        assert near.sum() <= 1 + 1e-12
+        for _ in range(20):
+            other = rng.dirichlet(np.ones(7))[:6]
+            assert np.linalg.norm(weights - near) <= np.linalg.norm(weights - other)
+        inside = rng.dirichlet(np.ones(7))[:6]
+        np.testing.assert_allclose(onto_simplex(inside), inside)
+        B = rng.normal(size=(3, 3))
+        M = onto_metrics((B + B.T).ravel()).reshape(3, 3)
+        assert np.linalg.eigvalsh(M)[0] >= -1e-12
+        assert np.trace(M) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_samples_without_a_label_are_left_out(kind):
+    labels = np.where(np.arange(150) % 3 == 0, -1, y)
+    params = {"random_state": 0} if kind is ITML else {}
+    known = labels >= 0
+    expected = kind(**params).fit(X[known], y[known])
+    model = kind(unlabelled=-1, **params).fit(X, labels)
+    np.testing.assert_allclose(model.metric(), expected.metric(), rtol=1e-9, atol=1e-15)
+    assert list(model.classes_) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
+def test_pairs_of_vectors(kind):
+    pairs = pairs_of(y[FEW])
+    params = {"bounds": (1.0, 9.0)} if kind is ITML else {}
+    vectors = Pairs.from_arrays(X[FEW][pairs.similar], X[FEW][pairs.dissimilar])
+    expected = kind(**params).fit(X[FEW], pairs=pairs).metric()
+    M = kind(**params).fit(None, pairs=vectors).metric()
+    np.testing.assert_allclose(M, expected, rtol=1e-2, atol=1e-3 * np.abs(expected).max())

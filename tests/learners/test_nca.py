@@ -1,0 +1,245 @@
+"""What is special to NCA: its objective by a triple loop, its starts, separable data."""
+
+import logging
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+from threadpoolctl import threadpool_info
+
+from dimetric import LDA, NCA, PCA
+from dimetric.learners.nca import NCARule
+from dimetric.objectives.objective import PairwiseObjective, on_maps
+
+X, y = load_iris(return_X_y=True)
+
+
+def naive(L, X, y):
+    """Mean probability that a sample picks a neighbour of its class."""
+    total = 0.0
+    for i in range(len(X)):
+        weights = [0.0 if j == i else np.exp(-sum((L @ (X[i] - X[j])) ** 2)) for j in range(len(X))]
+        total += sum(w for w, label in zip(weights, y, strict=True) if label == y[i]) / sum(weights)
+    return total / len(X)
+
+
+def test_objective_is_the_triple_loop(rng):
+    A, labels, L = (
+        rng.normal(size=(17, 3)),
+        np.sort(rng.integers(0, 3, 17)),
+        rng.normal(size=(2, 3)),
+    )
+    f = on_maps(PairwiseObjective(NCARule(), A - A.mean(0), labels))
+    np.testing.assert_allclose(-f(L.ravel())[0], naive(L, A, labels), rtol=1e-12)
+    numeric = approx_fprime(L.ravel(), lambda x: -naive(x.reshape(2, 3), A, labels))
+    np.testing.assert_allclose(f(L.ravel())[1], numeric, atol=1e-6)
+
+
+def test_iris_from_the_identity():
+    nca = NCA(init="identity").fit(X, y)
+    facts = nca.metadata()
+    assert round(facts["initial_objective"], 3) == 0.838
+    assert facts["final_objective"] >= 0.985
+    np.testing.assert_allclose(naive(np.eye(4), X, y), facts["initial_objective"])
+    np.testing.assert_allclose(naive(nca.components_, X, y), facts["final_objective"])
+
+
+def test_no_worse_than_scikit_learn():
+    theirs = NeighborhoodComponentsAnalysis(init="identity", max_iter=200, tol=1e-8).fit(X, y)
+    ours = NCA(init="identity", max_iter=200, tol=1e-8).fit(X, y)
+    assert naive(ours.components_, X, y) >= naive(theirs.components_, X, y) - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n_components", "n_classes", "expected"),
+    [(2, 3, "lda"), (3, 3, "pca"), (None, 3, "identity"), (1, 2, "lda")],
+)
+def test_auto_start(n_components, n_classes, expected):
+    some = y < n_classes
+    auto, named = (
+        NCA(n_components, init=init).fit(X[some], y[some]) for init in ("auto", expected)
+    )
+    np.testing.assert_array_equal(auto.components_, named.components_)
+
+
+@pytest.mark.parametrize(
+    ("init", "L0"),
+    [
+        ("identity", np.eye(2, 4)),
+        ("pca", PCA(2).fit(X).components_),
+        ("lda", LDA(2).fit(X, y).components_),
+        (np.ones((2, 4)), np.ones((2, 4))),
+    ],
+)
+def test_starts_are_what_they_are_called(init, L0):
+    facts = NCA(2, init=init).fit(X, y).metadata()
+    np.testing.assert_allclose(facts["initial_objective"], naive(L0, X, y))
+
+
+def test_random_start_follows_random_state():
+    a, b, c = (NCA(init="random", random_state=s).fit(X, y).components_ for s in (0, 0, 1))
+    np.testing.assert_array_equal(a, b)
+    assert np.abs(a - c).max() > 1e-3
+
+
+def test_ridge_is_part_of_the_objective():
+    nca = NCA(reg=0.5).fit(X, y)
+    L = nca.components_
+    expected = naive(L, X, y) - 0.5 / 4 * (L**2).sum()
+    np.testing.assert_allclose(nca.metadata()["final_objective"], expected)
+    assert (L**2).sum() < (NCA().fit(X, y).components_ ** 2).sum()
+
+
+def test_tolerance_does_not_depend_on_the_unit():
+    for unit in (2.0**-20, 2.0**20):
+        nca = NCA(init=np.eye(4) / unit).fit(X * unit, y)
+        np.testing.assert_allclose(
+            nca.components_ * unit, NCA(init="identity").fit(X, y).components_, rtol=1e-6
+        )
+
+
+def test_fewer_samples_than_features_is_the_same_problem(rng):
+    A, labels = make_blobs(20, 60, centers=3, cluster_std=8, random_state=0)
+    L0 = rng.normal(size=(2, 60)) / 30
+    nca = NCA(2, init=L0, tol=1e-9, max_iter=500).fit(A, labels)
+    np.testing.assert_allclose(nca.metadata()["initial_objective"], naive(L0, A, labels))
+    np.testing.assert_allclose(
+        nca.metadata()["final_objective"], naive(nca.components_, A, labels), rtol=1e-9
+    )
+    # Directions that no sample moves in stay as they were.
+    Q = np.linalg.svd(A - A.mean(0))[2][19:]
+    np.testing.assert_allclose(nca.components_ @ Q.T, L0 @ Q.T, atol=1e-9)
+    ridged = NCA(2, init=L0, reg=0.1, tol=1e-10).fit(A, labels)
+    np.testing.assert_allclose(ridged.components_ @ Q.T, 0, atol=1e-5)
+
+
+def test_separable_data_stop_with_the_reason_and_a_finite_map():
+    A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
+    facts = NCA(init=np.eye(3) / 5).fit(A, labels).metadata()
+    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["converged"]
+    assert facts["final_objective"] > 0.9999
+
+
+def test_warm_start_goes_on_from_the_last_map():
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        nca = NCA(max_iter=3, warm_start=True).fit(X, y)
+    first = nca.metadata()["final_objective"]
+    nca.set_params(max_iter=100).fit(X, y)
+    np.testing.assert_allclose(nca.metadata()["initial_objective"], first)
+    with pytest.raises(ValueError, match=r"the map of the last fit has shape \(4, 4\)"):
+        nca.fit(X[:, :3], y)
+
+
+def test_not_converging_warns_with_a_remedy():
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 reached\. Raise max_iter"):
+        assert not NCA(max_iter=1).fit(X, y).metadata()["converged"]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (5, 4)])
+def test_a_start_of_the_wrong_shape(shape):
+    with pytest.raises(ValueError, match=r"init has shape .* 1 to 4 rows and n_features=4"):
+        NCA(init=np.ones(shape)).fit(X, y)
+    with pytest.raises(ValueError, match="n_components=2 rows"):
+        NCA(2, init=np.eye(4)).fit(X, y)
+
+
+def test_verbose_logs_each_iteration(caplog):
+    with caplog.at_level(logging.INFO, logger="dimetric"):
+        nca = NCA(verbose=1).fit(X, y)
+    assert len(caplog.records) == nca.n_iter_
+    assert "[NCA] iteration 1: objective 0." in caplog.messages[0]
+
+
+def test_lonely_samples_are_named():
+    labels = y.copy()
+    labels[0] = 7
+    with pytest.warns(UserWarning, match=r"1 of 4 classes have a single sample.*\[7\]"):
+        NCA().fit(X, labels)
+
+
+def test_the_order_of_samples_changes_no_bit(rng):
+    p = rng.permutation(150)
+    np.testing.assert_array_equal(NCA().fit(X[p], y[p]).components_, NCA().fit(X, y).components_)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e4])
+def test_a_flat_start_is_no_silent_success(unit, rng):
+    with pytest.warns(ConvergenceWarning, match="did not leave its start"):
+        NCA(init="identity").fit(unit * rng.normal(size=(30, 3)), np.arange(30) % 2)
+
+
+def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
+    A, reg = 64 * X, 0.5
+    nca = NCA(init=np.eye(4) / 64, reg=reg, tol=1e-9, max_iter=300).fit(A, y)
+
+    def objective(flat):
+        return naive(flat.reshape(4, 4), A, y) - reg / 4 * (flat**2).sum()
+
+    L = nca.components_.ravel()
+    np.testing.assert_allclose(nca.metadata()["final_objective"], objective(L))
+    np.testing.assert_allclose(approx_fprime(L, objective) / 64, 0, atol=1e-5)
+
+
+def test_the_start_is_judged_whole_where_a_ridge_drops_a_part_of_it(rng):
+    A, labels = rng.normal(size=(12, 30)), np.arange(12) % 2
+    facts = NCA(init=np.eye(30), reg=0.3).fit(A, labels).metadata()
+    expected = naive(np.eye(30), A, labels) - 0.3 / 30 * 30
+    np.testing.assert_allclose(facts["initial_objective"], expected)
+
+
+def test_lonely_samples_count_in_the_infimum():
+    A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
+    A[0], labels[0] = -99, 2  # out of everybody's way
+    with pytest.warns(UserWarning, match="single sample"):
+        facts = NCA(init=np.eye(3)).fit(A, labels).metadata()
+    assert facts["reason"] == "separable: infimum not attained"
+    assert 59 / 60 - 1e-5 <= facts["final_objective"] <= 59 / 60
+
+
+@pytest.mark.parametrize("far", [1e6, 1e12])
+def test_an_outlier_does_not_blur_the_others(far):
+    A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
+    facts = NCA(init="identity").fit(A, labels).metadata()
+    # The outlier may find a friend or not; nobody else sees it.
+    others = 150 / 151 * naive(np.eye(4), X, y)
+    assert others - 1e-9 <= facts["initial_objective"] <= others + 1 / 151 + 1e-9
+    assert facts["final_objective"] > 0.97
+
+
+def test_zeros_of_both_signs_are_one():
+    A = np.round(X)
+    A[A == 1] = 0
+    np.testing.assert_array_equal(
+        NCA().fit(A, y).components_, NCA().fit(np.where(A == 0, -0.0, A), y).components_
+    )
+
+
+@pytest.mark.parametrize("options", [{"init": 1e200 * np.eye(4)}, {"reg": 1e300}])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_start_that_is_out_of_this_world(options):
+    with pytest.raises(ValueError, match=r"The objective is .* at the start"):
+        NCA(**options).fit(X, y)
+
+
+def test_fits_in_several_threads_leave_blas_as_it_was():
+    A, labels = make_blobs(1200, 10, centers=4, cluster_std=9, random_state=0)
+    before = [lib["num_threads"] for lib in threadpool_info()]
+    with ThreadPoolExecutor(3) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        maps = list(pool.map(lambda _: NCA(max_iter=5).fit(A, labels).components_, range(6)))
+    assert [lib["num_threads"] for lib in threadpool_info()] == before
+    assert all(np.array_equal(maps[0], L) for L in maps)
+
+
+def test_a_ridge_does_not_end_at_a_map_of_0(rng):
+    """Nearly as many features as samples: LDA, where it starts, has a huge map."""
+    labels = np.arange(90) % 3
+    A = rng.normal(size=(90, 86)) + 2 * (labels[:, None] == np.arange(86))
+    nca = NCA(2, reg=0.1).fit(A, labels)
+    assert nca.metadata()["final_objective"] > 0.8

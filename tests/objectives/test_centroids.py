@@ -1,0 +1,113 @@
+"""The bipartite objective: naive loops, finite differences, and its two ways to one gradient."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime
+from scipy.special import logsumexp
+
+from dimetric._arrays.namespaces import to_host
+from dimetric.objectives import centroids
+from dimetric.objectives.centroids import CentroidObjective, group_means
+from dimetric.objectives.objective import on_maps, on_metrics, scatter
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(31, 5))
+clusters = np.sort(rng.integers(0, 6, 31))
+classes = np.array([0, 0, 1, 2, 2, 2])
+MAPS = {k: rng.normal(size=(k, 5)) for k in (1, 2, 5)}  # by mapped samples, and without
+
+
+def objective(xp=np, X=X, **options):
+    C = np.stack([X[clusters == m].mean(axis=0) for m in range(6)])
+    return CentroidObjective(xp.asarray(X), classes[clusters], xp.asarray(C), classes, **options)
+
+
+def naive(L, X=X):
+    """Minus the mean log-likelihood, sample by sample."""
+    total = 0.0
+    for i, m in enumerate(clusters):
+        d2 = [np.sum((L @ (X[i] - X[clusters == j].mean(axis=0))) ** 2) for j in range(6)]
+        own = classes == classes[m]
+        total += logsumexp(-np.array(d2) / 2) - logsumexp(-np.array(d2)[own] / 2)
+    return total / len(X)
+
+
+@pytest.mark.parametrize("k", MAPS)
+@pytest.mark.parametrize("block", [None, 4])
+def test_objective_is_the_naive_loop(k, block, namespace):
+    f, L = on_maps(objective(namespace, block=block)), MAPS[k].ravel()
+    value, grad = f(L)
+    assert_allclose(value, naive(MAPS[k]), rtol=1e-12)
+    numeric = approx_fprime(L, lambda flat: naive(flat.reshape(k, 5)))
+    assert_allclose(grad, numeric, atol=1e-6)
+
+
+@pytest.mark.parametrize("k", MAPS)
+@pytest.mark.parametrize("of_metric", [False, True])
+def test_both_ways_to_the_gradient_are_one(k, of_metric, namespace):
+    problem, L = objective(namespace, block=7), namespace.asarray(MAPS[k])
+    A = None if of_metric else L
+    value, S, _ = problem.scatter(L, A, problem.theta)
+    expected, expected_S, _ = scatter(problem, L, A, problem.theta)
+    assert_allclose(value, expected, rtol=1e-12)
+    assert_allclose(to_host(S), to_host(expected_S), atol=1e-12)
+
+
+@pytest.mark.parametrize("k", MAPS)
+def test_maps_and_metrics_are_two_views_of_one_objective(k):
+    L = MAPS[k]
+    value, grad = on_maps(objective(), ridge=0.3)(L.ravel())
+    same_value, G = on_metrics(objective(), ridge=0.3)((L.T @ L).ravel())
+    assert_allclose(same_value, value)
+    assert_allclose(2 * L @ G.reshape(5, 5), grad.reshape(k, 5), atol=1e-12)
+
+
+@pytest.mark.parametrize("k", MAPS)
+@pytest.mark.parametrize("threads", [2, 3, 99])
+def test_threads_share_the_blocks(k, threads, monkeypatch):
+    monkeypatch.setattr(centroids, "n_threads", lambda *_: threads)
+    value, grad = on_maps(objective(block=4))(MAPS[k].ravel())
+    again, same_grad = on_maps(objective(block=4))(MAPS[k].ravel())
+    assert value == again
+    assert_array_equal(grad, same_grad)
+    expected, expected_grad = on_maps(objective())(MAPS[k].ravel())
+    assert_allclose(value, expected, rtol=1e-12)
+    assert_allclose(grad, expected_grad, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", MAPS)
+def test_float32_is_near_float64(k):
+    L = MAPS[k].ravel()
+    value, grad = on_maps(objective(X=X.astype("float32")))(L)
+    expected, expected_grad = on_maps(objective())(L)
+    assert_allclose(value, expected, rtol=1e-5)
+    assert_allclose(grad, expected_grad, rtol=0, atol=1e-5 * np.abs(expected_grad).max())
+
+
+def test_samples_far_from_their_centroids_are_no_infinity():
+    """Where every own centroid's share underflows, the loss still is what it is."""
+    L = 200 * MAPS[5]
+    value, grad = on_maps(objective())(L.ravel())
+    assert value > 1000
+    assert_allclose(value, naive(L), rtol=1e-9)
+    assert np.isfinite(grad).all()
+
+
+def test_a_batch_keeps_all_centroids():
+    rows = np.array([0, 3, 30])
+    value, _ = on_maps(objective().batch(rows))(MAPS[2].ravel())
+    alone = []
+    for row in rows:
+        alone.append(on_maps(objective().batch(np.array([row])))(MAPS[2].ravel())[0])
+    assert_allclose(value, np.mean(alone))
+    everything, _ = on_maps(objective().batch(np.arange(31)))(MAPS[2].ravel())
+    assert_allclose(everything, naive(MAPS[2]))
+
+
+def test_means_of_groups(namespace):
+    groups = rng.integers(0, 4, 31)
+    means = group_means(namespace.asarray(X), groups, 4)
+    expected = [X[groups == g].mean(axis=0) for g in range(4)]
+    assert_allclose(to_host(means), expected, rtol=1e-12)
+    assert group_means(X.astype("float32"), groups, 4).dtype == np.float32

@@ -1,0 +1,82 @@
+"""The engine and the objective on top of it, against naive loops and finite differences."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from dimetric._arrays.namespaces import to_host
+from dimetric.learners.nca import NCARule
+from dimetric.linalg.scatter import weighted_scatter
+from dimetric.objectives.engine import Rule, pairwise_loss, squared_distances
+from dimetric.objectives.objective import PairwiseObjective, on_maps, on_metrics
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(23, 4))
+X -= X.mean(0)
+codes = np.sort(rng.integers(0, 3, 23))
+L = rng.normal(size=(2, 4))
+
+
+class Stress(Rule):
+    """A rule whose answer is known: sum of d2 * theta over pairs of a class, d2 elsewhere."""
+
+    def block(self, xp, D, same, rows, theta):
+        W = xp.where(same, theta, xp.ones_like(D))
+        return xp.sum(W * D), W, xp.sum(xp.where(same, D, xp.zeros_like(D)))
+
+
+@pytest.mark.parametrize("block", [5, 256])
+def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
+    loss, grad, dtheta = pairwise_loss(Stress(), L, X, codes, 3.0, block=block)
+    D = squared_distances(X @ L.T, X @ L.T)
+    same = codes[:, None] == codes
+    np.testing.assert_allclose(loss, (D * np.where(same, 3.0, 1.0)).sum())
+    np.testing.assert_allclose(dtheta, D[same].sum())
+    np.testing.assert_allclose(grad, 2 * L @ weighted_scatter(X, np.where(same, 3.0, 1.0)))
+
+
+def test_every_namespace_gives_the_same(namespace):
+    loss, grad, _ = pairwise_loss(
+        NCARule(), namespace.asarray(L), namespace.asarray(X), namespace.asarray(codes), block=6
+    )
+    expected = pairwise_loss(NCARule(), L, X, codes, block=6)
+    np.testing.assert_allclose(loss, expected[0])
+    np.testing.assert_allclose(to_host(grad), expected[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
+    f = on_maps(PairwiseObjective(NCARule(), namespace.asarray(X), codes), ridge=ridge)
+    value, grad = f(L.ravel())
+    loss = pairwise_loss(NCARule(), L, X, codes)[0]
+    np.testing.assert_allclose(value, loss / 23 + ridge * (L**2).sum())
+    np.testing.assert_allclose(grad, approx_fprime(L.ravel(), lambda x: f(x)[0]), atol=1e-6)
+
+
+def test_the_objective_wants_samples_sorted_by_class():
+    with pytest.raises(ValueError, match="codes must be ascending"):
+        PairwiseObjective(NCARule(), X, codes[::-1])
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_maps_and_metrics_are_two_views_of_one_objective(ridge, namespace):
+    objective = PairwiseObjective(NCARule(), namespace.asarray(X), codes)
+    value, grad = on_maps(objective, ridge=ridge)(L.ravel())
+    same_value, G = on_metrics(objective, ridge=ridge)((L.T @ L).ravel())
+    np.testing.assert_allclose(same_value, value)
+    np.testing.assert_allclose(2 * L @ G.reshape(4, 4), grad.reshape(2, 4), atol=1e-12)
+
+
+def test_extra_parameters_follow_the_map():
+    objective = PairwiseObjective(Stress(), X, codes, theta=[3.0])
+    flat = np.concatenate([L.ravel(), [3.0]])
+    f = on_maps(objective)
+    np.testing.assert_allclose(f(flat)[1], approx_fprime(flat, lambda x: f(x)[0]), rtol=1e-5)
+
+
+def test_a_batch_is_the_objective_of_its_samples():
+    rows = np.arange(0, 23, 2)
+    part = PairwiseObjective(NCARule(), X, codes).batch(rows)
+    alone = PairwiseObjective(NCARule(), X[rows], codes[rows])
+    np.testing.assert_array_equal(on_maps(part)(L.ravel())[1], on_maps(alone)(L.ravel())[1])
+    assert PairwiseObjective(NCARule(), X, codes).batch(np.flatnonzero(codes == 1)) is None

@@ -1,0 +1,198 @@
+"""Objectives over lists: a loop, finite differences, the engine on all pairs, and memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime
+
+from dimetric import Pairs, Triplets
+from dimetric.learners.ldml import LDMLRule
+from dimetric.objectives import listed
+from dimetric.objectives.listed import Graph, ListedObjective
+from dimetric.objectives.margins.bounds import MarginBounds
+from dimetric.objectives.margins.objective import pull_scale
+from dimetric.objectives.margins.triplets import TripletObjective
+from dimetric.objectives.objective import (
+    PairwiseObjective,
+    on_maps,
+    on_metrics,
+    scatter,
+)
+
+
+def problem(rng, n=30, d=4, m=50):
+    X, labels = rng.normal(size=(n, d)), rng.integers(0, 3, n)
+    return X - X.mean(axis=0), Pairs.from_labels(labels, m, random_state=0)
+
+
+def logistic(L, b, X, pairs):
+    """Mean loss, pair by pair."""
+    total = 0.0
+    for (i, j), similar in zip(pairs.rows, pairs.is_similar, strict=True):
+        u = np.sum((L @ (X[i] - X[j])) ** 2) - b
+        total += np.logaddexp(0, u if similar else -u)
+    return total / len(pairs)
+
+
+def margins(L, X, triplets, *, mu, width):
+    """Mean of pulls and pushes, triplet by triplet."""
+    total = 0.0
+    for i, j, l in triplets.rows:
+        near, far = (np.sum((L @ (X[i] - X[other])) ** 2) for other in (j, l))
+        t = 1 + near - far
+        hinge = (t + width / 2) ** 2 / (2 * width) if 2 * abs(t) < width else max(t, 0.0)
+        total += (1 - mu) * near + mu * hinge
+    return total / len(triplets)
+
+
+def test_pairs_are_the_loop(rng, namespace):
+    X, pairs = problem(rng)
+    flat = np.append(rng.normal(size=(2, 4)), 1.3)
+    objective = ListedObjective.of_pairs(LDMLRule(), namespace.asarray(X), pairs, [1.0])
+    value, grad = on_maps(objective, ridge=0.1)(flat)
+
+    def loop(x):
+        return logistic(x[:-1].reshape(2, 4), x[-1], X, pairs) + 0.1 * np.sum(x[:-1] ** 2)
+
+    assert_allclose(value, loop(flat), rtol=1e-12)
+    assert_allclose(grad, approx_fprime(flat, loop), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.3, 2.0])
+def test_triplets_are_the_loop(rng, namespace, width):
+    X, triplets = rng.normal(size=(12, 3)), Triplets.from_labels(np.arange(12) % 3, 40)
+    L = rng.normal(size=(2, 3))
+    objective = TripletObjective(namespace.asarray(X), triplets.rows, mu=0.3, width=width)
+    value, grad = on_maps(objective)(L.ravel())
+
+    def loop(x):
+        return margins(x.reshape(2, 3), X, triplets, mu=0.3, width=width)
+
+    assert_allclose(value, loop(L.ravel()), rtol=1e-12)
+    assert_allclose(grad, approx_fprime(L.ravel(), loop), atol=1e-6)
+    assert objective.n_terms == len(triplets)
+
+
+@pytest.mark.parametrize("form", [on_maps, on_metrics])
+def test_all_pairs_are_the_engine(rng, namespace, form):
+    X, codes = rng.normal(size=(25, 3)), np.sort(rng.integers(0, 3, 25))
+    X = namespace.asarray(X - X.mean(axis=0))
+    every = ListedObjective.of_pairs(LDMLRule(), X, Pairs.from_labels(codes), [0.0])
+    engine = PairwiseObjective(LDMLRule(), X, codes, [0.0])
+    at = np.append(np.eye(3), 1.5)
+    for a, b in zip(form(every)(at), form(engine)(at), strict=True):
+        assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    assert every.n_similar() == engine.n_similar()
+    assert every.n_terms == engine.n_terms
+
+
+def test_both_ways_to_the_gradient(rng, namespace, monkeypatch):
+    """By the Laplacian, and by differences of pairs, in one block and in several."""
+    X, pairs = problem(rng)
+    objective = ListedObjective.of_pairs(LDMLRule(2.0), namespace.asarray(X), pairs)
+    L = namespace.asarray(rng.normal(size=(2, 4)))
+    for A in (None, L):
+        loss, expected, _ = scatter(objective, L, A, objective.theta)
+        for block in (listed.BLOCK, 30):
+            monkeypatch.setattr(listed, "BLOCK", block)
+            found = objective.scatter(L, A, objective.theta)
+            assert_allclose(found[0], loss, rtol=1e-12)
+            assert_allclose(np.asarray(found[1]), np.asarray(expected), atol=1e-12)
+
+
+def test_samples_without_pairs_are_left_out(rng):
+    X, pairs = problem(rng, n=500, m=20)
+    objective = ListedObjective.of_pairs(LDMLRule(1.0), X, pairs)
+    assert len(objective.points) == len(np.unique(pairs.rows))
+    assert_allclose(on_maps(objective)(np.eye(4).ravel())[0], logistic(np.eye(4), 1.0, X, pairs))
+
+
+def test_repeated_pairs_count_as_often(rng):
+    X, pairs = problem(rng)
+    doubled = Pairs(*(np.concatenate([rows, rows]) for rows in (pairs.similar, pairs.dissimilar)))
+    once, twice = (
+        on_maps(ListedObjective.of_pairs(LDMLRule(1.0), X, some))(np.eye(4).ravel())
+        for some in (pairs, doubled)
+    )
+    assert_allclose(twice[0], once[0])
+    assert_allclose(twice[1], once[1])
+
+
+def test_within(rng, namespace):
+    X, pairs = problem(rng)
+    objective = ListedObjective.of_pairs(LDMLRule(), namespace.asarray(X), pairs)
+    delta = X[pairs.similar[:, 0]] - X[pairs.similar[:, 1]]
+    assert_allclose(objective.within(), delta.T @ delta / (2 * len(delta)), atol=1e-12)
+
+
+def test_laplacian(rng):
+    rows = np.array([[0, 1], [1, 3], [0, 1]])
+    w, V = rng.normal(size=3), rng.normal(size=(4, 2))
+    W = np.zeros((4, 4))
+    np.add.at(W, tuple(rows.T), w)
+    W = W + W.T
+    expected = (np.diag(W.sum(axis=0)) - W) @ V
+    assert_allclose(Graph(rows, 4).laplacian_product(w, V), expected, atol=1e-15)
+
+
+def test_batches(rng):
+    X, pairs = problem(rng)
+    objective = ListedObjective.of_pairs(LDMLRule(1.0), X, pairs)
+    rows = np.array([0, 3, 30, 44])
+    part = on_maps(objective.batch(rows))(np.eye(4).ravel())[0]
+    assert_allclose(part, logistic(np.eye(4), 1.0, X, pairs[rows]))
+    assert objective.batch(np.arange(3)) is None  # all similar
+    triplets = Triplets.from_labels(np.arange(30) % 3, 40, random_state=0)
+    whole = TripletObjective(X, triplets.rows, mu=0.3, width=0.1)
+    part = on_maps(whole.batch(rows[:2]))(np.eye(4).ravel())[0]
+    assert_allclose(part, margins(np.eye(4), X, triplets[rows[:2]], mu=0.3, width=0.1))
+
+
+def test_pulls_of_triplets(rng, namespace):
+    X, triplets = rng.normal(size=(12, 3)), Triplets.from_labels(np.arange(12) % 3, 40)
+    objective = TripletObjective(namespace.asarray(X), triplets.rows, mu=0.3)
+    delta = X[triplets.anchor] - X[triplets.closer]
+    assert_allclose(objective.pull(), 0.7 * delta.T @ delta / len(triplets), atol=1e-12)
+    T = pull_scale(objective, 0.0)
+    assert_allclose(T @ objective.pull() @ T.T, np.eye(3), atol=0.1)  # but for a little added
+
+
+def test_triplets_moved_and_smoothed(rng):
+    X, triplets = rng.normal(size=(12, 3)), Triplets.from_labels(np.arange(12) % 3, 40)
+    objective = TripletObjective(X, triplets.rows, mu=0.3)
+    B, L = rng.normal(size=(3, 3)), np.eye(3)
+    moved = objective.moved(X @ B).smoothed(0.5)
+    expected = margins(L, X @ B, triplets, mu=0.3, width=0.5)
+    assert_allclose(on_maps(moved)(L.ravel())[0], expected)
+    expected = margins(L, X, triplets, mu=0.3, width=0.0)
+    assert_allclose(on_maps(objective)(L.ravel())[0], expected)  # is left as it was
+
+
+def test_slopes_bound_triplets_from_below(rng):
+    X, triplets = rng.normal(size=(12, 3)), Triplets.from_labels(np.arange(12) % 3, 40)
+    objective = TripletObjective(X, triplets.rows, mu=0.5)
+    f = on_maps(objective)
+    bounds = MarginBounds(objective, 0.0)
+    L = rng.normal(size=(3, 3))
+    bounds.add(L, 0.1)
+    found = bounds.certificate(f(L.ravel())[0], L)
+    assert found.proven
+    for _ in range(50):
+        other = rng.normal(size=(3, 3)) * rng.uniform(0.05, 2)
+        assert f(other.ravel())[0] >= f(L.ravel())[0] - found.gap - 1e-12
+
+
+def test_memory_grows_with_pairs_not_with_features(rng):
+    """A hundred thousand pairs of 50 features, of which differences would take 40 MB."""
+    X = rng.normal(size=(2000, 50))
+    pairs = Pairs.from_labels(rng.integers(0, 5, 2000), 100_000, random_state=0)
+    objective = ListedObjective.of_pairs(LDMLRule(1.0), X, pairs)
+    f, at = on_maps(objective), np.eye(50).ravel()
+    f(at)
+    tracemalloc.start()
+    f(at)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25e6

@@ -1,0 +1,229 @@
+"""The margins of LMNN: a triple loop, finite differences, and every way to the same sums."""
+
+import tracemalloc
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime
+
+from dimetric.linalg.psd import metric_of
+from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives.engine import laplacian_product
+from dimetric.objectives.margins import impostors
+from dimetric.objectives.margins.objective import MarginObjective
+from dimetric.objectives.margins.targets import nearest_targets
+from dimetric.objectives.objective import on_maps, on_metrics
+
+
+def smooth(t, width):
+    """The hinge, with a parabola between -w/2 and w/2."""
+    if 2 * abs(t) < width:
+        return (t + width / 2) ** 2 / (2 * width)
+    return max(t, 0.0)
+
+
+def naive(L, X, codes, targets, *, mu, width=0.0, share=1.0):
+    """Mean of pulls and pushes, sample by sample."""
+    n, total = len(targets), 0.0
+    for i in range(n):
+        for j in targets[i][targets[i] >= 0]:
+            near = np.sum((L @ (X[i] - X[j])) ** 2)
+            total += (1 - mu) * near
+            for other in range(n):
+                if codes[other] != codes[i]:
+                    far = np.sum((L @ (X[i] - X[other])) ** 2)
+                    total += mu / share * smooth(1 + near - far, width)
+    return total / n
+
+
+def problem(rng, n=24, d=3, n_classes=3, k=2):
+    X = rng.normal(size=(n, d))
+    codes = np.sort(np.arange(n) % n_classes)
+    targets = nearest_targets(X, codes, k)
+    targets[:3, -1] = -1  # some have fewer
+    return X - X.mean(axis=0), codes, targets
+
+
+def by_engine(objective):
+    """Return the same objective without its fast path."""
+    objective._fast = None
+    return objective
+
+
+@pytest.mark.parametrize("width", [0.0, 0.3, 2.0])
+def test_objective_is_the_triple_loop(rng, width, namespace):
+    X, codes, targets = problem(rng)
+    L = rng.normal(size=(2, 3))
+    f = on_maps(MarginObjective(namespace.asarray(X), codes, targets, mu=0.3, width=width))
+    value, grad = f(L.ravel())
+    assert_allclose(value, naive(L, X, codes, targets, mu=0.3, width=width), rtol=1e-12)
+
+    def at(flat):
+        return naive(flat.reshape(2, 3), X, codes, targets, mu=0.3, width=width)
+
+    assert_allclose(grad, approx_fprime(L.ravel(), at), atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_gradient_in_the_metric(rng, width):
+    X, codes, targets = problem(rng)
+    objective = MarginObjective(X, codes, targets, mu=0.3, width=width)
+    L = rng.normal(size=(3, 3))
+    value, grad = on_maps(objective, ridge=0.2)(L.ravel())
+    same_value, G = on_metrics(objective, ridge=0.2)(metric_of(L).ravel())
+    assert_allclose(same_value, value)
+    assert_allclose(2 * L @ G.reshape(3, 3), grad.reshape(3, 3), atol=1e-10)
+
+
+@st.composite
+def problems(draw):
+    """Samples with ties and copies, labels from one class to all different, any targets."""
+    n, d, k = draw(st.integers(2, 30)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    halves = st.integers(-4, 4).map(lambda i: i / 2)
+    X = draw(hnp.arrays(float, (n, d), elements=halves))
+    L = draw(hnp.arrays(float, (draw(st.integers(1, 3)), d), elements=halves))
+    labels = draw(hnp.arrays(int, n, elements=st.integers(0, draw(st.integers(0, n - 1)))))
+    targets = draw(hnp.arrays(int, (n, k), elements=st.integers(-1, n - 1)))
+    return X - X.mean(axis=0), np.unique(np.sort(labels), return_inverse=True)[1], L, targets
+
+
+@settings(max_examples=200)
+@given(
+    problem=problems(),
+    sizes=st.tuples(st.integers(1, 20), st.integers(1, 20), st.integers(0, 40)),
+    sparse=st.sampled_from([-1.0, 1 / 32, 2.0]),
+    threads=st.integers(1, 3),
+    width=st.sampled_from([0.0, 0.1, 1.0]),
+    dtype=st.sampled_from(["float64", "float32"]),
+)
+def test_fast_path_is_the_engine(problem, sizes, sparse, threads, width, dtype):
+    X, codes, L, targets = problem
+    X = X.astype(dtype)
+    objective = MarginObjective(X, codes, targets, mu=0.4, width=width)
+    engine = by_engine(MarginObjective(X, codes, targets, mu=0.4, width=width))
+    for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
+        with (
+            patch.object(fast, "BLOCK", sizes[0]),
+            patch.object(impostors, "TILE", sizes[1]),
+            patch.object(impostors, "PENDING", sizes[2]),
+            patch.object(impostors, "SPARSE", sparse),
+            patch.object(fast, "n_threads", lambda *_: threads),
+        ):
+            value, grad = function(objective)(at)
+        expected, expected_grad = function(engine)(at)
+        tol = 1e-3 if dtype == "float32" else 1e-10
+        assert_allclose(value, expected, rtol=tol, atol=tol)
+        if width > 0:  # at a kink, rounding decides on which side of it a slope is taken
+            scale = max(1, np.abs(expected_grad).max())
+            assert_allclose(grad, expected_grad, rtol=tol, atol=tol * scale)
+
+
+@pytest.mark.parametrize("width", [0.0, 0.2])
+def test_derivative_in_the_margin(rng, width):
+    """The margin is the unit of squared distances: f(L, m) = m f(L / sqrt(m), 1)."""
+    X, codes, targets = problem(rng)
+    L = rng.normal(size=(3, 3))
+    for objective in (
+        MarginObjective(X, codes, targets, mu=0.3, width=width),
+        by_engine(MarginObjective(X, codes, targets, mu=0.3, width=width)),
+    ):
+        slopes = objective.evaluate(X @ L.T, X, objective.theta)[2]
+
+        def scaled(m):
+            return m * naive(L / m**0.5, X, codes, targets, mu=0.3, width=width / m)
+
+        numeric = (scaled(1 + 1e-6) - scaled(1 - 1e-6)) / 2e-6
+        assert_allclose(slopes / 24, numeric, rtol=1e-5)
+
+
+def test_float32_is_float64_but_for_rounding(rng):
+    X, codes, targets = problem(rng, n=700, d=10, n_classes=4)
+    L = rng.normal(size=(10, 10)) / 4
+    single, double = (
+        on_maps(MarginObjective(X.astype(dtype), codes, targets, mu=0.5, width=0.1))(L.ravel())
+        for dtype in (np.float32, np.float64)
+    )
+    assert_allclose(single[0], double[0], rtol=1e-3)
+    assert_allclose(single[1], double[1], atol=1e-3 * np.abs(double[1]).max())
+
+
+@pytest.mark.parametrize("far", [1e4, 1e8, 1e30])
+def test_an_outlier_hides_no_impostor(rng, far):
+    X, codes, targets = problem(rng)
+    X[-1] = far
+    objective = MarginObjective(X, codes, targets, mu=0.5)
+    value, grad = on_maps(objective)(np.eye(3).ravel())
+    assert_allclose(value, naive(np.eye(3), X, codes, targets, mu=0.5), rtol=1e-12)
+    assert np.isfinite(grad).all()
+
+
+def test_a_batch_of_all_samples_is_the_objective(rng):
+    X, codes, targets = problem(rng)
+    L = rng.normal(size=(2, 3))
+    whole = MarginObjective(X, codes, targets, mu=0.3, width=0.1)
+    assert_allclose(on_maps(whole.batch(np.arange(24)))(L.ravel())[1], on_maps(whole)(L.ravel())[1])
+
+
+def test_a_batch_has_its_targets_and_stands_for_all_impostors(rng, namespace):
+    X, codes, targets = problem(rng)
+    L, rows = rng.normal(size=(2, 3)), np.array([0, 1, 4, 9, 10, 17, 20])
+    part = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).batch(rows)
+    value, grad = on_maps(part)(L.ravel())
+    total = 0.0
+    for i in rows:
+        for j in targets[i][targets[i] >= 0]:
+            near = np.sum((L @ (X[i] - X[j])) ** 2)
+            far = np.sum(((X[i] - X[rows[codes[rows] != codes[i]]]) @ L.T) ** 2, axis=1)
+            total += 0.7 * near + 0.3 * 24 / 7 * np.maximum(1 + near - far, 0).sum()
+    assert_allclose(value, total / 7)
+    assert_allclose(grad, approx_fprime(L.ravel(), lambda x: on_maps(part)(x)[0]), atol=1e-5)
+    no_targets = np.full_like(targets, -1)
+    assert MarginObjective(X, codes, no_targets, mu=0.3).batch(rows) is None
+
+
+def test_batches_estimate_the_mean(rng):
+    X, codes, targets = problem(rng, n=60)
+    objective = MarginObjective(X, codes, targets, mu=0.5)
+    L = np.eye(3).ravel()
+    estimates = []
+    for _ in range(400):
+        groups = [rng.permutation(20) + 20 * c for c in range(3)]  # stratified, as batches are
+        rows = np.sort(np.concatenate([group[:8] for group in groups]))
+        estimates.append(on_maps(objective.batch(rows))(L)[0])
+    error = np.std(estimates) / 20
+    assert abs(np.mean(estimates) - on_maps(objective)(L)[0]) < 4 * error
+
+
+def test_pull_is_the_linear_term(rng, namespace):
+    X, codes, targets = problem(rng)
+    P = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).pull()
+    M = metric_of(rng.normal(size=(3, 3)))
+    pulls = [(X[i] - X[j]) @ M @ (X[i] - X[j]) for i in range(24) for j in targets[i] if j >= 0]
+    assert_allclose(np.vdot(P, M), 0.7 * np.sum(pulls) / 24)
+
+
+def test_memory_is_of_tiles_however_many_impostors_there_are(rng):
+    X = rng.normal(size=(3000, 5))
+    codes = np.repeat([0, 1], 1500)
+    objective = MarginObjective(X, codes, nearest_targets(X, codes, 3), mu=0.5, width=0.1)
+    f = on_maps(objective)
+    tracemalloc.start()
+    f(0.01 * np.eye(5).ravel())  # all pairs are too near: 2 x 2,250,000 of them, three times
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 25e6
+
+
+def test_engine_holds_blocks(rng):
+    X, codes, targets = problem(rng)
+    rule = MarginObjective(X, codes, targets, mu=0.3, width=0.2).rule
+    Z = X @ rng.normal(size=(3, 2))
+    whole, parts = (laplacian_product(rule, Z, X, codes, block=b) for b in (100, 5))
+    assert_allclose(parts[0], whole[0])
+    assert_allclose(parts[1], whole[1], atol=1e-12)
+    assert_allclose(parts[2], whole[2])

@@ -1,0 +1,92 @@
+"""What is near a sample, before and after."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dimetric import LDA, NCA, KNNClassifier
+from dimetric.quality import before_and_after, neighborhood
+
+X, y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+
+
+def test_neighbours_are_the_nearest():
+    Z = LDA().fit(X, y).transform(X)
+    found = neighborhood(X, Z, 30, n_neighbors=7)
+    for which, distances, A in (
+        (found.before, found.distances_before, X),
+        (found.after, found.distances_after, Z),
+    ):
+        right = np.linalg.norm(A - A[30], axis=1)
+        assert_allclose(distances, right, atol=1e-12)
+        assert_array_equal(which, np.argsort(right, kind="stable")[1:8])
+    assert set(found.stayed) == set(found.before) & set(found.after)
+    assert set(found.came) == set(found.after) - set(found.before)
+    assert set(found.left) == set(found.before) - set(found.after)
+
+
+def test_places_have_the_distances_and_what_directions_a_plane_has():
+    found = neighborhood(X, X[:, :1], 3, n_neighbors=5, n_others=20)
+    for places, distances in (
+        (found.places_before, found.distances_before),
+        (found.places_after, found.distances_after),
+    ):
+        assert_allclose(np.linalg.norm(places, axis=1), distances[found.shown])
+    flat = neighborhood(X[:, :2], X[:, :2], 3, n_neighbors=5)
+    inner = (X[flat.shown, :2] - X[3, :2]) @ (X[flat.shown, :2] - X[3, :2]).T
+    assert_allclose(flat.places_before @ flat.places_before.T, inner, atol=1e-9)
+
+
+def test_second_picture_is_turned_to_the_first():
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0]
+    found = neighborhood(X[:, :2], 3 * X[:, :2] @ turn, 9, n_neighbors=4)
+    assert_allclose(found.places_after, 3 * found.places_before, atol=1e-9)
+
+
+def test_copies_come_in_order_and_self_never():
+    A = np.array([[0.0], [0.0], [0.0], [1.0]])
+    found = neighborhood(A, A, 1, n_neighbors=3)
+    assert_array_equal(found.before, [0, 2, 3])
+    assert np.all(np.isfinite(found.places_before))
+    assert neighborhood(A, A, -1, n_neighbors=1).row == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "k", "error"),
+    [(178, 3, "row=178 is no row"), ("1", 3, "row='1' is no row"), (0, 178, "at most 177")],
+)
+def test_errors(row, k, error):
+    with pytest.raises(ValueError, match=error):
+        neighborhood(X, X, row, n_neighbors=k)
+
+
+def test_lengths_must_agree():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        neighborhood(X, X[1:], 0)
+
+
+def test_scaling_comes_before_both():
+    frame = pd.DataFrame(X).add_prefix("f")
+    nca = NCA(2).fit(frame, y)
+    for model, before, after in (
+        (nca, X, nca.transform(frame)),
+        (KNNClassifier(learner=nca).fit(frame, y), X, None),
+        (make_pipeline(StandardScaler(), KNNClassifier()).fit(5 * frame, y), X, X),
+    ):
+        given = 5 * frame if after is X else frame
+        found = before_and_after(model, given)
+        assert_allclose(found[0], before, atol=1e-9)
+        if after is not None:
+            assert_allclose(found[1], after, atol=1e-9)
+
+
+def test_what_has_no_map():
+    from sklearn.tree import DecisionTreeClassifier
+
+    with pytest.raises(ValueError, match="DecisionTreeClassifier has learned no map"):
+        before_and_after(DecisionTreeClassifier().fit(X, y), X)

@@ -1,0 +1,71 @@
+"""How much is kept by dimension."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA as TheirPCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap
+from dimetric.data import s_curve
+from dimetric.quality import eigenvalue_shares, residual_variances
+
+X, y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+
+
+def test_shares_are_of_all_eigenvalues():
+    right = np.sort(np.linalg.eigvalsh(np.cov(X.T)))[::-1]
+    right = right / right.sum()
+    assert_allclose(eigenvalue_shares(PCA(4).fit(X)), right[:4])
+    assert_allclose(eigenvalue_shares(TheirPCA(4).fit(X)), right[:4])
+    assert_allclose(eigenvalue_shares(KPCA(4, kernel="linear").fit(X)), right[:4], rtol=1e-6)
+    assert_allclose(eigenvalue_shares(make_pipeline(PCA(3), PCA(2)).fit(X)).sum(), 1, atol=0.2)
+    assert_allclose(eigenvalue_shares(LDA().fit(X, y)).sum(), 1)
+    assert_allclose(eigenvalue_shares(MDS(13).fit(X)), right, atol=1e-9)
+
+
+def test_no_eigenvalues():
+    with pytest.raises(ValueError, match="NCA has no eigenvalues"):
+        eigenvalue_shares(NCA().fit(X, y))
+
+
+def test_residual_variance_is_what_a_line_leaves():
+    found = residual_variances(MDS(), X, [1, 3])
+    for k, value in found.items():
+        Z = MDS(k).fit_transform(X)
+        assert_allclose(value, 1 - np.corrcoef(pdist(X), pdist(Z))[0, 1] ** 2, rtol=1e-6)
+
+
+def test_of_stress_each_dimension_is_fitted():
+    rows = X[::6]
+    found = residual_variances(MDS(algorithm="smacof"), rows, [2])
+    Z = MDS(2, algorithm="smacof").fit_transform(rows)
+    assert_allclose(found[2], 1 - np.corrcoef(pdist(rows), pdist(Z))[0, 1] ** 2, rtol=1e-6)
+
+
+def test_geodesics():
+    sheet = s_curve(500, random_state=0).X
+    found = residual_variances(Isomap(n_neighbors=8), sheet)
+    assert list(found) == [1, 2, 3]
+    for k, value in found.items():
+        assert_allclose(value, Isomap(n_neighbors=8, n_components=k).fit(sheet).residual_variance())
+    assert found[2] < 0.1 * found[1]
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"dimensions=\[0\] must be ints from 1 to 177"):
+        residual_variances(MDS(), X, [0])
+    with pytest.raises(ValueError, match="StandardScaler has no n_components"):
+        residual_variances(StandardScaler(), X)
+
+
+@pytest.mark.parametrize("learner", [NCA(), LMNN(), MDS(algorithm="smacof")])
+def test_histories_go_from_start_to_end(learner):
+    facts = learner.fit(X, y).metadata()
+    assert learner.history_[0] == pytest.approx(facts["initial_objective"])
+    assert learner.history_[-1] == pytest.approx(facts["final_objective"], rel=1e-3)
+    assert len(learner.history_) > facts["n_iter"]

@@ -1,0 +1,385 @@
+"""Tuning against plain loops over folds and parameters."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from estimators import samples
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import uniform
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from dimetric import (
+    DMLMJ,
+    LDA,
+    LDML,
+    LMNN,
+    NCA,
+    NCMC,
+    PCA,
+    Covariance,
+    KNNClassifier,
+    KNNRegressor,
+    NCMCClassifier,
+    NCMClassifier,
+)
+from dimetric.selection import (
+    choose_dimension,
+    cross_validate,
+    metadata_cross_validate,
+    tune,
+    tune_knn,
+)
+from dimetric.selection._cross_validation import splits
+
+X, y = samples(n=60)
+WINE = load_wine(return_X_y=True)
+
+
+# Folds
+
+
+def test_folds_are_stratified_and_cover_all():
+    folds = splits(X, y, 4, 3, random_state=0)
+    assert len(folds) == 12
+    for repeat in range(3):
+        tests = [test for _, test in folds[4 * repeat : 4 * repeat + 4]]
+        assert_array_equal(np.sort(np.concatenate(tests)), np.arange(60))
+        for test in tests:
+            assert_array_equal(np.bincount(y[test]), [5, 5, 5])
+    for (a, _), (b, _) in zip(folds, splits(X, y, 4, 3, random_state=0), strict=True):
+        assert_array_equal(a, b)
+    assert not np.array_equal(folds[0][1], splits(X, y, 4, 3, random_state=1)[0][1])
+
+
+def test_folds_of_numbers():
+    assert len(splits(X, X[:, 0], 5)) == 5
+    assert len(splits(X, None, 5)) == 5
+
+
+def test_fewer_folds_than_asked():
+    labels = np.repeat([0, 1], [57, 3])
+    with pytest.warns(UserWarning, match=r"n_folds=5 is more than .* has members, 3"):
+        assert len(splits(X, labels, 5)) == 3
+    with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
+        assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
+    with pytest.warns(UserWarning, match="n_folds=10 is more than .* members, 2: there are 2"):
+        assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], n_folds=10).test) == 2
+    with pytest.warns(UserWarning, match="n_folds=5 is more than there are samples, 4: there"):
+        assert len(splits(X[:4], None, 5)) == 4
+    with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
+        splits(X[:1], None, 2)
+
+
+def test_whole_numbers_are_no_classes_of_a_regressor():
+    sizes = np.round(10 * X[:, 0])
+    found = cross_validate(KNNRegressor(), X, sizes, random_state=0)
+    folds = splits(X, None, 5, random_state=0)
+    for score, (train, test) in zip(found.test, folds, strict=True):
+        assert score == KNNRegressor().fit(X[train], sizes[train]).score(X[test], sizes[test])
+    tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
+    assert isinstance(tuned.best_model, KNNRegressor)
+    assert_array_equal(tuned.scores[0], found.test)
+    with pytest.raises(ValueError, match="KNNRegressor is a regressor: its criterion is 'score'"):
+        tune(KNNRegressor(), X, sizes, {"n_neighbors": [3]}, criterion=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_folds": 1}, "n_folds=1 must be an int of at least 2"),
+        ({"n_folds": 2.5}, "n_folds=2.5 must be"),
+        ({"n_repeats": 0}, "n_repeats=0 must be an int of at least 1"),
+    ],
+)
+def test_bad_folds(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        cross_validate(KNNClassifier(), X, y, **options)
+
+
+# Cross-validation
+
+
+@pytest.mark.parametrize("model", [KNNClassifier(learner=LDA()), NCMClassifier()])
+def test_cross_validation_by_a_loop(model):
+    found = cross_validate(model, X, y, n_folds=3, n_repeats=2, random_state=4)
+    for i, (train, test) in enumerate(splits(X, y, 3, 2, random_state=4)):
+        fitted = clone(model).fit(X[train], y[train])
+        assert found.test[i] == fitted.score(X[test], y[test])
+        on_train = fitted.score(X[train], y[train])
+        assert found.train[i] == (fitted.score() if hasattr(fitted, "kneighbors") else on_train)
+        assert found.time[i] > 0
+
+
+def test_cross_validation_of_pipelines_and_regressors():
+    pipeline = make_pipeline(MinMaxScaler(), KNNClassifier())
+    found = cross_validate(pipeline, X, y, n_folds=3, random_state=0)
+    train, test = splits(X, y, 3, random_state=0)[0]
+    fitted = clone(pipeline).fit(X[train], y[train])
+    assert found.test[0] == fitted.score(X[test], y[test])
+    assert found.train[0] == fitted[-1].score()
+    assert cross_validate(KNNRegressor(), X, X[:, 0], random_state=0).test.mean() > 0.5
+
+
+def test_frames_and_jobs():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    plain = cross_validate(KNNClassifier(), X, y, random_state=0)
+    assert_array_equal(cross_validate(KNNClassifier(), frame, y, random_state=0).test, plain.test)
+    parallel = cross_validate(KNNClassifier(), X, y, random_state=0, n_jobs=2)
+    assert_array_equal(parallel.test, plain.test)
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    there = torch.asarray(X), torch.asarray(y)
+    assert_allclose(
+        cross_validate(KNNClassifier(), *there, random_state=0).test,
+        cross_validate(KNNClassifier(), X, y, random_state=0).test,
+    )
+
+
+def test_models_that_cannot_be_scored():
+    with pytest.raises(ValueError, match=r"model=LDA\(\) has no method score.*KNNClassifier"):
+        cross_validate(LDA(), X, y)
+
+
+def test_metadata_by_a_loop():
+    found = metadata_cross_validate(DMLMJ(2), X, y, n_folds=3, random_state=1)
+    for i, (train, _) in enumerate(splits(X, y, 3, random_state=1)):
+        facts = DMLMJ(2).fit(X[train], y[train]).metadata()
+        assert found.keys() == facts.keys()
+        for key in set(facts) - {"time"}:
+            assert found[key][i] == facts[key]
+    assert found["time"].dtype == np.float64
+
+
+def test_metadata_of_any_kind():
+    found = metadata_cross_validate(NCA(), X, y, n_folds=3)
+    assert found["reason"].dtype == object
+    assert found["converged"].dtype == bool
+    assert "n_components" in metadata_cross_validate(make_pipeline(MinMaxScaler(), PCA(2)), X)
+    with pytest.raises(ValueError, match=r"learner=MinMaxScaler\(\) has no method metadata"):
+        metadata_cross_validate(MinMaxScaler(), X)
+
+
+# Tuning
+
+
+def test_tuning_by_neighbours_is_a_loop():
+    grid = {"n_components": [1, 2, 3], "whiten": [True, False]}
+    found = tune(PCA(), *WINE, grid, criterion=5, n_folds=3, random_state=0)
+    X, y = WINE
+    for params, scores in zip(found.params, found.scores, strict=True):
+        for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
+            model = KNNClassifier(5, learner=PCA(**params)).fit(X[train], y[train])
+            assert score == model.score(X[test], y[test])
+    assert len(found.params) == 6
+    best = np.argmax(found.scores.mean(axis=1))
+    assert found.best_params == found.params[best]
+    assert found.best_score == found.scores[best].mean()
+    assert isinstance(found.best_model, KNNClassifier)
+    assert found.best_model.learner_.get_params() == PCA(**found.best_params).get_params()
+    assert found.best_model.n_samples_fit_ == len(X)
+
+
+def test_tuning_by_metadata():
+    found = tune(LMNN(), X, y, {"mu": [0.2, 0.8]}, criterion="final_objective", n_folds=2,
+                 random_state=0)  # fmt: skip
+    values = [
+        metadata_cross_validate(LMNN(mu=mu), X, y, n_folds=2, random_state=0)["final_objective"]
+        for mu in (0.2, 0.8)
+    ]
+    assert_allclose(found.scores, values)
+    assert found.best_score == np.min(found.scores.mean(axis=1))  # LMNN minimises
+    assert isinstance(found.best_model, LMNN)
+    found = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
+    assert found.best_params == {"reg": 0.0}  # and NCA maximises
+
+
+def test_tuning_by_time(monkeypatch):
+    ticks = {1: 1.0, 2: 3.0, 3: 0.5}
+    from sklearn.model_selection import _validation
+
+    clock = [0.0]
+    fit = PCA.fit
+
+    def slow(self, X, y=None):
+        clock[0] += ticks[self.n_components]
+        return fit(self, X, y)
+
+    monkeypatch.setattr(PCA, "fit", slow)
+    monkeypatch.setattr(_validation.time, "time", lambda: clock[0])
+    found = tune(PCA(), X, None, {"n_components": [1, 2, 3]}, criterion="time")
+    assert found.best_params == {"n_components": 3}
+    assert found.best_score == 0.5
+
+
+def test_direction():
+    grid = {"n_components": [1, 3]}
+    small = tune(PCA(), X, None, grid, criterion="accumulated_eigenvalues", greater_is_better=False)
+    large = tune(PCA(), X, None, grid, criterion="accumulated_eigenvalues", greater_is_better=True)
+    assert (small.best_params["n_components"], large.best_params["n_components"]) == (1, 3)
+
+
+def test_tuning_of_classifiers_with_tied_parameters():
+    grid = [{"n_centroids": [k], "learner__n_centroids": [k]} for k in (1, 3)]
+    model = NCMCClassifier(learner=NCMC(random_state=0), random_state=0)
+    found = tune(model, *load_iris(return_X_y=True), grid, n_folds=3, random_state=0)
+    assert len(found.params) == 2
+    assert found.best_params["n_centroids"] == found.best_params["learner__n_centroids"]
+    assert isinstance(found.best_model, NCMCClassifier)
+
+
+def test_tuning_of_b():
+    grid = {"b": [0.1, 1.0, None]}
+    found = tune(LDML(), X, y, grid, n_folds=3, random_state=0)
+    assert found.best_params["b"] in grid["b"]
+
+
+def test_draws():
+    options = {"criterion": 3, "n_draws": 4, "n_folds": 2, "random_state": 0}
+    found = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
+    assert len(found.params) == 4
+    assert found.params == tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options).params
+
+
+def test_pipelines_and_jobs():
+    learner = make_pipeline(MinMaxScaler(), PCA())
+    options = {"n_folds": 3, "random_state": 0}
+    found = tune(learner, *WINE, {"pca__n_components": [1, 4]}, **options)
+    again = tune(learner, *WINE, {"pca__n_components": [1, 4]}, n_jobs=2, **options)
+    assert_array_equal(found.scores, again.scores)
+    assert found.best_params == {"pca__n_components": 4}
+    assert repr(found).startswith("Tuned(best_params={'pca__n_components': 4}, best_score=0.9")
+
+
+def test_what_fails_is_not_best():
+    with pytest.warns(FitFailedWarning):
+        found = tune(PCA(), X, y, {"n_components": [99, 2]}, random_state=0)
+    assert np.isnan(found.scores[0]).all()
+    assert found.best_params == {"n_components": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "grid", "options", "sentence"),
+    [
+        (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "no key of the metadata. Did you mean n_it"),
+        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "no key of the metadata. There are n_comp"),
+        (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is .* no number"),
+        (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be a number of neighbours"),
+        (NCA(), {"reg": [0]}, {"criterion": 0}, "criterion=0 neighbours must be at least 1"),
+        (NCA(), {"reg": [0]}, {"criterion": True}, "criterion=True must be a number"),
+        (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Give a number of neig"),
+        (MinMaxScaler(), {"clip": [True]}, {"criterion": "gap"}, "has no method metadata"),
+        (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier: its criterion"),
+        (PCA(), {"n_components": [1]}, {"criterion": "accumulated_eigenvalues"},
+         "Say by greater_is_better whether"),
+    ],
+)  # fmt: skip
+def test_bad_criteria(model, grid, options, sentence):
+    if options["criterion"] in ("n_itr", "zzz", "reason"):
+        options = options | {"greater_is_better": True}
+    with pytest.raises(ValueError, match=sentence):
+        tune(model, X, y, grid, **options)
+
+
+def test_nothing_to_judge():
+    with pytest.raises(ValueError, match=r"model=None has no method fit. Without a learner, tun"):
+        tune(None, X, y, {"reg": [0]})
+    with pytest.raises(ValueError, match="judge by classes: y is needed"):
+        choose_dimension(PCA(), X)
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="Invalid parameter 'n_compo' for estimator PCA"):
+        tune(PCA(), X, y, {"n_compo": [1]})
+
+
+# Nearest neighbours
+
+
+def test_tuning_neighbours_is_tuning_each():
+    grid = {"n_components": [1, 2]}
+    found = tune_knn(PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", n_folds=3,
+                     random_state=0)  # fmt: skip
+    X, y = WINE
+    assert len(found.params) == 4
+    for params, scores in zip(found.params, found.scores, strict=True):
+        for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
+            learner = PCA(params["n_components"])
+            model = KNNClassifier(params["n_neighbors"], learner=learner, weights="distance")
+            assert score == model.fit(X[train], y[train]).score(X[test], y[test])
+    best = np.argmax(found.scores.mean(axis=1))
+    assert found.best_params == found.params[best]
+    assert found.best_model.n_neighbors == found.best_params["n_neighbors"]
+    assert found.best_model.learner_.n_components == found.best_params["n_components"]
+
+
+def test_neighbours_that_vote_and_those_of_the_learner():
+    found = tune_knn(DMLMJ(), X, y, {"n_neighbors": [7]}, n_neighbors=[1, 3], random_state=0)
+    assert found.params == [{"n_neighbors": k, "learner__n_neighbors": 7} for k in (1, 3)]
+    assert found.best_model.n_neighbors == found.best_params["n_neighbors"]
+    assert found.best_model.learner_.n_neighbors == 7
+    tied = [{"n_neighbors": [5], "n_components": [2]}, {"n_neighbors": [7]}]
+    found = tune_knn(DMLMJ(), X, y, tied, n_neighbors=[3], random_state=0)
+    assert found.params == [{"n_neighbors": 3, "learner__n_neighbors": 5, "n_components": 2},
+                            {"n_neighbors": 3, "learner__n_neighbors": 7}]  # fmt: skip
+
+
+def test_tuning_neighbours_without_a_learner():
+    found = tune_knn(None, X, y, random_state=0)
+    assert [each["n_neighbors"] for each in found.params] == [1, 3, 5, 7, 9]
+    with pytest.raises(ValueError, match="params are those of a learner, but learner=None"):
+        tune_knn(None, X, y, {"reg": [1]})
+    for k in (0, 2.5):
+        with pytest.raises(ValueError, match=f"n_neighbors={k} must be an int of at least 1"):
+            tune_knn(None, X, y, n_neighbors=iter([k, 1]))
+    with pytest.raises(ValueError, match="n_neighbors is empty"):
+        tune_knn(None, X, y, n_neighbors=[])
+    with pytest.raises(ValueError, match=r"params=\['reg'\] must map names to values"):
+        tune_knn(PCA(), X, y, ["reg"])
+    with pytest.raises(ValueError, match="All the 5 fits failed"):
+        tune_knn(PCA(), X, y, {"n_components": [99]})
+
+
+# The dimension
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.8, 0.95, 1.0])
+def test_dimension_by_threshold(threshold):
+    X, _ = WINE
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    shares = [PCA(k).fit(X).metadata()["accumulated_eigenvalues"] for k in range(1, 14)]
+    expected = 1 + next(i for i, share in enumerate(shares) if share >= threshold - 1e-12)
+    assert choose_dimension(PCA(), X, threshold=threshold) == expected
+    if threshold < 1:
+        assert PCA(threshold).fit(X).components_.shape[0] == expected
+
+
+def test_dimension_by_neighbours():
+    found = choose_dimension(PCA(), *WINE, dimensions=[8, 1], n_folds=3, random_state=0)
+    tuned = tune(PCA(), *WINE, {"n_components": [1, 8]}, n_folds=3, random_state=0)
+    assert found == tuned.best_params["n_components"]
+    assert choose_dimension(LDA(), *load_iris(return_X_y=True), dimensions=[1, 2]) in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("learner", "options", "sentence"),
+    [
+        (Covariance(), {}, "Covariance has no n_components to choose"),
+        (NCA(), {"threshold": 0.9}, "NCA has no eigenvalues: give dimensions"),
+        (PCA(), {"threshold": 1.5}, "threshold=1.5 must be above 0 and at most 1"),
+        (PCA(), {"threshold": 0.5, "dimensions": [1]}, "Give dimensions or a threshold, not both"),
+    ],
+)
+def test_bad_dimensions(learner, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        choose_dimension(learner, X, y, **options)
+
+
+def test_other_regressors():
+    assert cross_validate(LinearRegression(), X, X @ np.ones(4), random_state=0).test.min() > 0.99
