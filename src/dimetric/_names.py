@@ -1,34 +1,75 @@
-"""What may have been meant by a name that nothing has."""
+"""Look things up by name, and suggest similar names when there is no match."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import TypeVar
 
-SHOWN = 50  # names that are listed at most
+MAX_LISTED_NAMES = 50
+
+T = TypeVar("T")
 
 
-def nearest(name: str, known: Iterable[str], there: str = "There are") -> str:
-    """Return a sentence with the names that are near, or, if none is, with those there are.
+def look_up(name: str, known: Mapping[str, T], kind: str, *, more: str = "") -> T:
+    """Return what a name stands for, whatever the case of its letters.
 
     Parameters
     ----------
     name : str
-        The name that was given, in upper or lower case.
-    known : iterable of str
-        Names that could have been.
-    there : str, default="There are"
-        What goes before a list of those.
+        The name to look up.
+    known : mapping of str to object
+        What there is, by name.
+    kind : str
+        What the names are names of, for the error message.
+    more : str, default=""
+        A further sentence for the error message.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name. The message suggests similar ones.
 
     Examples
     --------
-    >>> nearest("lmn", ["NCA", "LMNN", "LDA"])
+    >>> look_up("nca", {"NCA": 1, "LDA": 2}, "learner")
+    1
+    >>> look_up("nac", {"NCA": 1, "LDA": 2}, "learner")
+    Traceback (most recent call last):
+    ...
+    ValueError: There is no learner 'nac'. Did you mean NCA?
+    """
+    by_lower = {str(each).lower(): each for each in known}
+    if name in known:
+        return known[name]
+    if name.lower() in by_lower:
+        return known[by_lower[name.lower()]]
+    sentences = [f"There is no {kind} {name!r}.", suggest(name, known), more]
+    raise ValueError(" ".join(each for each in sentences if each))
+
+
+def suggest(name: str, known: Iterable[str], intro: str = "There are") -> str:
+    """Return a sentence that suggests similar names, or lists all names if none is similar.
+
+    Parameters
+    ----------
+    name : str
+        The name that was not found, in upper or lower case.
+    known : iterable of str
+        The names that exist.
+    intro : str, default="There are"
+        How the list of all names begins.
+
+    Examples
+    --------
+    >>> suggest("lmn", ["NCA", "LMNN", "LDA"])
     'Did you mean LMNN?'
-    >>> nearest("?", ["NCA", "LMNN"])
+    >>> suggest("?", ["NCA", "LMNN"])
     'There are NCA, LMNN.'
     """
     names = [str(each) for each in known]
     by_lower = {each.lower(): each for each in names}
-    near = [by_lower[each] for each in get_close_matches(str(name).lower(), by_lower, 3, 0.5)]
-    if near:
-        return f"Did you mean {' or '.join(near)}?"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{there} {', '.join(names[:SHOWN])}{more}."
+    similar = [by_lower[each] for each in get_close_matches(str(name).lower(), by_lower, 3, 0.5)]
+    if similar:
+        return f"Did you mean {' or '.join(similar)}?"
+    hidden = len(names) - MAX_LISTED_NAMES
+    more = f" and {hidden} more" if hidden > 0 else ""
+    return f"{intro} {', '.join(names[:MAX_LISTED_NAMES])}{more}."

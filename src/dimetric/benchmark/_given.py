@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 from sklearn.utils.multiclass import type_of_target
 
 import dimetric
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.benchmark._cells import Problem
 from dimetric.classify.many import named
 from dimetric.data.columns import DataSet
@@ -43,7 +43,7 @@ def learner_named(name: str) -> Any:
             raise ValueError(
                 f"{name} is not made without parameters: give {name}(...) in place of its name."
             ) from error
-    raise ValueError(f"There is no learner {name!r}. {nearest(name, known)}")
+    raise ValueError(f"There is no learner {name!r}. {suggest(name, known)}")
 
 
 def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.cli._columns import ColumnWriter
 from dimetric.cli._terminal import names, progress, say
 
@@ -67,7 +67,7 @@ class Applier:
             columns = [str(each) for each in chunk]
             lost = next((each for each in self._keep if each not in columns), None)
             if lost is not None:
-                hint = nearest(lost, columns)
+                hint = suggest(lost, columns)
                 raise ValueError(f"--keep: there is no column {lost!r}. {hint}")
             features, unknown = self.encoder.encode(self._without_others(chunk))
             for name, count in unknown.items():

@@ -5,7 +5,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 
 PACKAGES = {"umap": "umap-learn", "sklearn": "scikit-learn"}  # called otherwise than their modules
 
@@ -37,7 +37,7 @@ def embedding_from(name: str, options: list[str], *, n_components: int, seed: in
     takes_any = any(each.kind == each.VAR_KEYWORD for each in takes.values())
     wrong = next((each for each in given if each not in takes and not takes_any), None)
     if wrong is not None:
-        hint = nearest(wrong, takes, "It has")
+        hint = suggest(wrong, takes, "It has")
         raise ValueError(f"{cls.__name__} has no option {wrong!r}. {hint}")
     own = {"n_components": n_components, "random_state": seed}
     try:
@@ -58,7 +58,7 @@ def _known(name: str) -> type:
     if name.lower() in known:
         return getattr(dimetric, known[name.lower()])
     raise ValueError(
-        f"There is no method {name!r}. {nearest(name, sorted(known))} Any other goes by "
+        f"There is no method {name!r}. {suggest(name, sorted(known))} Any other goes by "
         "module:Class, as sklearn.manifold:TSNE."
     )
 
@@ -77,7 +77,7 @@ def _class_named(name: str) -> type:
     cls = getattr(module, wanted, None)
     if not isinstance(cls, type):
         classes = [each for each in dir(module) if isinstance(getattr(module, each), type)]
-        hint = nearest(wanted, classes)
+        hint = suggest(wanted, classes)
         raise ValueError(f"The module {home!r} has no class {wanted!r}. {hint}")
     if not hasattr(cls, "fit_transform") and not (
         hasattr(cls, "fit") and hasattr(cls, "transform")

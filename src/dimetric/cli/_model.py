@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.cli._method import parsed_option
 from dimetric.cli._terminal import names
 
@@ -133,7 +133,7 @@ def learner_from(name: str, options: list[str], seed: int) -> Any:
             raise ValueError("The Euclidean distance has no --option.")
         return None
     if name.lower() not in known:
-        hint = nearest(name, [*sorted(known.values(), key=str.lower), "Euclidean"])
+        hint = suggest(name, [*sorted(known.values(), key=str.lower), "Euclidean"])
         raise ValueError(f"There is no learner {name!r}. {hint}")
     learner = getattr(dimetric, known[name.lower()])()
     given = dict(_option(each, learner) for each in options)
@@ -146,7 +146,7 @@ def _option(text: str, learner: Any) -> tuple[str, Any]:
     name, value = parsed_option(text)
     params = list(learner.get_params())
     if name not in params:
-        hint = nearest(name, params, "It has")
+        hint = suggest(name, params, "It has")
         raise ValueError(f"{type(learner).__name__} has no option {name!r}. {hint}")
     return name, value
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.cli._apply import Applier
 from dimetric.cli._model import Header, Json, ModelFile, NewData
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
@@ -222,7 +222,7 @@ def _columns_to_show(
     wanted = own[:SHOWN] if show is None else names(show) or []
     for flag, each in [("--target", target), *(("--show", each) for each in wanted)]:
         if each is not None and each not in there:
-            raise ValueError(f"{flag}: there is no column {each!r}. {nearest(each, there)}")
+            raise ValueError(f"{flag}: there is no column {each!r}. {suggest(each, there)}")
     return [each for each in wanted if each != classes], classes
 
 

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from dimetric._compat import StrOptions
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.data.columns import (
     UNKNOWN,
     as_numbers,
@@ -234,7 +234,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return dict(zip(self._names(), columns.values(), strict=True))
         lost = [each for each in self._names() if each not in columns]
         if lost:
-            hint = nearest(lost[0], columns, "It has")
+            hint = suggest(lost[0], columns, "It has")
             others = f" and {len(lost) - 1} others" if len(lost) > 1 else ""
             raise ValueError(f"The table has no column {lost[0]!r}{others}. {hint}")
         return {each: columns[each] for each in self._names()}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.data.columns import DataSet
 from dimetric.data.files import kind_of, names_in, read_file, stem
 from dimetric.data.keel import read_keel
@@ -80,7 +80,7 @@ def load_data_set(
         if isinstance(found, DataSet):
             return found
         asked = found
-    raise ValueError(f"There is no data set {name!r} here{asked}. {nearest(name, sorted(known))}")
+    raise ValueError(f"There is no data set {name!r} here{asked}. {suggest(name, sorted(known))}")
 
 
 def data_set_names(folder: str | Path | None = None) -> list[str]:

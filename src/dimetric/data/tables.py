@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
 from dimetric.data.dialect import dialect_of
 from dimetric.data.files import kind_of, names_in, read_file, stem
@@ -246,5 +246,5 @@ def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:
-            raise ValueError(f"{role}: there is no column {each!r}. {nearest(each, names)}")
+            raise ValueError(f"{role}: there is no column {each!r}. {suggest(each, names)}")
     return wanted

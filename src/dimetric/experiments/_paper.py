@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.benchmark._run import Comparison, compare
 from dimetric.benchmark._scheduler import Watch
 from dimetric.benchmark._store import Store
@@ -221,7 +221,7 @@ def _chosen(kind: str, asked: Iterable[str] | None, there: Sequence[str]) -> lis
     asked = list(asked)
     for each in asked:
         if each not in there:
-            raise ValueError(f"The experiment has no {kind} {each!r}. {nearest(each, there)}")
+            raise ValueError(f"The experiment has no {kind} {each!r}. {suggest(each, there)}")
     return [each for each in there if each in asked]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn import model_selection
 from sklearn.base import clone, is_classifier, is_regressor
 
-from dimetric._names import nearest
+from dimetric._names import suggest
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.many import shares
 from dimetric.selection._cross_validation import (
@@ -211,7 +211,7 @@ def _knn_shares(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[str, float
 def _fact(model: Any, X: Any, y: Any = None, *, key: str) -> float:
     facts = last_step(model).metadata()
     if key not in facts:
-        raise ValueError(f"criterion={key!r} is no key of the metadata. {nearest(key, facts)}")
+        raise ValueError(f"criterion={key!r} is no key of the metadata. {suggest(key, facts)}")
     if not isinstance(facts[key], Real | np.bool_):
         raise ValueError(f"criterion={key!r} is {facts[key]!r} in the metadata, no number.")
     return float(facts[key])

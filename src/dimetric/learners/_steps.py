@@ -1,0 +1,46 @@
+"""Find the learner inside a pipeline or a classifier."""
+
+from typing import Any
+
+from sklearn.base import is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline; any other model is returned as it is.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from dimetric import NCA
+    >>> last_step(make_pipeline(StandardScaler(), NCA()))
+    NCA()
+    """
+    return model[-1] if isinstance(model, Pipeline) else model
+
+
+def learner_in(model: Any) -> Any:
+    """Return the learner that a model measures distances by.
+
+    Parameters
+    ----------
+    model : estimator
+        A learner, a classifier with a ``learner``, or a pipeline that ends in either. The fitted
+        learner (``learner_``) is preferred to the one that was given.
+
+    Returns
+    -------
+    learner : estimator or None
+        None if a classifier uses the Euclidean distance.
+
+    Examples
+    --------
+    >>> from dimetric import KNNClassifier, NCA
+    >>> learner_in(KNNClassifier(learner=NCA()))
+    NCA()
+    """
+    last = last_step(model)
+    if not (is_classifier(last) or is_regressor(last)):
+        return last
+    return last_step(getattr(last, "learner_", getattr(last, "learner", None)))
