@@ -29,7 +29,7 @@ from dimetric.kernels.factor import (
     warn_if_indefinite,
 )
 from dimetric.kernels.functions import BLOCK, Kernel
-from dimetric.linalg.classical_scaling import DENSE, centred_product
+from dimetric.linalg.classical_scaling import DENSE_SAMPLES, centred_product
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal_axes import from_moments
 from dimetric.linalg.reductions import tree_reduce
@@ -108,7 +108,7 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
 
 def are_few(n_components: float | None, n: int) -> bool:
     """Tell whether so many principal coordinates of n samples are found by products alone."""
-    return isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n
+    return isinstance(n_components, Integral) and n > DENSE_SAMPLES and 8 * n_components <= n
 
 
 def principal_space(
