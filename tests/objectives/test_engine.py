@@ -8,7 +8,8 @@ from scipy.optimize import approx_fprime
 from dimetric._arrays.namespaces import to_host
 from dimetric.learners.nca import NCARule
 from dimetric.objectives.engine import Rule, pairwise_loss, squared_distances
-from dimetric.objectives.objective import PairwiseObjective, on_maps, on_metrics
+from dimetric.objectives.objective import on_maps, on_metrics
+from dimetric.objectives.pairwise import PairwiseObjective
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(23, 4))
