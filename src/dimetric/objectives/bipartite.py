@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 from dimetric.objectives.engine import Rule, bipartite_product
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.side import Side
@@ -55,7 +55,7 @@ class BipartiteObjective(Objective):
         """Return the objective of some samples and all other points."""
         X, Y = self._split(self.points)
         some = self.rows.take(rows)
-        return BipartiteObjective(self.rule, taken(X, rows), Y, some, self.columns, self.theta)
+        return BipartiteObjective(self.rule, take_rows(X, rows), Y, some, self.columns, self.theta)
 
     def _split(self, points: Array) -> tuple[Array, Array]:
         """Return the part of the samples, and that of the other points."""

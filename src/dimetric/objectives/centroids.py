@@ -13,7 +13,7 @@ import numpy as np
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, one_hot
 from dimetric._arrays.threads import run_on_threads
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.bipartite import BipartiteObjective
 from dimetric.objectives.engine import Rule, rows_at_once
@@ -118,7 +118,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         """Return the objective of some samples and all centroids."""
         X, C = self._split(self.points)
         return CentroidObjective(
-            taken(X, rows), self.strata[rows], C, self.centroid_labels, block=self._block
+            take_rows(X, rows), self.strata[rows], C, self.centroid_labels, block=self._block
         )
 
     def within(self) -> np.ndarray:

@@ -6,7 +6,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.engine import Rule, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
@@ -73,7 +73,7 @@ class PairwiseObjective(SimilarityObjective):
             return None
         return PairwiseObjective(
             self.rule,
-            taken(self.points, rows),
+            take_rows(self.points, rows),
             labels,
             self.theta,
             targets=some.targets,

@@ -9,7 +9,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class Side:
 
     def take(self, rows: np.ndarray) -> "Side":
         """Return the side of some of the points, given their row numbers on the host."""
-        return self._of_each(lambda a: taken(a, rows))
+        return self._of_each(lambda a: take_rows(a, rows))
 
     def _of_each(self, pick: Callable[[Array], Array]) -> "Side":
         known = (self.positions, self.labels, self.targets, self.weights)

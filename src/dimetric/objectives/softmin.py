@@ -8,7 +8,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, differing
@@ -44,7 +44,7 @@ class SoftminObjective(LeastDistance):
         kept = np.flatnonzero(
             np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(labels) != 0))
         )
-        self.points = taken(X, kept)
+        self.points = take_rows(X, kept)
         self.strata, self.theta = labels[kept], np.ones(1)
         # Identical samples have the same position: they are no other ones.
         positions = np.unique(rows[kept], axis=0, return_inverse=True)[1].reshape(-1)
@@ -89,7 +89,7 @@ class SoftminObjective(LeastDistance):
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the least squared distance, the sum of weights, and their Laplacian times V.
 
-        Each block is taken relative to its own least distance, until that of all is known.
+        Each block is take_rows relative to its own least distance, until that of all is known.
         """
         xp = namespace(Z)
         V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # the ones make degrees ride along

@@ -137,7 +137,7 @@ def pushes(
     """Return the sums over all samples and all impostors of each.
 
     Every two samples of different classes are looked at once, in single precision and from below,
-    so that no impostor is missed. Where these are few they are taken one by one, else all pairs
+    so that no impostor is missed. Where these are few they are take_rows one by one, else all pairs
     of a tile together: memory is O(tile + n).
 
     Parameters

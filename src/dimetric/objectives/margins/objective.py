@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
@@ -165,7 +165,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         ranked = np.argsort(points)
         places = ranked[np.searchsorted(points[ranked], np.maximum(targets, points[ranked[0]]))]
         return MarginObjective(
-            taken(self.points, points),
+            take_rows(self.points, points),
             np.concatenate([codes, np.full(len(others), codes[-1] + 1)]),
             np.where(targets < 0, -1, places),
             mu=self.mu,
