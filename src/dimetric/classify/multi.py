@@ -14,7 +14,7 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, moved, nearest_in_order
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.objective import MarginRule
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.side import Side
