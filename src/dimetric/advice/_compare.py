@@ -218,4 +218,4 @@ def _tuned(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = tune(steps, X, y, params, criterion=k, cv=TUNING_FOLDS, random_state=seed)
-    return {name.removeprefix("learner__"): value for name, value in found.best_params.items()}
+    return {name.removeprefix("learner__"): value for name, value in found.best_params_.items()}
