@@ -14,8 +14,7 @@ import dimetric
 from dimetric._names import suggest
 from dimetric.benchmark._cells import Problem
 from dimetric.classify.many import named
-from dimetric.data.columns import DataSet
-from dimetric.data.named import load_data_set
+from dimetric.data import DataSet, load_data_set
 from dimetric.selection._cross_validation import splits
 
 

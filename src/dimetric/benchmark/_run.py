@@ -127,8 +127,8 @@ def compare(
         Learners of a distance, which are judged by nearest neighbours; classifiers, which are
         judged by themselves; names of either, such as "NCA"; None or "Euclidean" is no learner.
     data : mapping of names to data sets, or iterable
-        Each a :class:`~dimetric.data.columns.DataSet`, a pair (X, y), or a name that
-        :func:`~dimetric.data.named.load_data_set` knows.
+        Each a :class:`~dimetric.data.DataSet`, a pair (X, y), or a name that
+        :func:`~dimetric.data.load_data_set` knows.
     n_neighbors : int or iterable of int, default=3
         Numbers of neighbours; a learner is fitted once for all of them.
     n_folds, n_repeats : int, default=10, 1

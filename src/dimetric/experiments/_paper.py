@@ -13,7 +13,7 @@ from dimetric._names import suggest
 from dimetric.benchmark._run import Comparison, compare
 from dimetric.benchmark._scheduler import Watch
 from dimetric.benchmark._store import Store
-from dimetric.data.columns import DataSet
+from dimetric.data import DataSet
 from dimetric.experiments._plans import TIED, TITLES, Plan, baselines, plan, sets_of
 from dimetric.experiments._protocol import FOLD, published_set
 from dimetric.stats._bayes import Posterior, sign_test
