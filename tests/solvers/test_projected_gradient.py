@@ -3,10 +3,11 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from oracles import is_psd
 from scipy.optimize import nnls
 from solving import projected_gradient
 
-from dimetric.linalg.psd import is_psd, project_psd
+from dimetric.linalg.psd import project_psd
 from dimetric.solvers import LBFGS, ProjectedGradient
 
 both = pytest.mark.parametrize("accelerated", [True, False])

@@ -14,7 +14,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, one_hot
-from dimetric._arrays.threads import _one_blas_thread, n_threads
+from dimetric._arrays.threads import n_threads, one_blas_thread
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.objective import Certifiable
 from dimetric.objectives.pairwise import covariance_within
@@ -122,7 +122,7 @@ class CentroidObjective(Certifiable):
         The products are small: threads of BLAS would mostly wait for one another.
         """
         if compat.is_numpy_array(self.points):
-            with _one_blas_thread() as allowed:
+            with one_blas_thread() as allowed:
                 yield n_threads(allowed, len(self.strata) * len(self.centroid_codes) // 32)
         else:
             yield 1
