@@ -23,7 +23,7 @@ from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.linalg.symmetric import Half, SymmetricProduct
+from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 TILE = 2**19  # numbers of a block, to stay in a core's cache
 DENSE = 512  # samples up to which all eigenvalues are computed
@@ -204,7 +204,7 @@ def _gram_product(D: Array, *, power: int = 2) -> Product:
     return lambda V: -0.5 * times(V)
 
 
-def centred_product(K: Array | Half, *, power: int = 1) -> Product:
+def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
     r"""Return the product with :math:`J K^p J` (powers of entries), :math:`J = I - \frac1n 1 1^T`.
 
     K is symmetric, and on the host its upper half alone is read. Nothing of its size is formed.
@@ -219,8 +219,8 @@ def centred_product(K: Array | Half, *, power: int = 1) -> Product:
     return centred
 
 
-def _product(K: Array | Half, power: int) -> Product:
-    if isinstance(K, Half):
+def _product(K: Array | PackedSymmetric, power: int) -> Product:
+    if isinstance(K, PackedSymmetric):
         return SymmetricProduct(K.n, K.tile)
     if compat.is_numpy_array(K):
         return SymmetricProduct(len(K), partial(_tile_of_powers, K, power))

@@ -6,7 +6,7 @@ from dimetric._arrays.namespaces import Array, eps, to_host
 from dimetric.linalg.scatter import Moments
 
 
-def directions(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Return B (d, r), E (d, r) and Q (r, r), for metrics that are judged by the samples alone.
 
     With E a basis of all differences between samples and :math:`B^T E = I`, squared distances
@@ -17,7 +17,7 @@ def directions(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Examples
     --------
-    >>> B, E, Q = directions(np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 6.0]]))
+    >>> B, E, Q = sample_span(np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 6.0]]))
     >>> B.shape, E.shape, Q.shape
     ((2, 1), (2, 1), (1, 1))
     """

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks, tall_block
-from dimetric._arrays.namespaces import Array, eps, like, namespace, one_hot, triangle
+from dimetric._arrays.namespaces import Array, eps, like, namespace, one_hot, triangular_factor
 from dimetric.linalg.reductions import tree_reduce
 
 
@@ -175,7 +175,7 @@ def _means_by_sample(means: Array, codes: Array | None) -> Array:
 def _compress(rows: Array) -> Array:
     """Return at most d rows with the same Gram matrix."""
     n, d = rows.shape
-    return rows if n <= d else triangle(rows)
+    return rows if n <= d else triangular_factor(rows)
 
 
 def rounding_of(X: Array) -> Array:

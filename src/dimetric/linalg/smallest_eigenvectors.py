@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 from dimetric.linalg.spectral import fixed_signs
 
 
-def bottom_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the k smallest eigenvalues of M, and eigenvectors, orthogonal to constants.
 
     M is symmetric, positive semidefinite, and :math:`M 1 = 0`. A Lanczos iteration on
@@ -37,7 +37,7 @@ def bottom_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndar
     --------
     >>> from scipy import sparse
     >>> path = sparse.csc_array([[1.0, -1, 0], [-1, 2, -1], [0, -1, 1]])
-    >>> values, V = bottom_eigenvectors(path, 1, dense=True)
+    >>> values, V = smallest_eigenvectors(path, 1, dense=True)
     >>> values.round(6), np.abs(V).round(3)
     (array([1.]), array([[0.707, 0.   , 0.707]]))
     """

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from dimetric._arrays.namespaces import Array, eigh_top, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, eps, largest_eigenpairs, like, namespace, to_host
 
 
 def fixed_signs(V: Array) -> Array:
@@ -70,7 +70,7 @@ def top_eigenvectors(S: Array, k: int) -> tuple[Array, Array]:
     >>> top_eigenvectors(np.diag([1.0, 3.0]), 1)
     (array([3.]), array([[0., 1.]]))
     """
-    values, V = eigh_top(S, k)
+    values, V = largest_eigenpairs(S, k)
     return values, fixed_signs(V)
 
 
@@ -132,7 +132,7 @@ def whitening(
     if is_root:
         _, s, V = xp.linalg.svd(B / scale, full_matrices=False)
     else:
-        values, V = eigh_top(B / scale / scale[:, None], d)
+        values, V = largest_eigenpairs(B / scale / scale[:, None], d)
         s = xp.sqrt(xp.clip(values, 0))
     noise = max(B.shape) * eps(B) * s[0]
     if not is_root:
@@ -174,7 +174,7 @@ def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Arra
     xp = namespace(T)
     if not is_root:
         whitened = T @ A @ T.T
-        values, V = eigh_top((whitened + whitened.T) / 2, k)
+        values, V = largest_eigenpairs((whitened + whitened.T) / 2, k)
         return values, fixed_signs(V @ T), xp.linalg.trace(whitened)
     R = A @ T.T
     missing = k - R.shape[0]

@@ -28,7 +28,7 @@ def upper_tiles(n: int) -> list[tuple[slice, slice]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Half:
+class PackedSymmetric:
     """A symmetric matrix on the host, of which the tiles on and above the diagonal are kept.
 
     Attributes
@@ -46,13 +46,15 @@ class Half:
     largest: float
 
     @classmethod
-    def of(cls, n: int, dtype: np.dtype, values: Callable[[slice, slice], np.ndarray]) -> "Half":
+    def of(
+        cls, n: int, dtype: np.dtype, values: Callable[[slice, slice], np.ndarray]
+    ) -> "PackedSymmetric":
         """Return the matrix whose tiles are ``values(rows, columns)``, computed by all threads.
 
         Examples
         --------
         >>> x = np.arange(300.0)
-        >>> K = Half.of(300, x.dtype, lambda a, b: np.minimum(x[a, None], x[None, b]))
+        >>> K = PackedSymmetric.of(300, x.dtype, lambda a, b: np.minimum(x[a, None], x[None, b]))
         >>> K.largest, K.trace
         (299.0, 44850.0)
         """
