@@ -13,7 +13,7 @@ from scipy.spatial import procrustes
 
 from dimetric import LLE, MDS, PCA, Isomap
 from dimetric.data import swiss_roll
-from dimetric.manifold.circuits import scan_neighbors
+from dimetric.manifold import scan_neighbors
 from dimetric.quality import embedding_quality
 
 EMBEDDINGS = {

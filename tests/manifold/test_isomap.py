@@ -16,7 +16,7 @@ from sklearn.neighbors import kneighbors_graph
 from dimetric import MDS, Isomap
 from dimetric.data.toy import s_curve, swiss_roll
 from dimetric.manifold import isomap as module
-from dimetric.manifold.circuits import scan_neighbors
+from dimetric.manifold._neighbor_scan import scan_neighbors
 from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.paths import geodesics
 
@@ -60,7 +60,7 @@ def test_it_is_scikit_learns(params):
 
 def test_single_precision_is_felt_in_the_eighth_digit(monkeypatch):
     exact = Isomap(n_neighbors=6).fit(ROLL)
-    monkeypatch.setattr(module, "DOUBLE", 0)
+    monkeypatch.setattr(module, "DOUBLE_PRECISION", 0)
     single = Isomap(n_neighbors=6).fit(ROLL)
     assert single._map.lengths.dtype == np.float32
     size = np.abs(exact.embedding_).max()
@@ -273,7 +273,7 @@ def test_known_samples_stay_where_there_are_ties(params, rng):
 def test_a_thin_sheet_keeps_its_second_coordinate_in_single_precision(rng, monkeypatch):
     X = rng.uniform(size=(400, 2)) * [1, 8e-4]
     double = Isomap(n_neighbors=40).fit(X)
-    monkeypatch.setattr(module, "DOUBLE", 0)
+    monkeypatch.setattr(module, "DOUBLE_PRECISION", 0)
     single = Isomap(n_neighbors=40).fit(X)
     assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=0.02)
     assert np.abs(single.embedding_[:, 1]).max() > 4e-4

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 
 from dimetric import LLE
 from dimetric.data import s_curve, swiss_roll
-from dimetric.manifold import _local
-from dimetric.manifold._local import alignment, reconstruction_weights
+from dimetric.manifold import _patches
+from dimetric.manifold._patches import alignment, reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 
 METHODS = ["standard", "modified", "hessian", "ltsa"]
@@ -113,7 +113,7 @@ LOOPS = {
 @pytest.mark.parametrize("d", [3, 20], ids=["few features", "many features"])
 @pytest.mark.parametrize("block", [1, 2**20], ids=["one by one", "at once"])
 def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
-    monkeypatch.setattr(_local, "_blocks", lambda n, *_: _local.row_blocks(n, min(block, n)))
+    monkeypatch.setattr(_patches, "_blocks", lambda n, *_: _patches.row_blocks(n, min(block, n)))
     sheet = rng.normal(size=(60, 2)) @ rng.normal(size=(2, d))
     X = sheet + 0.1 * rng.normal(size=(60, d))
     neighbors = metric_neighbors(X, 7)[1]

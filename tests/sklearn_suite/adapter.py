@@ -19,7 +19,7 @@ from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
 from dimetric.learners.nca import NCARule
-from dimetric.manifold._local import reconstruction_weights
+from dimetric.manifold._patches import reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective

@@ -33,9 +33,9 @@ THEIRS = {
 OURS_TOO = {"TableEncoder": "dimetric.data.encoder"}  # estimators without a name at the top
 RECORDS = {
     "Kernel": "dimetric.kernels.functions",
-    "Axes": "dimetric.manifold.classical",
-    "References": "dimetric.manifold.classical",
-    "Configuration": "dimetric.manifold.smacof",
+    "Axes": "dimetric.manifold._classical",
+    "References": "dimetric.manifold._classical",
+    "Configuration": "dimetric.manifold._smacof",
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",

@@ -9,9 +9,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
-from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.row_order import canonical_order
-
 FEW = 0.05  # share of rows to judge by that is worth a warning
 
 
@@ -57,22 +54,6 @@ def folds(
         parts.append((np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))))
     _tell_of_lost(parts, len(rows), shared=shared)
     return parts
-
-
-def equal_points(points: Array) -> np.ndarray:
-    """Return a number for each point, the same for equal ones.
-
-    Examples
-    --------
-    >>> equal_points([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
-    array([1, 0, 1])
-    """
-    P = np.asarray(to_host(points), dtype=np.float64)
-    order = canonical_order(P, np.zeros(len(P), dtype=np.int64))
-    is_new = np.any(P[order[1:]] != P[order[:-1]], axis=1)
-    number = np.zeros(len(P), dtype=np.int64)
-    number[order[1:]] = np.cumsum(is_new)
-    return number
 
 
 def _same_samples(rows: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric.supervision.folds import equal_points, folds
+from dimetric._arrays.row_order import distinct_rows
+from dimetric.supervision.folds import folds
 
 MOST_SAMPLES = 2**31  # so that a number for each pair of them is an int64
 
@@ -123,7 +124,9 @@ class Constraints(ABC):
         ([[4, 5], [4, 6]], [[0, 1], [2, 3], [1, 2]])
         ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
         """
-        rows = self.rows if self.points is None else equal_points(self.points)[self.rows]
+        rows = self.rows
+        if self.points is not None:  # equal vectors are one sample
+            rows = distinct_rows(to_host(self.points).astype(np.float64))[1][rows]
         parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
         for train, test in parts:
             yield self[train], self[test]
