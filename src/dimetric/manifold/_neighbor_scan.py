@@ -116,11 +116,17 @@ def scan_neighbors(
     for k in numbers:
         graph = undirected(directed(indices[:, :k], distances[:, :k], n))
         G = geodesics(graph, rows)
-        both = np.isfinite(G if previous is None else previous)
-        before = 0.0 if previous is None else previous[both].sum()
-        drop = 1 - G[both].sum() / before if before > 0 else 0.0
         parts = csgraph.connected_components(graph, directed=False)[0]
-        table.append((parts, G[np.isfinite(G)].mean(), drop))
+        table.append((parts, G[np.isfinite(G)].mean(), _drop(previous, G)))
         previous = G
     n_parts, mean, drop = np.array(table).T
     return NeighborScan(numbers, n_parts.astype(int), mean / factor, drop)
+
+
+def _drop(previous: np.ndarray | None, G: np.ndarray) -> float:
+    """Return the share by which geodesics have fallen, over the paths that existed before."""
+    if previous is None:
+        return 0.0
+    both = np.isfinite(previous)
+    before = previous[both].sum()
+    return 1 - G[both].sum() / before if before > 0 else 0.0
