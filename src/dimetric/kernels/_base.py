@@ -38,7 +38,7 @@ from dimetric.kernels.space import (
 )
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairTasks
-from dimetric.supervision.validation import checked_pair_rows
+from dimetric.supervision._validation import checked_pair_rows
 
 FEW = 2000  # samples up to which more threads of BLAS cost more than they gain
 
