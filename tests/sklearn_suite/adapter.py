@@ -193,7 +193,11 @@ class LocallyLinearEmbedding(dimetric.LLE):
         n_jobs=None,
     ):
         super().__init__(
-            n_neighbors, n_components, reg=reg, method=method, eigen_solver=eigen_solver
+            n_components,
+            n_neighbors=n_neighbors,
+            reg=reg,
+            method=method,
+            eigen_solver=eigen_solver,
         )
         self.tol = tol
         self.max_iter = max_iter

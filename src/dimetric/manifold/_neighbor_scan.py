@@ -69,7 +69,7 @@ def scan_neighbors(
     metric: str | Callable[..., float] = "euclidean",
     metric_params: dict[str, Any] | None = None,
     n_sources: int = 50,
-    random_state: Any = 0,
+    random_state: Any = None,
 ) -> NeighborScan:
     """Build the neighbour graph for many numbers of neighbours, and compare their geodesics.
 
@@ -83,7 +83,7 @@ def scan_neighbors(
         As in :class:`Isomap`.
     n_sources : int, default=50
         Number of samples, drawn at random, whose geodesics to all others are computed.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState or None, default=None
         Draws these samples.
 
     Examples
@@ -91,7 +91,8 @@ def scan_neighbors(
     On this roll four neighbours are enough, and sixteen link its turns:
 
     >>> from dimetric.data import make_swiss_roll
-    >>> scan = scan_neighbors(make_swiss_roll(1000, random_state=0).X, range(2, 20))
+    >>> X = make_swiss_roll(1000, random_state=0).X
+    >>> scan = scan_neighbors(X, range(2, 20), random_state=0)
     >>> scan.n_neighbors[scan.open_circuit], scan.n_neighbors[scan.short_circuit]
     (array([2, 3]), array([16, 18]))
     >>> scan.n_neighbors[scan.usable]

@@ -49,37 +49,37 @@ class Geodesics:
 class Isomap(LandmarkEmbedding):
     r"""Isometric mapping: coordinates whose distances are those along the data [1]_.
 
-    Near samples are linked by edges; the length of the shortest path between two samples is their
-    geodesic distance; classical scaling (:class:`MDS`) gives these distances coordinates,
+    Near samples are linked by edges. The length of the shortest path between two samples is their
+    geodesic distance. Classical scaling (:class:`MDS`) turns these distances into coordinates:
 
     .. math:: B = -\tfrac12 J (G \circ G) J = V^T \Lambda V, \qquad Z = V^T \Lambda^{1/2}
 
     New samples are linked to their neighbours, and placed by their geodesic distances.
 
-    Too few neighbours leave the graph in parts (an open circuit): these are joined by the shortest
-    edges there are, with a warning. Too many jump over gaps (a short circuit). See
-    :func:`dimetric.manifold._neighbor_scan.scan_neighbors`.
+    With too few neighbours the graph has several components (an open circuit). They are joined by
+    the shortest possible edges, with a warning. With too many, edges cross gaps (a short circuit).
+    See :func:`dimetric.manifold.scan_neighbors`.
 
     Parameters
     ----------
-    n_neighbors : int or None, default=5
-        Link each sample with so many nearest ones, or
-    radius : float or None, default=None
-        with all within this distance; then `n_neighbors` must be None.
     n_components : int, default=2
         k.
+    n_neighbors : int or None, default=5
+        Number of nearest samples that each sample is linked with.
+    radius : float or None, default=None
+        Link each sample with all within this distance instead; `n_neighbors` must then be None.
     path_method : {"auto", "D", "FW"}, default="auto"
         Shortest paths by Dijkstra's algorithm, or by Floyd's and Warshall's (small graphs with
         many edges). With numba installed, the first is several times as fast.
     metric : str or callable, default="euclidean"
-        Any of scikit-learn's. ``"precomputed"``: X holds all distances, or is a sparse graph of
-        neighbours; :meth:`transform` takes those of new samples to the samples of the fit. With
-        `n_neighbors` and `radius` both None a sparse graph is taken as it is.
+        Any metric of scikit-learn. ``"precomputed"``: X holds all distances, or is a sparse graph
+        of neighbours, and :meth:`transform` takes the distances of new samples to the samples of
+        the fit. With `n_neighbors` and `radius` both None a sparse graph is used as it is.
     metric_params : dict, optional
         Parameters of the metric.
     n_landmarks : int, optional
-        Take the paths from so many samples, drawn at random, and place all others by their
-        distances to these [2]_: time and memory O(n n_landmarks) instead of n^2.
+        Compute paths from this number of samples, drawn at random, and place all others by their
+        geodesics to these [2]_. Time and memory are O(n n_landmarks) instead of n^2.
     regressor : regressor, optional
         Learns the embedding from the samples, and places new ones instead of their geodesics.
     random_state : int, RandomState or None, default=None
@@ -123,9 +123,9 @@ class Isomap(LandmarkEmbedding):
 
     _accepts_sparse: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "radius": [Interval(Real, 0, None, closed="both"), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "path_method": [StrOptions({"auto", "D", "FW"})],
         "metric": [str, callable],
         "metric_params": [dict, None],
@@ -136,10 +136,10 @@ class Isomap(LandmarkEmbedding):
 
     def __init__(
         self,
+        n_components: int = 2,
         *,
         n_neighbors: int | None = 5,
         radius: float | None = None,
-        n_components: int = 2,
         path_method: str = "auto",
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
@@ -147,9 +147,9 @@ class Isomap(LandmarkEmbedding):
         regressor: Any = None,
         random_state: Any = None,
     ) -> None:
+        self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.radius = radius
-        self.n_components = n_components
         self.path_method = path_method
         self.metric = metric
         self.metric_params = metric_params

@@ -41,11 +41,11 @@ class LLE(Embedding):
 
     Parameters
     ----------
+    n_components : int, default=2
+        Dimension of the embedding.
     n_neighbors : int, default=5
         k. With ``"hessian"`` more than ``n_components * (n_components + 3) / 2``, with
         ``"modified"`` and ``"ltsa"`` more than `n_components`.
-    n_components : int, default=2
-        Dimension of the embedding.
     reg : float, default=1e-3
         Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
@@ -85,8 +85,8 @@ class LLE(Embedding):
 
     reconstruction_error_: float
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions({"standard", "modified", "hessian", "ltsa"})],
         "eigen_solver": [StrOptions({"auto", "arpack", "dense"})],
@@ -94,15 +94,15 @@ class LLE(Embedding):
 
     def __init__(
         self,
-        n_neighbors: int = 5,
         n_components: int = 2,
         *,
+        n_neighbors: int = 5,
         reg: float = 1e-3,
         method: str = "standard",
         eigen_solver: str = "auto",
     ) -> None:
-        self.n_neighbors = n_neighbors
         self.n_components = n_components
+        self.n_neighbors = n_neighbors
         self.reg = reg
         self.method = method
         self.eigen_solver = eigen_solver
