@@ -13,7 +13,6 @@ from .kernels import KDA as KDA
 from .kernels import KDMLMJ as KDMLMJ
 from .kernels import KLMNN as KLMNN
 from .kernels import KPCA as KPCA
-from .kernels import Kernel as Kernel
 from .kernels import Kernelized as Kernelized
 from .learners import ANMM as ANMM
 from .learners import DMLMJ as DMLMJ

@@ -51,6 +51,7 @@ from dimetric.data.encoder import TableEncoder
 from dimetric.export import file
 from dimetric.export._container import KEY
 from dimetric.export._plan import plan_of
+from dimetric.kernels import Kernel
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -246,7 +247,7 @@ def graph_of(X):
 
 def test_precomputed_kernel(path):
     X, _ = samples()
-    model = KPCA(2, kernel="precomputed", n_landmarks=10, random_state=0).fit(X @ X.T)
+    model = KPCA(2, kernel=Kernel("precomputed", n_landmarks=10, random_state=0)).fit(X @ X.T)
     save(model, path)
     assert_same(model, load(path), X[:5] @ X.T)
     mds = MDS(metric="precomputed").fit(np.abs(X[:, :1] - X[:, 0]))
@@ -316,7 +317,7 @@ class Own(LDA):
         (KPCA(kernel=kernel), r"no functions: kernel is <function kernel"),
         (KNNClassifier(weights=np.exp), r"no functions: weights is"),
         (Isomap(metric=lambda a, b: abs(a - b).sum()), "no functions: metric is"),
-        (KPCA(random_state=np.random.RandomState(0)), "Set random_state to an int"),
+        (KPCA(kernel=Kernel(random_state=np.random.RandomState(0))), "Set random_state to an int"),
         (Own(), r"cannot hold .*test_file\.Own"),
         (KNNClassifier(learner=PolynomialFeatures()), r"PolynomialFeatures \(learner\)"),
         (make_pipeline(PolynomialFeatures(), LDA()), r"PolynomialFeatures \(steps\.0\.1\)"),
@@ -369,7 +370,7 @@ def test_a_new_file_can_be_read_by_others_as_any_other(path):
 def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
     """Header and tensors are of one file, whichever it is."""
     X, _ = samples()
-    old, new = (KPCA(2, kernel="rbf", gamma=gamma).fit(X + shift) for gamma, shift in
+    old, new = (KPCA(2, kernel=Kernel(gamma=gamma)).fit(X + shift) for gamma, shift in
                 ((0.1, 0.0), (3.0, 1.0)))  # fmt: skip
     save(old, path)
     read, left = file.read_header, [new]
@@ -487,7 +488,7 @@ CHANGES = {
     "shape": (change("model/state/x_", {"$array": ["a"], "text": True, "shape": [-1]}), "'shape'"),
     "size": (change("model/state/x_", {"$array": ["a"], "text": True, "shape": [2]}), "reshape"),
     "record": (change("model/state/x_", {"$record": "Popen", "fields": {}}), "no record 'Popen'"),
-    "fields": (change("model/state/x_", {"$record": "Kernel", "fields": {}}), "other fields"),
+    "fields": (change("model/state/x_", {"$record": "Moments", "fields": {}}), "other fields"),
     "dtype": (change("model/state/x_", {"$dtype": "M8[s]"}), "of no use"),
     "scalar": (change("model/state/x_", {"$scalar": "a", "dtype": "float64"}), "is no number"),
     "scalar's dtype": (change("model/state/x_", {"$scalar": 1, "dtype": "x"}), "data type 'x'"),

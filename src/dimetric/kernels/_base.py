@@ -51,7 +51,7 @@ class KernelMetric(PairTasks, Learner):
     kernel: KernelLike
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``kernel__gamma`` and the like need a :class:`~dimetric.Kernel`."""
+        """Set parameters. Nested ones, such as ``kernel__gamma``, need a Kernel object."""
         nested = next((name for name in params if name.startswith("kernel__")), None)
         kernel = params.get("kernel", self.kernel)
         if nested is not None and not isinstance(kernel, Kernel):

@@ -25,14 +25,15 @@ NOT_FINITE = (
 
 @dataclass(frozen=True)
 class KernelFunction:
-    r"""A kernel function whose numbers are all known; :class:`~dimetric.Kernel` has the formulas.
+    """A kernel function whose numbers are all known.
 
-    Values are computed in float64 and kept in the dtype of the samples.
+    The formulas are those of :class:`~dimetric.kernels.Kernel`. Values are computed in float64 and
+    kept in the dtype of the samples.
 
     Attributes
     ----------
     name : str or callable
-        As of :class:`~dimetric.Kernel`.
+        As of :class:`~dimetric.kernels.Kernel`.
     gamma, degree, coef0 : float
         Numbers of the named kernels.
     params : dict

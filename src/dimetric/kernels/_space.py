@@ -79,7 +79,7 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
         Symmetric. It is not changed.
     n_components : int, float in (0, 1) or None
         Largest number of coordinates, share of the variance, or all, as in
-        :class:`~dimetric.Kernel`.
+        :class:`~dimetric.kernels.Kernel`.
     definite : bool
         Whether K is known to have no negative eigenvalues.
     """

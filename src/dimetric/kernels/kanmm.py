@@ -37,7 +37,7 @@ class KANMM(KernelizedMetric):
     orthonormal : {"map", "coefficients"}, default="map"
         Whether the rows of L, in feature space, are orthonormal, or those of A.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.Kernel`.
+        The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ class KDA(KernelizedMetric):
         a kernel that separates all samples maps each class of the training set to one point, and
         new samples anywhere.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.Kernel`.
+        The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ class KDMLMJ(KernelizedMetric):
     alpha : float in [0, 1), default=0.03
         Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. The metadata call it `reg`.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.Kernel`.
+        The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------

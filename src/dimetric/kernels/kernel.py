@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from dimetric._compat import Interval, StrOptions, check_params
+from dimetric._compat import Interval, StrOptions, validate_params
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
 STRATEGIES = {"uniform", "greedy", "kmeans"}
@@ -81,7 +81,8 @@ class Kernel(BaseEstimator):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from dimetric import KDA, Kernel, KNNClassifier
+    >>> from dimetric import KDA, KNNClassifier
+    >>> from dimetric.kernels import Kernel
     >>> X, y = load_iris(return_X_y=True)
     >>> KDA(kernel=Kernel("poly", degree=2)).fit(X, y).transform(X).shape
     (150, 2)
@@ -151,7 +152,7 @@ def checked_kernel(kernel: KernelLike) -> Kernel:
     if kernel is Kernel:
         raise TypeError("kernel=Kernel is a class, and an object is needed: kernel=Kernel().")
     found = as_kernel(kernel)
-    check_params(found)
+    validate_params(found)
     if found.params and not callable(found.name):
         raise ValueError(
             f"params={found.params} are keyword arguments of a kernel that is a function; "

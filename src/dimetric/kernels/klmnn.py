@@ -42,8 +42,8 @@ class KLMNN(KernelizedMetric):
     random_state : int, RandomState or None, default=None
         Randomness of mini-batches. Landmarks have the `random_state` of the kernel.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.Kernel`. It keeps 30 coordinates by default: time grows
-        with their number.
+        The kernel; see :class:`~dimetric.kernels.Kernel`. By default 30 coordinates are kept,
+        because time grows with their number.
 
     Attributes
     ----------

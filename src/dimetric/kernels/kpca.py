@@ -45,8 +45,8 @@ class KPCA(KernelMetric):
         :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`; None keeps all with
         :math:`\lambda_i > 0`.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.Kernel`. Its `n_components` must stay "auto": the one
-        above is meant.
+        The kernel; see :class:`~dimetric.kernels.Kernel`. Leave its `n_components` at "auto": the
+        `n_components` of KPCA takes its place.
     fit_inverse_transform : bool, default=False
         Learn the inverse map, for :meth:`inverse_transform`. Takes n^3 time.
     alpha : float, default=1.0
@@ -79,7 +79,7 @@ class KPCA(KernelMetric):
     Examples
     --------
     >>> from sklearn.datasets import make_circles
-    >>> from dimetric import Kernel
+    >>> from dimetric.kernels import Kernel
     >>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
     >>> Z = KPCA(1, kernel=Kernel("rbf", gamma=2.0)).fit_transform(X)
     >>> bool(Z[y == 0].max() < Z[y == 1].min() or Z[y == 1].max() < Z[y == 0].min())
