@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.threads import _one_blas_thread
+from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples, taken
 from dimetric._compat import StrOptions, check_same_namespace, framed
 from dimetric.kernels._feature_space import feature_space
@@ -25,7 +25,7 @@ ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost
 
 def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     """Return a context that gives BLAS one thread if there are few samples."""
-    return _one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
+    return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
 
 
 class KernelMetric(PairTasks, Learner):
