@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
-from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import run_on_threads
 from dimetric.kernels.kernel import NAMES, Kernel
 from dimetric.linalg.symmetric import TILE, Half, upper_tiles
@@ -162,8 +161,10 @@ class KernelFunction:
         if self.centre is not None:
             centre = like(self.centre, X)
             X, Y = X - centre, Y - centre
-        if self.name == "rbf":  # the product of these factors is the exponent
-            return -self.gamma * left_factor(X), right_factor(Y)
+        if self.name == "rbf":  # X @ Y.T is the exponent: gamma is in the norms, not in the ones
+            x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
+            X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
+            Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
         return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
 
     def _values(self, A: Array, B: Array) -> Array:
