@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 
 import dimetric
 from dimetric import (
+    KDA,
     KPCA,
     LDA,
     MDS,
@@ -581,6 +582,33 @@ def test_refused_kernel(path):
     change("model/state/_kernel/fields/name", "linear")(header, tensors)
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match="another kernel than its own"):
+        load(path)
+
+
+def test_kernel_with_its_parameters(path):
+    X, y = samples()
+    model = KDA(kernel=Kernel("poly", degree=2, n_landmarks=10, random_state=0)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    assert_same(model, again, X)
+    assert again.kernel.get_params() == model.kernel.get_params()
+    assert describe(path)["parameters"]["kernel"]["parameters"]["degree"] == 2
+
+
+def test_kernel_that_is_none(path):
+    header, tensors = written(path, model=KPCA(2, kernel=Kernel(gamma=0.1)))
+    change("model/parameters/kernel/parameters/gamma", -1.0)(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match="'gamma' parameter of Kernel must be"):
+        load(path)
+
+
+def test_parameters_of_the_kernel_beside_it(path):
+    """As an earlier version of dimetric wrote them."""
+    header, tensors = written(path, model=KPCA(2))
+    header["model"]["parameters"] |= {"gamma": "scale", "degree": 3}
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=r"KPCA has no parameter 'degree'.*fit the model again"):
         load(path)
 
 

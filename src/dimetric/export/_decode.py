@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from dimetric._compat import validate_params
+from dimetric._compat import check_params
 from dimetric.export._schema import NUMBERS, check_held, class_named, is_state, record_named
 from dimetric.kernels.kernel import as_kernel
 
@@ -79,7 +79,7 @@ class Decoder:
         if cls.__name__ == "Pipeline":
             _check_steps(given)
         model = cls(**given)
-        validate_params(model)
+        check_params(model)
         for key, each in data["state"].items():
             if key in vars(model) or not is_state(cls, key):
                 raise ValueError(f"{cls.__name__} has no state {key!r}")

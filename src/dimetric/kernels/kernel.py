@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
-from dimetric._compat import Interval, StrOptions, validate_params
+from dimetric._compat import Interval, StrOptions, check_params
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
 STRATEGIES = {"uniform", "greedy", "kmeans"}
@@ -152,7 +152,7 @@ def checked_kernel(kernel: KernelLike) -> Kernel:
     if kernel is Kernel:
         raise TypeError("kernel=Kernel is a class, and an object is needed: kernel=Kernel().")
     found = as_kernel(kernel)
-    validate_params(found)
+    check_params(found)
     if found.params and not callable(found.name):
         raise ValueError(
             f"params={found.params} are keyword arguments of a kernel that is a function; "

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from sklearn.base import clone
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._compat import Progress, validate_params
+from dimetric._compat import Progress, check_params
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels.kernel import KernelLike, as_kernel
 from dimetric.learners._base import LinearMetric
@@ -44,7 +44,7 @@ class KernelizedMetric(KernelMetric, ABC):
 
     def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         learner = self._linear()
-        validate_params(learner)
+        check_params(learner)
         space = self._space(X, self._kernel_rank(), principal=False)
         k = getattr(learner, "n_components", None)
         if k is not None and k > space.rank:
