@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.threads import one_blas_thread
-from dimetric._arrays.validation import checked_samples, taken
+from dimetric._arrays.validation import checked_samples, take_rows
 from dimetric._compat import StrOptions, check_same_namespace, framed
 from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK, KernelFunction
@@ -111,7 +111,7 @@ class KernelMetric(PairTasks, Learner):
         check_is_fitted(self)
         points, rows = checked_pair_rows(self, pairs, X)
         Z = self._mapped(points)
-        difference = taken(Z, rows[:, 0]) - taken(Z, rows[:, 1])
+        difference = take_rows(Z, rows[:, 0]) - take_rows(Z, rows[:, 1])
         return namespace(difference).linalg.vector_norm(difference, axis=1)
 
     def _mapped(self, X: Array) -> Array:

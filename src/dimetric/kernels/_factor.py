@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpstrf
 
 from dimetric._arrays.namespaces import Array, eps
 from dimetric.kernels._function import largest_of
-from dimetric.linalg.symmetric import Half
+from dimetric.linalg.symmetric import PackedSymmetric
 
 ONE_POINT = (
     "To this kernel all samples are the same point: it has no differences to learn from. Choose "
@@ -155,12 +155,12 @@ def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
     return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
 
 
-def noise_of(K: Array | Half) -> float:
+def noise_of(K: Array | PackedSymmetric) -> float:
     """Return the size up to which eigenvalues of a kernel matrix are rounding errors.
 
     It is the same for the centred matrix: the values were rounded before they were centred.
     """
-    values, largest = (K.tiles, K.largest) if isinstance(K, Half) else (K, largest_of(K))
+    values, largest = (K.tiles, K.largest) if isinstance(K, PackedSymmetric) else (K, largest_of(K))
     n = K.shape[0]
     # Rounding errors are a random matrix, whose norm grows only as the square root of n.
     return max(n * 2.0**-52, 10 * n**0.5 * eps(values)) * largest

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import in_range, taken
+from dimetric._arrays.row_order import canonical_order
+from dimetric._arrays.validation import rescale_for_squares, take_rows
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
 from dimetric.kernels._space import (
@@ -20,7 +21,6 @@ from dimetric.kernels._space import (
     principal_space,
 )
 from dimetric.kernels.kernel import Kernel
-from dimetric.linalg.order import canonical_order
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def feature_space(
     principal : bool
         Whether the coordinates must be the principal ones.
     """
-    in_range(X)  # refuses samples without variance in this dtype
+    rescale_for_squares(X)  # refuses samples without variance in this dtype
     n, precomputed = X.shape[0], kernel.name == "precomputed"
     if precomputed:
         check_precomputed(X)
@@ -71,22 +71,22 @@ def feature_space(
     else:
         order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
         place = np.argsort(order)
-        ordered = taken(X, order)
+        ordered = take_rows(X, order)
         # Equal samples share the coordinates of the first one: their distance is exactly 0.
         first = first_of_equals(to_host(ordered))[place]
     function = KernelFunction.for_samples(ordered, kernel)
     if kernel.n_landmarks is not None and kernel.n_landmarks < n:
         found = _with_landmarks(ordered, order, kernel, function, n_components)
         space = found.space
-        return replace(found, space=replace(space, scores=lambda: taken(space.scores(), first)))
+        return replace(found, space=replace(space, scores=lambda: take_rows(space.scores(), first)))
     space = _with_all_samples(ordered, order, function, n_components, principal)
     in_given_order = replace(
         space,
-        scores=lambda: taken(space.scores(), first),
+        scores=lambda: take_rows(space.scores(), first),
         mean=space.mean[place],
         lift=lambda L: space.lift(L)[:, place],
     )
-    references = None if precomputed else taken(ordered, place)  # a copy: X may change later
+    references = None if precomputed else take_rows(ordered, place)  # a copy: X may change later
     return FeatureSpace(in_given_order, function, references)
 
 
@@ -126,7 +126,7 @@ def _with_landmarks(
         S = kmeans_landmarks(X, m, random_state)
         return FeatureSpace(landmark_space(function, X, S, n_components), function, S)
     chosen = landmark_rows(strategy, function, X, m, random_state)
-    S = taken(X, chosen)
+    S = take_rows(X, chosen)
     if precomputed:
         columns = like(chosen, X, dtype=namespace(X).int64)
         X, S = (namespace(X).take(K, columns, axis=1) for K in (X, S))

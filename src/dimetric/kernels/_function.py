@@ -12,8 +12,9 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
 from dimetric._arrays.threads import run_on_threads
+from dimetric._arrays.validation import asymmetric_pair
 from dimetric.kernels.kernel import NAMES, Kernel
-from dimetric.linalg.symmetric import TILE, Half, upper_tiles
+from dimetric.linalg.symmetric import TILE, PackedSymmetric, upper_tiles
 
 BLOCK = 2**22  # numbers in a block of rows
 
@@ -118,7 +119,7 @@ class KernelFunction:
         """Whether :meth:`packed` takes these samples: NumPy's, under a named kernel."""
         return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
 
-    def packed(self, X: np.ndarray) -> Half:
+    def packed(self, X: np.ndarray) -> PackedSymmetric:
         """Return the same matrix as :meth:`gram`, with half of its values computed and kept."""
         n = len(X)
         self._require(X, n * (n + TILE) // 2, n, n)
@@ -128,7 +129,7 @@ class KernelFunction:
             tile = self._values(A[a], B[b])
             return self._with_ones(tile) if a == b else tile
 
-        K = Half.of(n, X.dtype, values)
+        K = PackedSymmetric.of(n, X.dtype, values)
         if not np.isfinite(K.largest):
             raise ValueError(NOT_FINITE)
         return K
@@ -216,18 +217,15 @@ def check_symmetric(K: Array, samples: np.ndarray) -> None:
 
     `samples` are the numbers of the samples, for the message.
     """
-    xp, n = namespace(K), K.shape[0]
-    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * largest_of(K)
-    for rows in row_blocks(n, max(1, BLOCK // n)):
-        difference = xp.abs(K[rows, :] - K[:, rows].T)
-        if bool(xp.any(difference > rounding)):
-            i, j = divmod(int(xp.argmax(difference)), n)
-            i += rows.start
-            raise ValueError(
-                f"A kernel must be symmetric, but its value for samples {samples[i]} and "
-                f"{samples[j]} is {float(K[i, j]):.6g}, and for {samples[j]} and {samples[i]} it "
-                f"is {float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
-            )
+    tol = float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K)
+    pair = asymmetric_pair(K, tol)
+    if pair is not None:
+        i, j = pair
+        raise ValueError(
+            f"A kernel must be symmetric, but its value for samples {samples[i]} and {samples[j]} "
+            f"is {float(K[i, j]):.6g}, and for {samples[j]} and {samples[i]} it is "
+            f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
+        )
 
 
 def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._arrays.validation import taken
+from dimetric._arrays.validation import take_rows
 from dimetric._compat import Progress, StrOptions
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
@@ -96,7 +96,7 @@ class KANMM(KernelizedMetric):
             raise ValueError(f"n_components={k} must be at most {name}={m}.")
         order = np.argsort(supervision, kind="stable")
         codes = supervision[order]
-        Z, K = (taken(a, order) for a in (space.scores(), self._references(X)))
+        Z, K = (take_rows(a, order) for a in (space.scores(), self._references(X)))
         near = friends(Z, codes, self.n_friends)
         far = enemies(Z, codes, self.n_enemies)
         S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))
