@@ -96,11 +96,11 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
         F = F[:, :rank]
     return Space(
-        rank,
-        found.lift if V is None else lambda L: found.lift(L @ V),
-        _means(K),
-        lambda: like(F, K, dtype=_double(K)),
-        total,
+        rank=rank,
+        lift=found.lift if V is None else lambda L: found.lift(L @ V),
+        mean=_means(K),
+        scores=lambda: like(F, K, dtype=_double(K)),
+        total=total,
     )
 
 
@@ -118,7 +118,7 @@ def principal_space(
     copied, and may be a packed symmetric matrix.
     """
     if isinstance(K, PackedSymmetric) or are_few(n_components, K.shape[0]):
-        return _by_iteration(K, int(n_components or 0), definite)
+        return _space_by_products(K, int(n_components or 0), definite)
     found = factor(to_host(K), definite=definite)
     F = found.F
     values, V = _principal(Moments.of_all(F, root=False), n_components, noise_of(K))
@@ -126,12 +126,12 @@ def principal_space(
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
     return Space(
-        len(V),
-        lambda L: found.lift(L @ V),
-        _means(K),
-        lambda: like(signed.T, K, dtype=_double(K)),
-        float(np.sum(F * F)),
-        values,
+        rank=len(V),
+        lift=lambda L: found.lift(L @ V),
+        mean=_means(K),
+        scores=lambda: like(signed.T, K, dtype=_double(K)),
+        total=float(np.sum(F * F)),
+        values=values,
     )
 
 
@@ -157,18 +157,19 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
     mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
     values, V = _principal(moments, n_components, n / m * noise_of(W))
-    onto = like(V.T, X, dtype=xp.float64)
+    axes = like(V.T, X, dtype=xp.float64)
     return Space(
-        len(V),
-        lambda L: found.lift(L @ V),
-        to_host(mean),
-        lambda: xp.concat([(K - mean) @ B @ onto for K in blocks()]),
-        float(np.trace(moments.spread)),
-        values,
+        rank=len(V),
+        lift=lambda L: found.lift(L @ V),
+        mean=to_host(mean),
+        scores=lambda: xp.concat([(K - mean) @ B @ axes for K in blocks()]),
+        total=float(np.trace(moments.spread)),
+        values=values,
     )
 
 
-def _by_iteration(K: Array | PackedSymmetric, k: int, definite: bool) -> Space:
+def _space_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Space:
+    """Return the k principal coordinates, by products with K alone."""
     n, values_of_K = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
     with one_blas_thread():  # beside the products, which have threads of their own, work is small
         tol = max(1e-9, eps(values_of_K) / 100)
@@ -183,12 +184,12 @@ def _by_iteration(K: Array | PackedSymmetric, k: int, definite: bool) -> Space:
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     V = found.V - found.V.mean(axis=1, keepdims=True)  # the mean is a rounding error
     return Space(
-        k,
-        lambda L: (L * inverse) @ V,
-        mean,
-        lambda: like(V.T * np.sqrt(values), values_of_K, dtype=_double(values_of_K)),
-        max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
-        values,
+        rank=k,
+        lift=lambda L: (L * inverse) @ V,
+        mean=mean,
+        scores=lambda: like(V.T * np.sqrt(values), values_of_K, dtype=_double(values_of_K)),
+        total=max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
+        values=values,
     )
 
 
