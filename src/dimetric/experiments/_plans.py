@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 import dimetric
-from dimetric.data.columns import DataSet
+from dimetric.data import DataSet
 from dimetric.experiments._protocol import SETS, SMALL_SETS
 from dimetric.kernels import Kernel
 

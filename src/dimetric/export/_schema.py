@@ -31,7 +31,7 @@ THEIRS = {
     "KNeighborsRegressor": "sklearn.neighbors",
 }
 # Estimators and parameter objects without a name at the top.
-OURS_TOO = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data.encoder"}
+OURS_TOO = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data._encoder"}
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
     "Axes": "dimetric.manifold.classical",

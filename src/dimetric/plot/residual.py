@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.classify.many import named
 from dimetric.plot._curves import draw_curves
 from dimetric.quality._spectrum import residual_variances
+from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["ResidualVarianceDisplay"]
 
@@ -39,8 +39,8 @@ class ResidualVarianceDisplay:
     Examples
     --------
     >>> from dimetric import MDS, Isomap
-    >>> from dimetric.data import swiss_roll
-    >>> X = swiss_roll(600, random_state=0).X
+    >>> from dimetric.data import make_swiss_roll
+    >>> X = make_swiss_roll(600, random_state=0).X
     >>> display = ResidualVarianceDisplay.from_estimators([Isomap(n_neighbors=8), MDS()], X)
     >>> [line.get_ydata().round(1).tolist() for line in display.lines_]
     [[0.0, 0.0, 0.0], [0.6, 0.3, 0.0]]
@@ -103,7 +103,8 @@ class ResidualVarianceDisplay:
         """
         dims = None if dimensions is None else list(dimensions)
         found = {
-            name: residual_variances(each, X, dims) for name, each in named(estimators).items()
+            name: residual_variances(each, X, dims)
+            for name, each in named_learners(estimators).items()
         }
         return cls(found, title=title).plot(ax=ax, **artist)
 
