@@ -1,4 +1,4 @@
-"""Factors of kernels: coordinates that have the inner products of samples in feature space."""
+"""Factors of kernel matrices: coordinates whose inner products are those of feature space."""
 
 import warnings
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from dimetric._arrays.namespaces import Array, eps
-from dimetric.kernels.functions import largest_of
+from dimetric.kernels._function import largest_of
 from dimetric.linalg.symmetric import PackedSymmetric
 
 ONE_POINT = (
-    "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
+    "To this kernel all samples are the same point: it has no differences to learn from. Choose "
     "another kernel or gamma, or scale X."
 )
 NO_PRODUCT = (
     "The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to 0, and no "
-    "positive part that could be used. Of distances D, -D**2 / 2 is a kernel."
+    "positive part that could be used. If these are distances D, pass -D**2 / 2."
 )
 
 Lift = Callable[[np.ndarray], np.ndarray]
@@ -27,7 +27,10 @@ Lift = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Factor:
-    """F with J K J = F F^T, and coefficients of maps of its coordinates, or of the first."""
+    """Coordinates F with J K J = F F^T, where J = I - 1 1^T / n.
+
+    ``lift`` returns the coefficients A (k, n) of a map L (k, r) of the first r coordinates.
+    """
 
     F: np.ndarray
     lift: Lift
@@ -38,11 +41,19 @@ def factor(
 ) -> Factor:
     """Return coordinates whose inner products are the centred K, or its positive part.
 
-    With `most`, so many may do: the first ones of a definite kernel. `one_point` is what is told of
-    a kernel to which there are no differences.
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Kernel matrix.
+    definite : bool
+        Whether K is known to have no negative eigenvalues.
+    most : int, optional
+        Number of coordinates that are enough. A definite kernel may return only these.
+    one_point : str
+        Message for a kernel to which all samples are equal.
     """
     n, noise = len(K), noise_of(K)
-    # A pivot has gathered rounding errors of all before it: of centring, in float64, and of K.
+    # Rounding errors add up over the pivots: those of centring, in float64, and those of K.
     tol = max(4 * n**1.5 * 2.0**-52, n * eps(K)) * largest_of(K)
     mean = K.mean(axis=1, dtype=np.float64)
     shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
@@ -61,7 +72,7 @@ def factor(
 
 
 def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return a Cholesky factor of centred K with pivots, without columns of rounding errors."""
+    """Return the pivoted Cholesky factor of the centred K, without columns of rounding errors."""
     centred = np.array(K, dtype=np.float64, order="F")
     centred -= shift
     centred -= shift[:, None]
@@ -75,7 +86,7 @@ def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray,
 def greedy_factor(
     row: Callable[[int], np.ndarray], diagonal: np.ndarray, most: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first columns of the same factor, from the rows of K that they take alone.
+    """Return the first columns of the pivoted Cholesky factor; only rows of pivots are computed.
 
     Parameters
     ----------
@@ -84,17 +95,17 @@ def greedy_factor(
     diagonal : ndarray of shape (n,)
         Diagonal of K.
     most : int
-        Most columns.
+        Largest number of columns.
     tol : float
-        Squared length of columns that are rounding errors.
+        Pivots up to this size are rounding errors.
 
     Returns
     -------
     F : ndarray of shape (n, p)
-        With `F @ F.T` near K, and equal to it in the rows `pivots`, if K is definite. If it is not,
-        columns of pivots below 0 are subtracted instead.
+        If K is definite, ``F @ F.T`` approximates K and equals it in the rows `pivots`. Otherwise
+        the products of columns with negative pivots are subtracted.
     pivots : ndarray of shape (p,)
-        Each row is the farthest in feature space from the span of those before.
+        Rows, each the farthest in feature space from the span of those before it.
     """
     rest = diagonal.astype(np.float64)
     F, pivots = np.zeros((len(rest), most), order="F"), list[int]()
@@ -107,14 +118,14 @@ def greedy_factor(
         F[:, j] = (row(i) - F[:, :j] @ (signs[:j] * F[i, :j])) / np.sqrt(np.abs(rest[i]))
         rest -= signs[j] * F[:, j] ** 2
         pivots.append(i)
-        rest[pivots] = 0.0  # but for rounding
+        rest[pivots] = 0.0  # without rounding errors
     return F[:, : len(pivots)], np.array(pivots, dtype=np.int64)
 
 
 def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """Return coefficients of a map of the first coordinates, from those of the pivots.
+    """Return the coefficients of a map of the first coordinates; only pivots have a part.
 
-    Their sum is 0: then the kernel itself will do, it need not be centred.
+    Coefficients that sum to 0 apply to the kernel itself: it need not be centred.
     """
     first = pivots[: L.shape[1]]
     A = np.zeros((L.shape[0], len(F)))
@@ -124,7 +135,7 @@ def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
 
 
 def _is_product(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
-    """Tell by some random vectors whether J K J = F F^T, which an indefinite one never is."""
+    """Tell by random vectors whether J K J = F F^T, which never holds for an indefinite K."""
     V = np.random.default_rng(0).standard_normal((len(K), 4))
     V -= V.mean(axis=0)
     KV = K @ V
@@ -133,39 +144,36 @@ def _is_product(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
 
 
 def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
-    """Return the eigenvectors of the centred kernel, and warn if others have negative values."""
+    """Return the eigenvectors with positive eigenvalues; warn if there are negative ones."""
     centred = K - shift - shift[:, None]
     values, V = np.linalg.eigh((centred + centred.T) / 2)
     values, V = values[::-1], V[:, ::-1]
     warn_if_indefinite(float(values[-1]), float(values[0]), noise)
     rank = int(np.sum(values > noise))
     length, V = np.sqrt(values[:rank]), V[:, :rank]
-    V = V - V.mean(axis=0)  # but for rounding, which small eigenvalues would magnify, it is
+    V = V - V.mean(axis=0)  # the mean is a rounding error that small eigenvalues would magnify
     return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
 
 
 def noise_of(K: Array | PackedSymmetric) -> float:
-    """Return the size of eigenvalues that are nothing but rounding errors of a kernel's values.
+    """Return the size up to which eigenvalues of a kernel matrix are rounding errors.
 
-    Centred or not: what centring takes away, it takes from values that are rounded already.
+    It is the same for the centred matrix: the values were rounded before they were centred.
     """
     values, largest = (K.tiles, K.largest) if isinstance(K, PackedSymmetric) else (K, largest_of(K))
     n = K.shape[0]
-    # Rounding errors are a random matrix, whose norm grows as the root of n only.
+    # Rounding errors are a random matrix, whose norm grows only as the square root of n.
     return max(n * 2.0**-52, 10 * n**0.5 * eps(values)) * largest
 
 
 def warn_if_indefinite(smallest: float, largest: float, noise: float) -> None:
-    """Warn of an eigenvalue of the centred kernel that is below 0 by more than rounding.
-
-    Raise if there are no others.
-    """
+    """Warn if the centred kernel has an eigenvalue below 0; raise if no eigenvalue is above 0."""
     if smallest >= -10 * noise:
         return
     if largest <= noise:
         raise ValueError(NO_PRODUCT.format(smallest=smallest))
     warnings.warn(
         f"The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to "
-        f"{largest:.3g}. Its positive part is used: distances are those of that part.",
+        f"{largest:.3g}. Only its positive part is used, and distances are those of that part.",
         stacklevel=4,
     )

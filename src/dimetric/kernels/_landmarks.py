@@ -1,4 +1,4 @@
-"""Landmarks: the samples that stand for all in the Nystroem method."""
+"""Landmarks of the Nyström method: samples, or centres of clusters, whose span stands for all."""
 
 from typing import Any
 
@@ -6,57 +6,56 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric.kernels.factor import ONE_POINT, greedy_factor
-from dimetric.kernels.functions import Kernel
+from dimetric.kernels._factor import ONE_POINT, greedy_factor
+from dimetric.kernels._function import KernelFunction
 from dimetric.neighbors.landmarks import draw_landmarks
 
-STRATEGIES = {"uniform", "greedy", "kmeans"}
 
-
-def chosen_landmarks(
-    strategy: str, kernel: Kernel, X: Array, m: int, random_state: Any
+def landmark_rows(
+    strategy: str, kernel: KernelFunction, X: Array, m: int, random_state: Any
 ) -> np.ndarray:
     """Return the rows of m landmarks of X, ascending.
 
     Parameters
     ----------
     strategy : {"uniform", "greedy"}
-        At random among samples that differ, or by :func:`greedy_landmarks`.
-    kernel : Kernel
-        What "greedy" looks at.
+        Drawn at random among samples that differ, or chosen by :func:`greedy_landmarks`.
+    kernel : KernelFunction
+        The kernel, which "greedy" depends on.
     X : array of shape (n, d)
-        Samples, equal ones next to each other; a precomputed kernel holds its own values.
+        Samples, with equal ones next to each other; or the values of a precomputed kernel.
     m : int
-        Number of landmarks, below n. Fewer are returned where fewer differ, or span all samples.
+        Number of landmarks, below n. There are fewer where fewer samples differ, or where fewer
+        span all samples.
     random_state : int, RandomState or None
-        Of "uniform".
+        Randomness of "uniform".
     """
     if strategy == "greedy":
-        chosen = greedy_landmarks(kernel, X, m)
+        rows = greedy_landmarks(kernel, X, m)
     elif kernel.name == "precomputed":
-        chosen = draw_landmarks(X.shape[0], m, random_state)
+        rows = draw_landmarks(X.shape[0], m, random_state)
     else:
         points = to_host(X)
         distinct = np.unique(first_of_equals(points))
         m = min(m, len(distinct))
-        chosen = distinct[draw_landmarks(len(distinct), m, random_state, points[distinct])]
-    if len(chosen) == 1:  # there is no other
+        rows = distinct[draw_landmarks(len(distinct), m, random_state, points[distinct])]
+    if len(rows) == 1:  # all samples are equal
         raise ValueError(ONE_POINT)
-    return np.sort(chosen)
+    return np.sort(rows)
 
 
 def first_of_equals(X: np.ndarray) -> np.ndarray:
-    """Return, for samples of which equal ones are neighbours, the first row that is equal."""
-    new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
-    return np.maximum.accumulate(np.where(new, np.arange(len(X)), 0))
+    """Return, for each row, the first row equal to it; equal rows must stand together."""
+    is_new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    return np.maximum.accumulate(np.where(is_new, np.arange(len(X)), 0))
 
 
-def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
+def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
     r"""Return the rows of landmarks, each farthest in feature space from the span of those before.
 
-    The first has the largest :math:`k(x, x)`. The others are the pivots of a Cholesky decomposition
-    [1]_ of the kernel that has its origin there: :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`.
-    Takes O(n m) memory and O(n m^2) time.
+    The first landmark s has the largest :math:`k(x, x)`. The others are the pivots of a Cholesky
+    decomposition [1]_ of the kernel with its origin at s,
+    :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`. Takes O(n m) memory and O(n m^2) time.
 
     References
     ----------
@@ -65,7 +64,8 @@ def greedy_landmarks(kernel: Kernel, X: Array, m: int) -> np.ndarray:
 
     Examples
     --------
-    >>> greedy_landmarks(Kernel("linear"), np.array([[1.0, 0.0], [3.0, 0.1], [0.0, 2.0]]), 2)
+    >>> X = np.array([[1.0, 0.0], [3.0, 0.1], [0.0, 2.0]])
+    >>> greedy_landmarks(KernelFunction("linear"), X, 2)
     array([1, 2])
     """
 
@@ -91,14 +91,15 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
     .. [1] K. Zhang, I. W. Tsang, J. T. Kwok, "Improved Nyström low-rank approximation and error
        analysis", ICML 2008.
     """
-    from sklearn.cluster import KMeans  # seldom used, and not cheap to import
+    from sklearn.cluster import KMeans  # slow to import, and rarely needed
 
     random = check_random_state(random_state)
     found = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
     return like(found.cluster_centers_, X)
 
 
-def _diagonal(kernel: Kernel, X: Array) -> np.ndarray:
+def _diagonal(kernel: KernelFunction, X: Array) -> np.ndarray:
+    """Return the values k(x, x)."""
     xp, n = namespace(X), X.shape[0]
     if kernel.name == "precomputed":
         return to_host(xp.linalg.diagonal(X)).astype(np.float64)

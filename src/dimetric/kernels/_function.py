@@ -1,4 +1,4 @@
-"""Kernels: inner products in a feature space, evaluated block by block where the samples are."""
+"""Kernel functions: inner products in a feature space, evaluated in blocks of rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,79 +11,58 @@ from scipy.spatial.distance import cdist
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
-from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair
+from dimetric.kernels.kernel import NAMES, Kernel
 from dimetric.linalg.symmetric import TILE, PackedSymmetric, upper_tiles
 
-NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
-BLOCK = 2**22  # numbers of a block of rows
+BLOCK = 2**22  # numbers in a block of rows
 
 NOT_FINITE = (
-    "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or mend the "
-    "kernel if it is your own."
+    "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or correct "
+    "the kernel if it is your own function."
 )
-
-KernelLike = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Kernel:
-    r"""A kernel :math:`k(x, x') = \langle \phi(x), \phi(x') \rangle`.
+class KernelFunction:
+    """A kernel function whose numbers are all known.
 
-    ============= =====================================================
-    linear        :math:`x \cdot x'`
-    poly          :math:`(\gamma\, x \cdot x' + c_0)^{degree}`
-    rbf           :math:`\exp(-\gamma |x - x'|^2)`
-    laplacian     :math:`\exp(-\gamma |x - x'|_1)`
-    sigmoid       :math:`\tanh(\gamma\, x \cdot x' + c_0)`
-    cosine        :math:`x \cdot x' / (|x| |x'|)`
-    precomputed   samples are rows of k already
-    ============= =====================================================
+    The formulas are those of :class:`~dimetric.kernels.Kernel`. Values are computed in float64 and
+    kept in the dtype of the samples.
 
-    Or a function of two matrices of samples, (n, d) and (m, d), that returns the (n, m) values,
-    such as those of :mod:`sklearn.metrics.pairwise`. Values are computed in float64 and kept in
-    the dtype of the samples.
+    Attributes
+    ----------
+    name : str or callable
+        As of :class:`~dimetric.kernels.Kernel`.
+    gamma, degree, coef0 : float
+        Numbers of the named kernels.
+    params : dict
+        Keyword arguments of a function.
+    centre : array of shape (d,) or None
+        Origin near the samples, for kernels that do not depend on the origin: less rounding.
 
     Examples
     --------
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0]])
-    >>> Kernel("poly", gamma=1.0, degree=2, coef0=1.0)(X, X)
+    >>> KernelFunction("poly", gamma=1.0, degree=2, coef0=1.0)(X, X)
     array([[4., 4.],
            [4., 9.]])
-    >>> Kernel.for_samples(X, "rbf", gamma="auto").gamma
+    >>> KernelFunction.for_samples(X, Kernel("rbf", gamma="auto")).gamma
     0.5
     """
 
-    name: KernelLike
+    name: str | Callable[..., Any]
     gamma: float = 1.0
     degree: float = 3
     coef0: float = 1.0
     params: dict[str, Any] = field(default_factory=dict)
-    centre: Any = None  # an origin among the samples, which rounding depends on and nothing else
+    centre: Any = None
 
     @classmethod
-    def for_samples(
-        cls,
-        X: Array,
-        name: KernelLike,
-        *,
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        params: dict[str, Any] | None = None,
-    ) -> "Kernel":
-        """Return the kernel with `gamma` as a number: "scale" and "auto" depend on the samples.
-
-        "scale" is ``1 / (n_features * X.var())``, of "laplacian" ``1 / (n_features * X.std())``, so
-        that the unit of the features does not matter; "auto" is ``1 / n_features``.
-        """
-        if params and not callable(name):
-            raise ValueError(
-                f"kernel_params={params} are keyword arguments of a kernel that is a function; "
-                f"kernel={name!r} takes gamma, degree and coef0, or those of them it has."
-            )
-        xp = namespace(X)
+    def for_samples(cls, X: Array, kernel: Kernel) -> "KernelFunction":
+        """Return the function with `gamma` as a number: "scale" and "auto" depend on X."""
+        xp, name, gamma = namespace(X), kernel.name, kernel.gamma
         centre = None
         if name in ("linear", "rbf", "laplacian"):
             centre = xp.mean(xp.astype(X, xp.float64), axis=0)
@@ -92,18 +71,18 @@ class Kernel:
             gamma = 1 / (X.shape[1] * spread) if spread > 0 else 1.0
         elif isinstance(gamma, str):
             gamma = 1 / X.shape[1]
-        return cls(name, float(gamma), degree, coef0, params or {}, centre)
+        return cls(name, float(gamma), kernel.degree, kernel.coef0, kernel.params or {}, centre)
 
     @property
     def is_definite(self) -> bool:
-        """Whether no matrix of its values has negative eigenvalues, whatever the samples are."""
-        whole = self.name == "poly" and float(self.degree).is_integer() and self.coef0 >= 0
-        return whole or self.name in ("linear", "rbf", "laplacian", "cosine")
+        """Whether no matrix of its values can have negative eigenvalues."""
+        is_product = self.name == "poly" and float(self.degree).is_integer() and self.coef0 >= 0
+        return is_product or self.name in ("linear", "rbf", "laplacian", "cosine")
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Return the values between rows of X and of Y, a matrix that has to fit in memory.
 
-        For ``"precomputed"``, X holds them.
+        With ``"precomputed"``, X holds the values.
         """
         if self.name == "precomputed":
             return X
@@ -116,12 +95,12 @@ class Kernel:
     def gram(self, X: Array) -> Array:
         """Return the symmetric matrix of values between all rows of X.
 
-        NumPy's is computed half, in as many threads as BLAS may use.
+        For NumPy arrays, only half of the values are computed, in as many threads as BLAS may use.
         """
         if self.name == "precomputed":
             return X
         n = X.shape[0]
-        if not self.has_half(X):
+        if not self.can_pack(X):
             return self._with_ones(self(X, X))
         K = self._empty(X, n)
         A, B = self._sides(X, X)
@@ -136,12 +115,12 @@ class Kernel:
         run_on_threads(work, tiles, shared_queue=True)
         return checked_values(self._with_ones(K))
 
-    def has_half(self, X: Array) -> bool:
-        """Whether half the values between the samples are enough: they are ours, on the host."""
+    def can_pack(self, X: Array) -> bool:
+        """Whether :meth:`packed` takes these samples: NumPy's, under a named kernel."""
         return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
 
-    def half(self, X: np.ndarray) -> PackedSymmetric:
-        """Return the same matrix, of which half the values are computed and kept."""
+    def packed(self, X: np.ndarray) -> PackedSymmetric:
+        """Return the same matrix as :meth:`gram`, with half of its values computed and kept."""
         n = len(X)
         self._require(X, n * (n + TILE) // 2, n, n)
         A, B = self._sides(X, X)
@@ -156,12 +135,12 @@ class Kernel:
         return K
 
     def _with_ones(self, K: Array) -> Array:
-        """Set the diagonal of kernels of distances, which rounding would make uneven."""
+        """Return K with a diagonal of exact ones, if the kernel is one of distances."""
         if self.name in ("rbf", "laplacian"):
             for rows in row_blocks(K.shape[0], TILE):
                 xp, tile = namespace(K), K[rows, rows]
-                there = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
-                K[rows, rows] = xp.where(there, xp.ones_like(tile), tile)
+                diagonal = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
+                K[rows, rows] = xp.where(diagonal, xp.ones_like(tile), tile)
         return K
 
     def _empty(self, X: Array, m: int) -> Array:
@@ -171,11 +150,11 @@ class Kernel:
 
     def _require(self, X: Array, n_values: int, n: int, m: int) -> None:
         size = 4 if X.dtype == namespace(X).float32 else 8
-        remedy = "Set n_landmarks, for instance to 1000."
+        remedy = "Set n_landmarks: kernel=Kernel(n_landmarks=1000)."
         require_memory(size * n_values, f"The kernel between {n} and {m} samples", remedy)
 
     def _sides(self, X: Array, Y: Array) -> tuple[Array, Array]:
-        """Return what of the samples can be computed beforehand, a row for each."""
+        """Return X and Y prepared for :meth:`_values`: what can be computed once for each row."""
         if callable(self.name):
             return X, Y
         xp = namespace(X)
@@ -183,12 +162,14 @@ class Kernel:
         if self.centre is not None:
             centre = like(self.centre, X)
             X, Y = X - centre, Y - centre
-        if self.name == "rbf":  # the product of these factors is the exponent
-            return -self.gamma * left_factor(X), right_factor(Y)
+        if self.name == "rbf":  # X @ Y.T is the exponent: gamma is in the norms, not in the ones
+            x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
+            X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
+            Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
         return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
 
     def _values(self, A: Array, B: Array) -> Array:
-        """Return the values between a few rows of two sides, in float64."""
+        """Return the values between a few prepared rows, in float64."""
         if callable(self.name):
             return _called(self.name, A, B, self.params)
         xp = namespace(A)
@@ -198,7 +179,7 @@ class Kernel:
         if self.name == "rbf":
             return _exp_below_0(K)
         if self.name == "poly":
-            with np.errstate(over="ignore", invalid="ignore"):  # told by an error of our own
+            with np.errstate(over="ignore", invalid="ignore"):  # checked_values raises
                 return (self.gamma * K + self.coef0) ** self.degree
         return xp.tanh(self.gamma * K + self.coef0) if self.name == "sigmoid" else K
 
@@ -215,40 +196,40 @@ def checked_values(K: Array) -> Array:
 
 
 def largest_of(K: Array) -> float:
-    """Return the largest absolute value, without a matrix of them."""
+    """Return the largest absolute value, without a matrix of absolute values."""
     xp = namespace(K)
     return max(float(xp.max(K)), -float(xp.min(K)))
 
 
-def checked_precomputed(K: Array) -> None:
-    """Raise unless a matrix can hold the kernel of samples: square, symmetric but for rounding."""
+def check_precomputed(K: Array) -> None:
+    """Raise unless a matrix can be a kernel between samples: square and symmetric."""
     n = K.shape[0]
     if K.shape[1] != n:
         raise ValueError(
             f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
             "samples and features, choose another kernel than 'precomputed'."
         )
-    checked_symmetric(K, np.arange(n))
+    check_symmetric(K, np.arange(n))
 
 
-def checked_symmetric(K: Array, samples: np.ndarray) -> Array:
-    """Return a kernel, or raise if it depends on which of two samples is the first.
+def check_symmetric(K: Array, samples: np.ndarray) -> None:
+    """Raise unless a kernel matrix is symmetric, up to rounding.
 
-    `samples` are their numbers, for the message.
+    `samples` are the numbers of the samples, for the message.
     """
-    uneven = asymmetric_pair(K, float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K))
-    if uneven is not None:
-        i, j = uneven
+    tol = float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K)
+    pair = asymmetric_pair(K, tol)
+    if pair is not None:
+        i, j = pair
         raise ValueError(
-            f"A kernel must be symmetric, but of samples {samples[i]} and {samples[j]} it is "
-            f"{float(K[i, j]):.6g}, and of {samples[j]} and {samples[i]} "
+            f"A kernel must be symmetric, but its value for samples {samples[i]} and {samples[j]} "
+            f"is {float(K[i, j]):.6g}, and for {samples[j]} and {samples[i]} it is "
             f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
         )
-    return K
 
 
 def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:
-    """Return the values of a function, which may be of another namespace than the samples."""
+    """Return the values of a user's function in the namespace of X."""
     K = kernel(X, Y, **params)
     values = K if is_foreign(K) else np.asarray(K)
     shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
@@ -262,7 +243,7 @@ def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, An
 
 
 def _exp_below_0(K: Array) -> Array:
-    """Return exp of exponents that are above 0 by nothing but rounding; NumPy's are replaced."""
+    """Return exp(min(K, 0)): only rounding makes exponents positive. NumPy's K is overwritten."""
     if compat.is_numpy_array(K):
         return np.exp(np.minimum(K, 0, out=K), out=K)
     xp = namespace(K)
@@ -270,6 +251,7 @@ def _exp_below_0(K: Array) -> Array:
 
 
 def _manhattan(X: Array, Y: Array) -> Array:
+    """Return the sums of absolute differences between rows of X and of Y."""
     if compat.is_numpy_array(X):
         return cdist(X, Y, "cityblock")
     xp = namespace(X)
@@ -280,6 +262,7 @@ def _manhattan(X: Array, Y: Array) -> Array:
 
 
 def _unit(X: Array) -> Array:
+    """Return rows scaled to length 1; rows of zeros stay."""
     xp = namespace(X)
     norm = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
     return X / xp.where(norm > 0, norm, xp.ones_like(norm))
