@@ -15,9 +15,9 @@ from sklearn.preprocessing import MinMaxScaler
 from dimetric.advice._candidates import grid_of, sensible
 from dimetric.advice._race import BASELINE, TUNING_FOLDS, Tell, common, judged, raced
 from dimetric.advice._sample import drawn
-from dimetric.experiments._report import verdict
 from dimetric.selection._tune import tune
 from dimetric.stats._bayes import Posterior, correlated_t_test
+from dimetric.stats._verdict import verdict
 
 __all__ = ["Choice", "choose"]
 
@@ -160,7 +160,7 @@ def choose(
     params = _tuned(models[best], X[race], y[race], grid, n_neighbors, random_state)
     learner = clone(models[best]).set_params(**params)
     before, after = scores_of_pair[BASELINE], scores_of_pair[best]
-    posterior = correlated_t_test(before, after, rope, random_state, runs=runs)
+    posterior = correlated_t_test(before, after, rope, random_state, n_repeats=runs)
     return Choice(
         best, learner, params, scores, seconds, given_up, scores_of_pair, runs,
         not np.array_equal(race, judge), len(race), len(judge), posterior,
@@ -218,4 +218,4 @@ def _tuned(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = tune(steps, X, y, params, criterion=k, cv=TUNING_FOLDS, random_state=seed)
-    return {name.removeprefix("learner__"): value for name, value in found.best_params.items()}
+    return {name.removeprefix("learner__"): value for name, value in found.best_params_.items()}
