@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,30 +29,17 @@ class Display(ABC):
     ax_: Any
     figure_: Any
     title: str = ""
-    _styled_by: ClassVar[str] = ""  # the matplotlib function that further keywords go to
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the picture.
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the picture, and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Axes to draw into; by default those of a new figure. A display of several pictures
             takes an array of axes, or one axes whose place the pictures take.
-        **artist
-            Keywords of the matplotlib function that draws the main part: ``scatter`` of an
-            embedding, ``plot`` of curves, ``imshow`` of a metric, ``bar`` of eigenvalues,
-            ``hexbin`` of a posterior. Other displays take none.
-
-        Returns
-        -------
-        display
-            The display itself.
         """
-        if artist and not self._styled_by:
-            name = type(self).__name__
-            raise TypeError(f"{name}.plot takes ax alone, and no keyword {next(iter(artist))!r}.")
-        self._draw(ax, artist)
+        self._draw(ax, {})
         return self
 
     @abstractmethod
@@ -70,7 +57,26 @@ class Display(ABC):
             self.ax_.set_title(plain(self.title, MAX_TITLE))
 
 
-class CurvesDisplay(Display):
+class StyledDisplay(Display):
+    """A picture whose main artist takes keywords of matplotlib."""
+
+    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
+        """Draw the picture, and return the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw into; by default those of a new figure.
+        **artist
+            Keywords of the matplotlib function that draws the main part: ``scatter`` of an
+            embedding, ``plot`` of curves, ``imshow`` of a metric, ``bar`` of eigenvalues,
+            ``hexbin`` of a posterior.
+        """
+        self._draw(ax, artist)
+        return self
+
+
+class CurvesDisplay(StyledDisplay):
     """Curves in one picture, each in a colour and a stroke of its own.
 
     Attributes
@@ -83,7 +89,6 @@ class CurvesDisplay(Display):
 
     lines_: list[Any]
     legend_: Any
-    _styled_by = "Axes.plot"
 
     def _draw_curves(
         self,

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
-from dimetric.plot._display import Display
+from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import (
     MAX_LEGEND_CLASSES,
     are_numbers,
@@ -28,7 +28,7 @@ MIN_RIM_AREA = 15  # of a marker with a white rim
 MAX_VECTOR_POINTS = 5_000  # more are drawn as pixels in an SVG or PDF file
 
 
-class EmbeddingDisplay(Display):
+class EmbeddingDisplay(StyledDisplay):
     """Samples in one, two or three dimensions, coloured by class or by a number.
 
     Up to 24 classes are named in a legend beside the axes; the names of more classes stand at
@@ -74,8 +74,6 @@ class EmbeddingDisplay(Display):
     >>> [len(points.get_offsets()) for points in display.points_]
     [50, 50, 50]
     """
-
-    _styled_by = "Axes.scatter"
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.learners._steps import last_step, learner_in
-from dimetric.plot._display import Display
+from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import DIVERGING, INK
 
@@ -21,7 +21,7 @@ MAX_NUMBERED_FEATURES = 12  # with more, the numbers are not written
 MAX_NAMES = 40  # with more features, not every one has its name
 
 
-class MetricDisplay(Display):
+class MetricDisplay(StyledDisplay):
     r"""The matrix M of a distance :math:`d^2(x, x') = (x - x')^T M (x - x')`, as a heat map.
 
     The diagonal holds the weight of each feature. Another entry is the weight of two features
@@ -55,8 +55,6 @@ class MetricDisplay(Display):
     >>> display.image_.get_array().shape
     (4, 4)
     """
-
-    _styled_by = "Axes.imshow"
 
     def __init__(
         self, metric: Array, *, feature_names: Sequence[str] | None = None, title: str = ""

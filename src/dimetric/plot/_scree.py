@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric.plot._display import Display
+from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import BESIDE
 from dimetric.plot._palette import COLORS, INK
 from dimetric.quality import eigenvalue_shares
@@ -13,7 +13,7 @@ from dimetric.quality import eigenvalue_shares
 __all__ = ["ScreeDisplay"]
 
 
-class ScreeDisplay(Display):
+class ScreeDisplay(StyledDisplay):
     r"""The share of each eigenvalue as a bar, the sum of the first k shares as a line.
 
     With a threshold t, the smallest k with
@@ -47,8 +47,6 @@ class ScreeDisplay(Display):
     >>> display.n_components_
     2
     """
-
-    _styled_by = "Axes.bar"
 
     def __init__(self, shares: Any, *, threshold: float | None = None, title: str = "") -> None:
         self.shares = shares

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric.plot._display import Display
+from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain
 from dimetric.stats import Posterior, sign_test, signed_rank_test
 
@@ -17,7 +17,7 @@ MAX_NAME = 30  # characters
 CENTRE = CORNERS.mean(axis=0)
 
 
-class SimplexDisplay(Display):
+class SimplexDisplay(StyledDisplay):
     r"""Samples from the posterior of a Bayesian test, in a triangle.
 
     Each point is a sample of three shares: of the data sets on which the first learner is better,
@@ -47,8 +47,6 @@ class SimplexDisplay(Display):
     >>> [each.get_text() for each in display.text_]
     ['PCA\n0.00', 'no difference\n0.19', 'NCA\n0.81']
     """
-
-    _styled_by = "Axes.hexbin"
 
     def __init__(self, posterior: Posterior, *, names: tuple[str, str] = ("a", "b")) -> None:
         self.posterior = posterior
