@@ -97,7 +97,9 @@ def test_full_disk(tmp_path):
     pages = cells._db.execute("PRAGMA page_count").fetchone()[0]
     cells._db.execute(f"PRAGMA max_page_count = {pages}")
     long = CELL._replace(message="x" * 100_000)
-    with pytest.raises(OSError, match=r"The disk with .*cells is full\. .* start the same run again"):
+    with pytest.raises(
+        OSError, match=r"The disk with .*cells is full\. .* start the same run again"
+    ):
         cells.add("fit", {"b": CELL, "c": long})
     assert list(cells.get("abc")) == ["a"]  # all or none
     cells._db.execute("PRAGMA max_page_count = 1000000")

@@ -13,8 +13,8 @@ from dimetric.cli._terminal import names
 if TYPE_CHECKING:
     import numpy as np
 
-    from dimetric.data.samples import Samples
-    from dimetric.data.tables import Table
+    from dimetric.data._samples import Samples
+    from dimetric.data._tables import Table
 
 # Options that several verbs have.
 Target = Annotated[
@@ -61,8 +61,8 @@ def read(
     labelled : bool
         Whether there is a target where none is named.
     """
-    from dimetric.data.samples import samples_of
-    from dimetric.data.tables import open_table
+    from dimetric.data._samples import samples_of
+    from dimetric.data._tables import open_table
 
     if missing not in ("drop", "impute"):
         raise ValueError(f"--missing {missing} must be 'drop' or 'impute'.")
@@ -169,7 +169,7 @@ def pipeline(learner: Any, *, k: int | None, scale: str, missing: str) -> Any:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     from dimetric.classify.knn import KNNClassifier
-    from dimetric.data.encoder import TableEncoder
+    from dimetric.data._encoder import TableEncoder
 
     scalers = {"minmax": [MinMaxScaler()], "standard": [StandardScaler()], "none": []}
     if scale not in scalers:

@@ -112,7 +112,7 @@ def _given(path: Path, target: str | None, drop: str, missing: str, header: bool
 def _bundled(name: str) -> Given:
     import numpy as np
 
-    from dimetric.data.named import bundled
+    from dimetric.data._named import bundled
 
     data = bundled(name)("drop")
     assert data.y is not None
@@ -130,7 +130,7 @@ def _compared(
     from dimetric._files import atomic
     from dimetric.advice._compare import choose
     from dimetric.advice._insight import insight
-    from dimetric.data.encoder import TableEncoder
+    from dimetric.data._encoder import TableEncoder
     from dimetric.report._page import Facts, page
 
     started = perf_counter()

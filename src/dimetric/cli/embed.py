@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._columns import ENDINGS, ColumnWriter
 from dimetric.cli._model import Drop, Header, Json, Missing, Read, class_counts, read
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
 from dimetric.cli._terminal import as_json, say
@@ -64,10 +63,11 @@ def embed(
 ) -> None:
     """Embed the rows of a table, draw or write them, and say how faithful that is."""
     from dimetric.cli._method import embedding_from
-    from dimetric.data.files import stem
+    from dimetric.data._files import table_name
+    from dimetric.data._writers import ENDINGS
 
     name = method.rpartition(":")[2].lower()
-    files = out or [Path(f"{stem(data)}-{name}.png")]
+    files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
         if not is_picture(file) and not file.name.lower().endswith(ENDINGS):
             kinds = ", ".join((*PICTURES, *ENDINGS))
@@ -234,6 +234,8 @@ def draw(file: Path, Z: "np.ndarray", found: Read, title: str) -> list[str]:
 
 def write(file: Path, Z: "np.ndarray", found: Read, name: str) -> None:
     """Write coordinates, with the numbers of the rows from 0 on, and the colour."""
+    from dimetric.data._writers import ColumnWriter
+
     names = [f"{name}{i}" for i in range(Z.shape[1])]
     columns = {"row": found.samples.rows} | dict(zip(names, Z.T, strict=True))
     if found.samples.y is not None:

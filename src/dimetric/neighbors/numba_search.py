@@ -1,0 +1,183 @@
+r"""Exact Euclidean neighbours of samples among themselves with numba (the extra ``fast``).
+
+The distance between two samples serves both, so half of the matrix product is enough. Products are
+in single precision, in blocks that stay in a core's cache. A vectorised comparison with the
+farthest candidate of a row and of a column rejects nearly all of them. The distances of the
+remaining candidates are computed in double precision. If another sample could be as near, by a
+bound of the rounding, the row is searched again in double precision.
+
+Every thread has its own candidates. The kernels release the GIL.
+"""
+
+from collections.abc import Iterator
+from math import frexp
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.squared_distances import squared_norms
+from dimetric._arrays.threads import run_on_threads
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+
+BLOCK = 256  # rows of a block of samples
+SPARE = 4  # candidates beyond those asked for
+FAR = np.float32(1e30)  # squared norm of rows that only fill up the last block
+
+
+def neighbors_of_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances and indices of the k nearest other rows of each row, nearest first.
+
+    Of rows at equal distance the first come first, except among copies of a row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Samples.
+    k : int
+        Number of neighbours, fewer than there are samples.
+
+    Examples
+    --------
+    >>> distances, indices = neighbors_of_each_other(np.array([[0.0], [1.0], [5.0]]), 1)
+    >>> distances.ravel(), indices.ravel()
+    (array([1., 1., 4.]), array([1, 0, 1]))
+    """
+    n, d = X.shape
+    m = min(k + SPARE, n - 1)
+    points, norms, unit = _in_single_precision(X)
+    rough, indices = _candidates(points, norms, m)
+    rough, indices = rough[:n], indices[:n]
+    distances = np.empty((n, m))
+
+    blocks = list(row_blocks(n, BLOCK))
+
+    def measure(tasks: Iterator[slice]) -> None:
+        for b in tasks:
+            _measure(X[b], X, indices[b], distances[b])
+
+    run_on_threads(measure, blocks, shared_queue=True)
+    lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
+    rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
+    farther = rough[:, -1] - rounding >= (unit * distances[:, k - 1]) ** 2  # all others
+    doubtful = np.flatnonzero(~farther & (m < n - 1))
+    distances, indices = distances[:, :k], indices[:, :k].astype(np.int64)
+    if len(doubtful):
+        distances[doubtful], indices[doubtful] = _others_nearest(X, doubtful, k)
+    return distances.astype(X.dtype, copy=False), indices
+
+
+def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return centred and rescaled samples in blocks, their squared norms, and the factor."""
+    n, d = X.shape
+    centre = X.mean(axis=0, dtype=np.float64)
+    largest = max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0)))
+    unit = 2.0 ** -frexp(float(largest))[1]
+    n_blocks = -(-n // BLOCK)
+    points = np.zeros((n_blocks * BLOCK, d), np.float32)
+    norms = np.full(len(points), FAR)
+    blocks = list(row_blocks(n, BLOCK))
+
+    def convert(tasks: Iterator[slice]) -> None:
+        for b in tasks:
+            points[b] = (X[b] - centre) * unit
+            norms[b] = squared_norms(points[b].astype(np.float64))
+
+    run_on_threads(convert, blocks, shared_queue=True)
+    return points.reshape(n_blocks, BLOCK, d), norms.reshape(n_blocks, BLOCK), unit
+
+
+def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the m smallest squared distances of each sample, up to rounding, and the indices."""
+    n_blocks = len(points)
+    pairs = [(b, c) for b in range(n_blocks) for c in range(b, n_blocks)]
+
+    def search(tasks: Iterator[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+        squares = np.full((n_blocks * BLOCK, m), FAR)
+        indices = np.zeros((n_blocks * BLOCK, m), np.int32)
+        products = np.empty((BLOCK, BLOCK), np.float32)
+        for b, c in tasks:
+            # Without the norms as further columns: the comparison reads the tile anyway, and adds
+            # them on the way.
+            np.matmul(points[b], points[c].T, out=products)
+            _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
+        return squares, indices
+
+    found = run_on_threads(search, pairs, shared_queue=True)
+    squares = np.concatenate([part[0] for part in found], axis=1)
+    indices = np.concatenate([part[1] for part in found], axis=1)
+    if len(found) > 1:
+        order = np.argsort(squares, axis=1)[:, :m]
+        squares = np.take_along_axis(squares, order, axis=1)
+        indices = np.take_along_axis(indices, order, axis=1)
+    return squares, indices
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover - compiled
+    """Insert a candidate at its place, and drop the farthest."""
+    p = len(squares) - 1
+    while p > 0 and squares[p - 1] > square:
+        squares[p], indices[p] = squares[p - 1], indices[p - 1]
+        p -= 1
+    squares[p], indices[p] = square, index
+
+
+@njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+def _keep_smallest(  # type: ignore # pragma: no cover - compiled
+    products, left, right, squares, indices, b, c
+):
+    """Compare a block of squared distances with the candidates of its rows and of its columns."""
+    size = len(left)
+    two = np.float32(2)
+    columns = np.empty(size, np.float32)
+    for j in range(size):
+        columns[j] = squares[c * size + j, -1]
+    for r in range(size):
+        i = b * size + r
+        row, norm, product = squares[i, -1], left[r], products[r]
+        for start in range(0, size, 32):
+            hits = np.int32(0)
+            for j in range(start, start + 32):
+                square = norm + right[j] - two * product[j]
+                hits += np.int32(square < row) + np.int32(square < columns[j])
+            if hits == 0:
+                continue
+            for j in range(start, start + 32):
+                square, other = norm + right[j] - two * product[j], c * size + j
+                if square < row and other != i:
+                    _insert(squares[i], indices[i], square, other)
+                    row = squares[i, -1]
+                if b != c and square < columns[j]:
+                    _insert(squares[other], indices[other], square, i)
+                    columns[j] = squares[other, -1]
+
+
+@njit(nogil=True, cache=True)
+def _measure(X, points, indices, distances):  # type: ignore # pragma: no cover - compiled
+    """Sort candidates by their distances, from the differences, in double precision."""
+    for i in range(len(X)):
+        for rank in range(indices.shape[1]):
+            index, total = indices[i, rank], 0.0
+            for f in range(X.shape[1]):
+                difference = np.float64(X[i, f]) - np.float64(points[index, f])
+                total += difference * difference
+            distance, p = np.sqrt(total), rank
+            while p > 0 and (
+                distances[i, p - 1] > distance
+                or (distances[i, p - 1] == distance and indices[i, p - 1] > index)
+            ):
+                distances[i, p], indices[i, p] = distances[i, p - 1], indices[i, p - 1]
+                p -= 1
+            distances[i, p], indices[i, p] = distance, index
+
+
+def _others_nearest(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[Any, Any]:
+    """Search again for some rows, in double precision, without the rows themselves."""
+    distances, indices = euclidean_neighbors(
+        X[rows].astype(np.float64), k + 1, X.astype(np.float64)
+    )
+    others = indices != rows[:, None]
+    others[others.all(axis=1), -1] = False
+    return distances[others].reshape(-1, k), indices[others].reshape(-1, k)

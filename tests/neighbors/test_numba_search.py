@@ -1,0 +1,86 @@
+"""The kernel of the extra `fast` against the search that it stands in for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
+
+pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
+
+from dimetric.neighbors import numba_search
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.numba_search import neighbors_of_each_other
+
+DATA = {
+    "normal": lambda rng: rng.normal(size=(700, 20)),
+    "one block": lambda rng: rng.normal(size=(256, 3)),
+    "a block and one": lambda rng: rng.normal(size=(257, 3)),
+    "clusters far apart": lambda rng: (
+        rng.normal(size=(500, 4)) + 1e6 * (np.arange(500) % 3)[:, None]
+    ),
+    "far from the origin": lambda rng: rng.normal(size=(500, 4)) + 1e9,
+    "ties": lambda rng: rng.integers(0, 3, size=(600, 4)).astype(float),
+    "huge": lambda rng: 1e150 * rng.normal(size=(300, 3)),
+    "tiny": lambda rng: 1e-150 * rng.normal(size=(300, 3)),
+    "single precision": lambda rng: rng.normal(size=(400, 30)).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("k", [1, 10])
+@pytest.mark.parametrize("data", DATA)
+def test_neighbours_are_those_of_the_plain_search(data, k, rng):
+    X = DATA[data](rng)
+    distances, indices = neighbors_of_each_other(X, k)
+    expected, whose = euclidean_neighbors(X.astype(np.float64), k)
+    assert distances.dtype == X.dtype
+    assert_allclose(distances, expected, rtol=1e-6 if X.dtype == np.float32 else 1e-12)
+    apart = expected > 0  # any copy of a sample may stand for the others
+    assert_array_equal(indices[apart], whose[apart])
+
+
+@settings(max_examples=50)
+@given(
+    hnp.arrays(
+        float,
+        st.tuples(st.integers(2, 40), st.integers(1, 4)),
+        elements=st.integers(-3, 3).map(lambda i: i / 4),
+    ),
+    st.data(),
+)
+def test_any_samples(X, data):
+    """With ties and repetitions: the distances are right, whoever is taken."""
+    k = data.draw(st.integers(1, len(X) - 1))
+    distances, indices = neighbors_of_each_other(X, k)
+    assert_array_equal(distances, euclidean_neighbors(X, k)[0])
+    between = np.linalg.norm(X[:, None] - X[indices], axis=2)
+    assert_allclose(between, distances, atol=1e-12)
+    assert all(i not in row and len(set(row)) == k for i, row in enumerate(indices))
+
+
+def test_doubtful_rows_are_searched_again(rng, monkeypatch):
+    """In a cluster far from the rest single precision tells nobody apart."""
+    asked = []
+    monkeypatch.setattr(
+        numba_search,
+        "euclidean_neighbors",
+        lambda X, *rest: asked.append(len(X)) or euclidean_neighbors(X, *rest),
+    )
+    X = rng.normal(size=(400, 3))
+    neighbors_of_each_other(X, 5)
+    assert sum(asked) < 20
+    X[200:] = 1e5 + 1e-3 * X[200:]
+    assert_array_equal(neighbors_of_each_other(X, 5)[1], euclidean_neighbors(X, 5)[1])
+    assert asked[-1] >= 200
+
+
+def test_threads_find_the_same(rng):
+    X = rng.normal(size=(900, 16))
+    found = []
+    for threads in (1, 3):
+        with threadpool_limits(threads, "blas"):
+            found.append(neighbors_of_each_other(X, 6))
+    for first, second in zip(*found, strict=True):
+        assert_array_equal(first, second)
