@@ -18,8 +18,7 @@ from dimetric.experiments import _report as report
 from dimetric.experiments._paper import Block, Reproduction, reproduce
 from dimetric.experiments._plans import plan
 from dimetric.experiments._protocol import FOLD, SETS, SMALL_SETS, published_set
-from dimetric.experiments._report import markdown, verdict, write
-from dimetric.stats._bayes import Posterior, correlated_t_test, sign_test
+from dimetric.experiments._report import markdown, write
 
 X, y = load_iris(return_X_y=True)
 
@@ -248,33 +247,6 @@ def test_machine_without_proc(monkeypatch):
     monkeypatch.setattr(report, "PACKAGES", ("numpy", "no-such-package"))
     assert "Python" in report._machine()
     assert "no-such" not in report._machine()
-
-
-@pytest.mark.parametrize(
-    ("shares", "words"),
-    [
-        ((0.96, 0.02, 0.02), "NCA is worse than PCA with probability 0.96."),
-        ((0.0, 1.0, 0.0), "NCA does as well as PCA with probability 1.00."),
-        ((0.0, 0.2, 0.8), "Undecided; most likely NCA is better than PCA, with probability 0.80."),
-    ],
-)
-def test_verdicts(shares, words):
-    assert verdict("PCA", "NCA", Posterior(*shares, np.empty((0, 3)))) == words
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_tie_takes_no_side(seed):
-    a, b = np.zeros(20), np.repeat([-0.1, 0.1], 10)
-    found = sign_test(a, b, random_state=seed)
-    assert found.left != found.right  # by chance
-    assert verdict("PCA", "NCA", found).startswith(
-        "Undecided; equally likely within the error of the draws: NCA is worse than PCA, NCA is "
-        "better than PCA; with probability 0."
-    )
-    exact = correlated_t_test(a, b)
-    assert verdict("PCA", "NCA", exact).startswith("Undecided; ")
-    more = sign_test(np.zeros(21), np.append(b, 0.1), random_state=seed)
-    assert verdict("PCA", "NCA", more).startswith("Undecided; most likely NCA is better than PCA")
 
 
 def test_averages_tell_over_how_many_rows_they_are():

@@ -15,9 +15,9 @@ from sklearn.preprocessing import MinMaxScaler
 from dimetric.advice._candidates import grid_of, sensible
 from dimetric.advice._race import BASELINE, TUNING_FOLDS, Tell, common, judged, raced
 from dimetric.advice._sample import drawn
-from dimetric.experiments._report import verdict
 from dimetric.selection._tune import tune
 from dimetric.stats._bayes import Posterior, correlated_t_test
+from dimetric.stats._verdict import verdict
 
 __all__ = ["Choice", "choose"]
 

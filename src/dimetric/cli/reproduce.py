@@ -90,20 +90,21 @@ def reproduce(
 
 def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     """Return scores and verdicts as JSON has them."""
-    from dimetric.experiments import _report as report
+    from dimetric.stats import verdict
 
     blocks = [
         {"name": each.name, "rows": each.rows, "learners": each.learners, "test": each.test,
          "published_test": each.published_test}
         for each in found.blocks
     ]  # fmt: skip
-    verdicts = [report.verdict(a, b, each) for (a, b), each in found.posteriors().items()]
+    verdicts = [verdict(a, b, each) for (a, b), each in found.posteriors().items()]
     return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
 
 
 def show(found: "paper.Reproduction", console: "Console") -> None:
     """Print our scores above the published ones, cell by cell, with averages and verdicts."""
     from dimetric.experiments import _report as report
+    from dimetric.stats import verdict
 
     console.print(f"[bold]{found.title}[/bold]")
     console.print("Test scores; the published ones below ours.")
@@ -113,7 +114,7 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
         if report.coverage(block):
             console.print(report.coverage(block), highlight=False, markup=False)
     for (baseline, learner), each in found.posteriors().items():
-        console.print(report.verdict(baseline, learner, each), highlight=False, markup=False)
+        console.print(verdict(baseline, learner, each), highlight=False, markup=False)
     console.print(str(found.comparison), highlight=False)
 
 

@@ -10,47 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from dimetric.experiments._paper import Block, Reproduction
-from dimetric.stats._bayes import Posterior
+from dimetric.stats._verdict import verdict
 
-__all__ = ["coverage", "markdown", "verdict", "write"]
+__all__ = ["coverage", "markdown", "write"]
 
-SURE = 0.95  # a probability from which on a verdict is plain
-ERRORS = 3  # standard errors of the draws up to which two probabilities are equal
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba")
-
-
-def verdict(baseline: str, learner: str, found: Posterior) -> str:
-    """Say what is believed of two learners.
-
-    Parameters
-    ----------
-    baseline, learner : str
-        Names of a and b.
-    found : Posterior
-        Of a test of a and b.
-
-    Examples
-    --------
-    >>> verdict("Euclidean", "NCA", Posterior(0.01, 0.02, 0.97, np.empty(0)))
-    'NCA is better than Euclidean with probability 0.97.'
-    >>> verdict("Euclidean", "NCA", Posterior(0.1, 0.6, 0.3, np.empty(0)))
-    'Undecided; most likely NCA does as well as Euclidean, with probability 0.60.'
-    """
-    sayings = {
-        f"{learner} is worse than {baseline}": found.left,
-        f"{learner} does as well as {baseline}": found.rope,
-        f"{learner} is better than {baseline}": found.right,
-    }
-    saying, probability = max(sayings.items(), key=lambda each: each[1])
-    if probability >= SURE:
-        return f"{saying} with probability {probability:.2f}."
-    draws = len(found.samples) if found.samples.ndim == 2 else 0  # those of one column are exact
-    error = ERRORS * (2 * probability / draws) ** 0.5 if draws else 0.0
-    equal = [each for each, other in sayings.items() if other >= probability - error]
-    if len(equal) > 1:
-        likely = "equally likely" if not draws else "equally likely within the error of the draws"
-        return f"Undecided; {likely}: {', '.join(equal)}; with probability {probability:.2f} each."
-    return f"Undecided; most likely {saying}, with probability {probability:.2f}."
 
 
 def coverage(block: Block) -> str:
