@@ -35,8 +35,8 @@ from dimetric import (
     KNNClassifier,
     NCMCClassifier,
     NCMClassifier,
+    benchmark,
 )
-from dimetric.benchmark import compare
 from dimetric.data import parallel_bands, s_curve
 from dimetric.plot import EmbeddingDisplay, MetricDisplay, RegionsDisplay, SimplexDisplay
 from dimetric.quality import embedding_quality
@@ -257,7 +257,7 @@ def scores(file: str, learners) -> dict[str, np.ndarray]:
     names = [each or "Euclidean" for each in learners]
     if not table.is_file():
         print("  no published scores (DIMETRIC_DATA): those of dimetric on three small data sets")
-        found = compare(learners, ["iris", "wine", "breast_cancer"], n_folds=5)
+        found = benchmark.run(learners, ["iris", "wine", "breast_cancer"], cv=5)
         return dict(zip(names, found.scores().values.T, strict=True))
     with table.open(newline="", encoding="utf-8") as opened:
         head, *rows = list(csv.reader(opened))

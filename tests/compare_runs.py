@@ -4,10 +4,11 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from dimetric.benchmark import compare
+from dimetric import benchmark
 
 
 class Noting(TransformerMixin, BaseEstimator):
@@ -72,4 +73,22 @@ class Failing(Noting):
 def small_run(store, log, **options):
     """Compare three learners on iris, 48 cells that take some milliseconds each."""
     learners = {f"power {p}": Noting(p, log, 0.004) for p in (1, 2, 3)}
-    return compare(learners, ["iris"], n_folds=4, n_repeats=4, store=store, **options)
+    return benchmark.run(learners, ["iris"], cv=4, n_repeats=4, store=store, **options)
+
+
+def wait_for(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError("It did not happen within a minute.")
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A dead child that nobody asks about is still listed.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"

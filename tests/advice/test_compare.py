@@ -88,7 +88,7 @@ def test_learners_that_fail_or_take_too_long_are_left_behind():
     X, y = load_wine(return_X_y=True)
     models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
     models["slow"] = Noting(seconds=60)
-    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 2}
+    options = {"n_neighbors": 3, "cv": 3, "n_jobs": 2}
     cells, given_up = raced(models, X, y, 4.0, options, 0, None)
     scores, _ = common(cells, models, given_up)
     assert set(scores) == {"Euclidean", "LDA"}
@@ -111,7 +111,7 @@ def test_learners_are_compared_in_the_same_folds():
 def test_the_fastest_finish_before_others_begin():
     X, y = load_wine(return_X_y=True)
     models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
-    options = {"n_neighbors": 3, "n_folds": 3, "n_jobs": 1}
+    options = {"n_neighbors": 3, "cv": 3, "n_jobs": 1}
     cells, given_up = raced(models, X, y, 60.0, options, 0, None)
     order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
     assert [cell.learner for cell in cells] == order
@@ -140,7 +140,7 @@ def test_time_is_over_when_it_is(monkeypatch):
 
 def test_grids_shrink_until_there_is_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
-    options = {"n_jobs": 1, "n_folds": 5}
+    options = {"n_jobs": 1, "cv": 5}
     assert _affordable(grid, 1.0, 5 * 19.0, options) == (grid, 1)
     assert _affordable(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
     assert _affordable(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)

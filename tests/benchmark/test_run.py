@@ -9,19 +9,18 @@ import sys
 import time
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from compare_runs import Dying, Failing, Noting, small_run
+from compare_runs import Dying, Failing, Noting, alive, small_run, wait_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, minmax_scale
 
-from dimetric import LDA, NCMClassifier
-from dimetric.benchmark import Store, _cells, _keys, compare, summary
+from dimetric import LDA, NCMClassifier, benchmark
+from dimetric.benchmark import Store, _cells, _keys, summary
 from dimetric.benchmark._keys import key_of, source_digest
 from dimetric.data import DataSet
 
@@ -43,7 +42,9 @@ def iris_with_folds():
 @pytest.mark.parametrize("scale", ["fold", "set", None])
 def test_scores_are_those_of_scikit_learn(scale):
     data = iris_with_folds()
-    found = compare([None, NCMClassifier()], [data], n_neighbors=[3, 5], folds="fold", scale=scale)
+    found = benchmark.run(
+        [None, NCMClassifier()], [data], n_neighbors=[3, 5], fold_column="fold", scale=scale
+    )
     assert len(found.cells) == 5 * 3
     for cell in found.cells:
         assert (cell.data, cell.repeat, cell.status, cell.message) == ("iris", 0, "ok", "")
@@ -62,8 +63,8 @@ def test_scores_are_those_of_scikit_learn(scale):
 
 
 def test_table():
-    found = compare({"E": None, "LDA": LDA()}, ["iris", "wine"], n_folds=3, n_repeats=2)
-    assert repr(found) == "Comparison(24 cells: 24 ok)"
+    found = benchmark.run({"E": None, "LDA": LDA()}, ["iris", "wine"], cv=3, n_repeats=2)
+    assert repr(found) == "BenchmarkResult(24 cells: 24 ok)"
     frame = found.frame()
     assert list(frame.columns[:5]) == ["data", "learner", "n_neighbors", "repeat", "fold"]
     assert list(frame[frame.data == "wine"].repeat) == [0] * 6 + [1] * 6
@@ -75,46 +76,46 @@ def test_table():
     assert all("time" in cell.metadata for cell in found.cells if cell.learner == "LDA")
     with pytest.raises(ValueError, match="what='speed' must be"):
         found.scores("speed")
-    several = compare([None], ["iris"], n_folds=3, n_neighbors=[1, 3])
-    with pytest.raises(ValueError, match=r"Say by n_neighbors which of \[1, 3\]"):
+    several = benchmark.run([None], ["iris"], cv=3, n_neighbors=[1, 3])
+    with pytest.raises(ValueError, match=r"Give n_neighbors: the benchmark has \[1, 3\]"):
         several.scores()
-    alone = compare([None], ["iris"], n_folds=3, n_neighbors=3)
+    alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     assert_array_equal(several.scores(n_neighbors=3).values, alone.scores().values)
 
 
 def test_seeds_are_of_the_split():
-    first = compare({"a": Noting()}, ["iris"], n_folds=3)
-    again = compare({"b": Noting(2), "a": Noting()}, ["iris"], n_folds=3)
+    first = benchmark.run({"a": Noting()}, ["iris"], cv=3)
+    again = benchmark.run({"b": Noting(2), "a": Noting()}, ["iris"], cv=3)
     seeds = [cell.metadata["seed"] for cell in first.cells]
     assert len(set(seeds)) == 3
     assert seeds == [cell.metadata["seed"] for cell in again.cells if cell.learner == "a"]
     assert "array" not in first.cells[0].metadata
-    fixed = compare({"a": Noting(random_state=7)}, ["iris"], n_folds=2)
+    fixed = benchmark.run({"a": Noting(random_state=7)}, ["iris"], cv=2)
     assert [cell.metadata["seed"] for cell in fixed.cells] == [7, 7]
 
 
 def test_nested_tuning():
     params = {"power": {"power": [0, 1]}, "NCM": {"learner": [None, LDA()]}}
     learners = {"power": Noting(), "NCM": NCMClassifier()}
-    found = compare(learners, ["iris"], n_folds=3, params=params, n_tuning_folds=3)
+    found = benchmark.run(learners, ["iris"], cv=3, param_grids=params, tuning_cv=3)
     chosen = [cell.metadata["best_params"] for cell in found.cells if cell.learner == "power"]
     assert chosen == [{"power": 1}] * 3  # all points are one with the other
     assert found.cells[1].metadata["best_params"] == {"learner": "LDA()"}
-    with pytest.raises(ValueError, match=r"params has a grid for \['NCA'\], which is no learner"):
-        compare(learners, ["iris"], params={"NCA": {}})
+    with pytest.raises(ValueError, match=r"param_grids has \['NCA'\], which no learner here"):
+        benchmark.run(learners, ["iris"], param_grids={"NCA": {}})
 
 
 def test_failures_are_no_end(tmp_path):
     learners = {"bad": Failing(log=tmp_path / "log"), "good": Noting()}
-    options = {"n_folds": 2, "store": tmp_path / "cells"}
-    found = compare(learners, ["iris"], **options)
-    assert repr(found) == "Comparison(4 cells: 2 ok, 2 failed)"
+    options = {"cv": 2, "store": tmp_path / "cells"}
+    found = benchmark.run(learners, ["iris"], **options)
+    assert repr(found) == "BenchmarkResult(4 cells: 2 ok, 2 failed)"
     assert found.cells[0].message == "RuntimeError: no way"
     assert np.isnan(found.scores().values[0]).tolist() == [True, False]
     (tmp_path / "log").touch()
-    assert results(compare(learners, ["iris"], **options)) == results(found)
-    again = compare(learners, ["iris"], retry=True, **options)
-    assert repr(again) == "Comparison(4 cells: 4 ok)"
+    assert results(benchmark.run(learners, ["iris"], **options)) == results(found)
+    again = benchmark.run(learners, ["iris"], retry=True, **options)
+    assert repr(again) == "BenchmarkResult(4 cells: 4 ok)"
 
 
 def test_slow_dying_and_local_learners(tmp_path):
@@ -123,8 +124,8 @@ def test_slow_dying_and_local_learners(tmp_path):
 
     learners = {"slow": Noting(seconds=60.0), "dying": Dying(), "local": Local(),
                 "leaving": Dying(how="leave")}  # fmt: skip
-    options = {"n_folds": 2, "n_jobs": 2, "store": tmp_path / "cells"}
-    found = compare(learners, ["iris"], time_budget=1.0, **options)
+    options = {"cv": 2, "n_jobs": 2, "store": tmp_path / "cells"}
+    found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
         "slow": ("timeout", "Stopped after 1 seconds."),
@@ -137,33 +138,45 @@ def test_slow_dying_and_local_learners(tmp_path):
 
 def test_one_process_crashes_like_many():
     learners = {"killed": Dying(how="kill"), "dying": Dying(), "good": Noting()}
-    found = compare(learners, ["iris"], n_folds=2, n_jobs=1, time_budget=np.inf)
+    found = benchmark.run(learners, ["iris"], cv=2, n_jobs=1, time_budget=np.inf)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
         "killed": ("crashed", "The process of the fit ended by SIGSEGV."),
         "dying": ("crashed", "The process of the fit ended with exit status 3."),
         "good": ("ok", ""),
     }
-    leaving = compare([Dying(how="leave")], ["iris"], n_folds=2)  # in this process
+    leaving = benchmark.run([Dying(how="leave")], ["iris"], cv=2)  # in this process
     assert {cell.message for cell in leaving.cells} == {"SystemExit: bye"}
 
 
 def test_jobs_change_nothing(tmp_path):
     learners, told = ["NCA", "ITML", None], []
-    one = compare(learners, ["iris"], n_folds=3)
-    two = compare(learners, ["iris"], n_folds=3, n_jobs=2, watch=lambda *each: told.append(each))
+    one = benchmark.run(learners, ["iris"], cv=3)
+    two = benchmark.run(
+        learners, ["iris"], cv=3, n_jobs=2, callback=lambda *each: told.append(each)
+    )
     assert results(one) == results(two)
     assert [each[0] for each in told] == list(range(10))
     assert {each[1] for each in told} == {9}
 
 
+def test_splitters_split():
+    own = StratifiedKFold(4, shuffle=True, random_state=2)
+    found = benchmark.run([None], ["iris"], cv=own)
+    assert [(cell.repeat, cell.fold) for cell in found.cells] == [(0, i) for i in range(4)]
+    listed = benchmark.run([None], {"iris": (X, y)}, cv=list(own.split(X, y)))
+    assert results(listed) == results(found)
+    with pytest.raises(ValueError, match="n_repeats=2 needs an int as cv"):
+        benchmark.run([None], ["iris"], cv=own, n_repeats=2)
+
+
 def test_equal_learners_are_fitted_once(tmp_path):
     log = tmp_path / "log"
     learners = {"a": Noting(log=log), "b": Noting(log=log)}
-    found = compare(learners, ["iris"], n_folds=2, store=tmp_path / "cells")
+    found = benchmark.run(learners, ["iris"], cv=2, store=tmp_path / "cells")
     assert [cell.learner for cell in found.cells] == ["a", "b"] * 2
     assert len(log.read_text().splitlines()) == 2
-    more = compare(learners, ["iris"], n_folds=2, store=tmp_path / "cells", n_neighbors=[3, 5])
+    more = benchmark.run(learners, ["iris"], cv=2, store=tmp_path / "cells", n_neighbors=[3, 5])
     assert len(log.read_text().splitlines()) == 4  # 5 neighbours were not there
     assert [c.test for c in more.cells if c.n_neighbors == 3] == [c.test for c in found.cells]
 
@@ -230,8 +243,8 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     """Those who fit end when nobody is there to be told, in the midst of a fit."""
     log = tmp_path / "pids"
     code = (
-        "from compare_runs import Lasting; from dimetric.benchmark import compare\n"
-        f"compare([Lasting(log={str(log)!r})], ['iris'], n_folds=2, n_jobs=2)"
+        "from compare_runs import Lasting; from dimetric import benchmark\n"
+        f"benchmark.run([Lasting(log={str(log)!r})], ['iris'], cv=2, n_jobs=2)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([sys.executable, "-c", code], env=env)
@@ -262,24 +275,6 @@ def test_memory_of_a_fit_that_reuses_what_another_gave_back():
     assert len(blocks) * pin[0] == 1000
 
 
-def wait_for(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("It did not happen within a minute.")
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A dead child that nobody asks about is still listed.
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
-
-
 def test_two_processes_share_the_work(tmp_path):
     processes = quick_processes()
     store, log = tmp_path / "cells", tmp_path / "log"
@@ -298,43 +293,43 @@ def test_two_processes_share_the_work(tmp_path):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_full_disk_ends_the_run(tmp_path, n_jobs):
     with closing(Store(tmp_path / "cells")) as store:
-        small = compare([Noting()], ["iris"], n_folds=2, store=store)
+        small = benchmark.run([Noting()], ["iris"], cv=2, store=store)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(OSError, match=r"is full\. All cells that were finished are kept"):
-            compare([Noting()], ["iris"], n_folds=50, store=store, n_jobs=n_jobs)
-    again = compare([Noting()], ["iris"], n_folds=2, store=tmp_path / "cells", n_jobs=n_jobs)
+            benchmark.run([Noting()], ["iris"], cv=50, store=store, n_jobs=n_jobs)
+    again = benchmark.run([Noting()], ["iris"], cv=2, store=tmp_path / "cells", n_jobs=n_jobs)
     assert again.cells == small.cells
 
 
 def test_data_that_cannot_be_learned_from():
     ones = {"ones": (X, np.ones(150)), "iris": (X, y)}
-    found = compare([None], ones, n_folds=2)
+    found = benchmark.run([None], ones, cv=2)
     assert [cell.status for cell in found.cells] == ["failed", "failed", "ok", "ok"]
     assert "Data set 'ones' has one class, " in found.cells[0].message
     with pytest.raises(ValueError, match="Data set 'sizes' has no classes"):
-        compare([None], {"sizes": (X, X[:, 0])})
-    with pytest.warns(UserWarning, match="'few': n_folds=10 is more than the smallest class has"):
-        few = compare([None], {"few": (X[:104], y[:104])})
+        benchmark.run([None], {"sizes": (X, X[:, 0])})
+    with pytest.warns(UserWarning, match="'few': cv=10 is more than the smallest class has"):
+        few = benchmark.run([None], {"few": (X[:104], y[:104])})
     assert [cell.fold for cell in few.cells] == [0, 1, 2, 3]
     rows = [0, 1, 60, 61]
     tiny = {"tiny": (X[rows], y[rows]), "iris": (X, y)}
-    with pytest.warns(UserWarning, match="Data set 'tiny': n_folds=5 is more than"):
-        found = compare([None], tiny, n_folds=5, n_neighbors=1)
+    with pytest.warns(UserWarning, match="Data set 'tiny': cv=5 is more than"):
+        found = benchmark.run([None], tiny, cv=5, n_neighbors=1)
     assert [cell.fold for cell in found.cells] == [0, 1, 0, 1, 2, 3, 4]
     assert {cell.status for cell in found.cells} == {"ok"}
 
 
 def test_too_many_neighbours_fail_alone():
-    alone = compare([None], ["iris"], n_folds=3, n_neighbors=3)
-    found = compare([None], ["iris"], n_folds=3, n_neighbors=[3, 100])
+    alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
+    found = benchmark.run([None], ["iris"], cv=3, n_neighbors=[3, 100])
     assert [cell.status for cell in found.cells] == ["ok", "failed"] * 3
     assert "n_neighbors=100 is more than the other training samples, 99" in found.cells[1].message
     assert_array_equal(found.scores(n_neighbors=3).values, alone.scores().values)
 
 
 def test_classifiers_have_scores_for_any_number_of_neighbours():
-    found = compare([None, NCMClassifier()], ["iris"], n_folds=3, n_neighbors=[3, 5])
+    found = benchmark.run([None, NCMClassifier()], ["iris"], cv=3, n_neighbors=[3, 5])
     means = found.scores(n_neighbors=3)
     assert means.learners == ["Euclidean", "NCMClassifier"]
     assert not np.isnan(means.values).any()
@@ -357,7 +352,7 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
         (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_neighbors": (0,)}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
-        (["NCA"], ["iris"], {"folds": "foldd"}, "No data set has a column 'foldd'"),
+        (["NCA"], ["iris"], {"fold_column": "foldd"}, "No data set has a column 'foldd'"),
         (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
         (["Kernelized"], ["iris"], {}, r"give Kernelized\(\.\.\.\) in place of its name"),
         (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
@@ -368,17 +363,17 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
 )
 def test_bad_input(learners, data, options, error):
     with pytest.raises((ValueError, TypeError), match=error):
-        compare(learners, data, **options)
+        benchmark.run(learners, data, **options)
 
 
 def test_unknown_data_set(tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
     with pytest.raises(ValueError, match=r"There is no data set 'irs' here.* Did you mean iris"):
-        compare([None], ["irs"])
+        benchmark.run([None], ["irs"])
     with pytest.raises(ValueError, match="holds no data set"):
-        compare([None], ["iris"], folder=tmp_path)
+        benchmark.run([None], ["iris"], folder=tmp_path)
     with pytest.raises(FileNotFoundError, match="is no folder of data sets"):
-        compare([None], ["iris"], folder=tmp_path / "nowhere")
+        benchmark.run([None], ["iris"], folder=tmp_path / "nowhere")
 
 
 class Column:
@@ -407,15 +402,15 @@ def column(j):
 )
 def test_keys_tell_functions_apart(columns):
     first, last = (FunctionTransformer(each) for each in columns)
-    found = compare({"first": first, "last": last}, {"a": (X, y)}, n_folds=2).scores().values
-    alone = compare({"last": last}, {"a": (X, y)}, n_folds=2).scores().values
+    found = benchmark.run({"first": first, "last": last}, {"a": (X, y)}, cv=2).scores().values
+    alone = benchmark.run({"last": last}, {"a": (X, y)}, cv=2).scores().values
     assert found[0, 1] == alone[0, 0] > found[0, 0]
 
 
 SCRIPT = """
 import sys
 from compare_runs import Noting
-from dimetric.benchmark import compare
+from dimetric import benchmark
 KINDS = {"a", "b", "c", "d"}
 POWER = 1
 def power(Z):
@@ -426,7 +421,7 @@ class Own(Noting):
     @classmethod
     def own(cls): return cls.__name__
     def transform(self, X): return power(X)
-print(compare([Own(log=sys.argv[1])], ["iris"], n_folds=2, store=sys.argv[2]).cells[0].test)
+print(benchmark.run([Own(log=sys.argv[1])], ["iris"], cv=2, store=sys.argv[2]).cells[0].test)
 """
 
 

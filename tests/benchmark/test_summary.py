@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dimetric.benchmark import Cell, Comparison, summary
+from dimetric.benchmark import BenchmarkResult, Cell, summary
 
 
 def cells(**scores):
     """Return cells of two folds on two data sets."""
-    return Comparison(
+    return BenchmarkResult(
         [
             Cell(data, learner, 3, 0, fold, 1.0, test, 2.0, 1.0)
             for learner, by_data in scores.items()
@@ -36,14 +36,14 @@ def test_one_data_set_by_its_folds_several_by_their_means():
 
 
 def test_the_fastest_is_best():
-    changed = Comparison([c._replace(time=1.0 + (c.learner == "b")) for c in FOUND.cells])
+    changed = BenchmarkResult([c._replace(time=1.0 + (c.learner == "b")) for c in FOUND.cells])
     assert [row.learner for row in summary(changed, what="time")] == ["a", "b"]
 
 
 def test_failures_come_last():
     broken = list(FOUND.cells)
     broken[4] = broken[4]._replace(status="failed", test=np.nan)
-    rows = summary(Comparison(broken))
+    rows = summary(BenchmarkResult(broken))
     assert [row.learner for row in rows] == ["a", "b"]
     assert np.isnan(rows[1].mean)
     assert rows[1].n_failed == 1
@@ -51,7 +51,7 @@ def test_failures_come_last():
 
 def test_errors():
     with pytest.raises(ValueError, match="empty"):
-        summary(Comparison([]))
+        summary(BenchmarkResult([]))
     with pytest.raises(ValueError, match="data='three' is none of the data sets"):
         summary(FOUND, data="three")
     with pytest.raises(ValueError, match="what='score' must be"):

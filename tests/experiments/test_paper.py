@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
 
-from dimetric.benchmark._run import Comparison
+from dimetric.benchmark import BenchmarkResult
 from dimetric.benchmark._store import Cell
 from dimetric.data import DataSet
 from dimetric.experiments import _plans as _experiments
@@ -154,11 +154,11 @@ def test_reproduce(folder, tmp_path, monkeypatch):
     assert_array_equal(block.published_test, [[0.8, np.nan, np.nan]])
     assert_array_equal(block.published_train, [[0.9, np.nan, np.nan]])
     assert np.all(block.test > 0.9)
-    assert len(found.comparison.cells) == 30
+    assert len(found.result.cells) == 30
     assert list(found.posteriors()) == [("Euclidean", "LMNN"), ("Euclidean", "DML-eig")]
     told = []
     again = reproduce(
-        1, k=5, learners=learners, watch=lambda *each: told.append(each), **options
+        1, k=5, learners=learners, callback=lambda *each: told.append(each), **options
     )  # fmt: skip
     # What is not tied to k was judged for 5 neighbours at once.
     assert [each[0] for each in told if each[2] is None] == [20, 0]
@@ -200,7 +200,7 @@ def made(test, published, name=""):
     ends = {"train": 0.9, "test": 0.8, "time": 0.5}
     cells = [Cell(row, each, 3, 0, 0, **ends) for row in rows for each in learners]
     cells.append(Cell("row 0", "NCA", 3, 0, 1, status="failed", message="a\nlong | story"))
-    return Reproduction(1, 3, [block], Comparison(cells), {"NCA": "Euclidean"}, {})
+    return Reproduction(1, 3, [block], BenchmarkResult(cells), {"NCA": "Euclidean"}, {})
 
 
 def test_averages_are_over_rows_that_can_be_compared():

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap, KNNClassifier
-from dimetric.benchmark import Cell, Comparison, compare
+from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap, KNNClassifier, benchmark
+from dimetric.benchmark import BenchmarkResult, Cell
 from dimetric.plot import (
     ComparisonDisplay,
     EmbeddingDisplay,
@@ -375,8 +375,8 @@ class TestNeighborhood:
 
 class TestComparison:
     def test_scores(self):
-        found = compare([None, "LDA"], {"iris": (X, y)}, n_folds=5)
-        display = ComparisonDisplay.from_comparison(found)
+        found = benchmark.run([None, "LDA"], {"iris": (X, y)}, cv=5)
+        display = ComparisonDisplay.from_benchmark(found)
         means = dict(zip(found.scores().learners, found.scores().values[0], strict=True))
         best = max(means, key=means.get)
         assert display.ax_.get_yticklabels()[0].get_text() == best
@@ -384,17 +384,17 @@ class TestComparison:
         assert_allclose(display.baseline_.get_xdata(), means["Euclidean"])
         assert len(display.points_[0].get_offsets()) == 5
         assert inside(display.figure_, display.text_[0])
-        assert ComparisonDisplay.from_comparison(found, baseline=None).baseline_ is None
+        assert ComparisonDisplay.from_benchmark(found, baseline=None).baseline_ is None
 
     def test_failures_are_told(self):
         cells = [Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)]
         cells[1] = cells[1]._replace(status="timeout", test=np.nan)
-        display = ComparisonDisplay.from_comparison(Comparison(cells))
+        display = ComparisonDisplay.from_benchmark(BenchmarkResult(cells))
         assert display.text_[0].get_text() == "failed in 1 of 3"
         assert not display.means_
         assert len(display.points_[0].get_offsets()) == 2
         with pytest.raises(ValueError, match="empty"):
-            ComparisonDisplay.from_comparison(Comparison([]))
+            ComparisonDisplay.from_benchmark(BenchmarkResult([]))
         with pytest.raises(ValueError, match="no scores to draw"):
             ComparisonDisplay([]).plot()
 

@@ -18,7 +18,7 @@ from matplotlib.testing.compare import calculate_rms
 from matplotlib.text import Text
 
 from dimetric import LDA, KNNClassifier
-from dimetric.benchmark import Cell, Comparison
+from dimetric.benchmark import BenchmarkResult, Cell
 from dimetric.plot import (
     ComparisonDisplay,
     EmbeddingDisplay,
@@ -47,7 +47,7 @@ def spiral(n=60):
 
 def comparison():
     scores = {"Euclidean": [0.7, 0.8, 0.75], "NCA": [0.9, 0.95, 0.91], "LDA": [0.8, 0.85, np.nan]}
-    return Comparison(
+    return BenchmarkResult(
         [
             Cell("wine", name, 3, 0, fold, test, test, 1.0, 1.0, "ok" if test == test else "failed")
             for name, tests in scores.items()
@@ -70,7 +70,7 @@ PICTURES = {
         ax=ax
     ),
     "neighborhood": lambda ax: NeighborhoodDisplay(FLAT, Y).plot(ax=ax),
-    "comparison": lambda ax: ComparisonDisplay.from_comparison(comparison(), ax=ax),
+    "comparison": lambda ax: ComparisonDisplay.from_benchmark(comparison(), ax=ax),
     "regions": lambda ax: RegionsDisplay.from_learner(LDA(n_components=1), Z, Y, ax=ax),
     "regions-line": lambda ax: RegionsDisplay.from_estimator(KNNClassifier(), Z[:, :1], Y, ax=ax),
     "history": lambda ax: HistoryDisplay({"a": [3, 1, 0.5], "b": [2.0, 1.5, 1.4, 1.3]}).plot(ax=ax),

@@ -63,13 +63,13 @@ def test_folds_of_numbers():
 
 def test_fewer_folds_than_asked():
     labels = np.repeat([0, 1], [57, 3])
-    with pytest.warns(UserWarning, match=r"n_folds=5 is more than .* has members, 3"):
+    with pytest.warns(UserWarning, match=r"cv=5 is more than .* has members, 3"):
         assert len(splits(X, labels, 5)) == 3
     with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
         assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
-    with pytest.warns(UserWarning, match="n_folds=10 is more than .* members, 2: there are 2"):
-        assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], n_folds=10).test) == 2
-    with pytest.warns(UserWarning, match="n_folds=5 is more than there are samples, 4: there"):
+    with pytest.warns(UserWarning, match="cv=10 is more than .* members, 2: there are 2"):
+        assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], cv=10).test) == 2
+    with pytest.warns(UserWarning, match="cv=5 is more than there are samples, 4: there"):
         assert len(splits(X[:4], None, 5)) == 4
     with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
         splits(X[:1], None, 2)
@@ -91,8 +91,8 @@ def test_whole_numbers_are_no_classes_of_a_regressor():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"n_folds": 1}, "n_folds=1 must be an int of at least 2"),
-        ({"n_folds": 2.5}, "n_folds=2.5 must be"),
+        ({"cv": 1}, "cv=1 must be an int of at least 2"),
+        ({"cv": 2.5}, "cv=2.5 must be"),
         ({"n_repeats": 0}, "n_repeats=0 must be an int of at least 1"),
     ],
 )
@@ -106,7 +106,7 @@ def test_bad_folds(options, sentence):
 
 @pytest.mark.parametrize("model", [KNNClassifier(learner=LDA()), NCMClassifier()])
 def test_cross_validation_by_a_loop(model):
-    found = cross_validate(model, X, y, n_folds=3, n_repeats=2, random_state=4)
+    found = cross_validate(model, X, y, cv=3, n_repeats=2, random_state=4)
     for i, (train, test) in enumerate(splits(X, y, 3, 2, random_state=4)):
         fitted = clone(model).fit(X[train], y[train])
         assert found.test[i] == fitted.score(X[test], y[test])
@@ -117,7 +117,7 @@ def test_cross_validation_by_a_loop(model):
 
 def test_cross_validation_of_pipelines_and_regressors():
     pipeline = make_pipeline(MinMaxScaler(), KNNClassifier())
-    found = cross_validate(pipeline, X, y, n_folds=3, random_state=0)
+    found = cross_validate(pipeline, X, y, cv=3, random_state=0)
     train, test = splits(X, y, 3, random_state=0)[0]
     fitted = clone(pipeline).fit(X[train], y[train])
     assert found.test[0] == fitted.score(X[test], y[test])
@@ -148,7 +148,7 @@ def test_models_that_cannot_be_scored():
 
 
 def test_metadata_by_a_loop():
-    found = metadata_cross_validate(DMLMJ(2), X, y, n_folds=3, random_state=1)
+    found = metadata_cross_validate(DMLMJ(2), X, y, cv=3, random_state=1)
     for i, (train, _) in enumerate(splits(X, y, 3, random_state=1)):
         facts = DMLMJ(2).fit(X[train], y[train]).metadata()
         assert found.keys() == facts.keys()
@@ -158,7 +158,7 @@ def test_metadata_by_a_loop():
 
 
 def test_metadata_of_any_kind():
-    found = metadata_cross_validate(NCA(), X, y, n_folds=3)
+    found = metadata_cross_validate(NCA(), X, y, cv=3)
     assert found["reason"].dtype == object
     assert found["converged"].dtype == bool
     assert "n_components" in metadata_cross_validate(make_pipeline(MinMaxScaler(), PCA(2)), X)
@@ -171,7 +171,7 @@ def test_metadata_of_any_kind():
 
 def test_tuning_by_neighbours_is_a_loop():
     grid = {"n_components": [1, 2, 3], "whiten": [True, False]}
-    found = tune(PCA(), *WINE, grid, criterion=5, n_folds=3, random_state=0)
+    found = tune(PCA(), *WINE, grid, criterion=5, cv=3, random_state=0)
     X, y = WINE
     for params, scores in zip(found.params, found.scores, strict=True):
         for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
@@ -187,10 +187,10 @@ def test_tuning_by_neighbours_is_a_loop():
 
 
 def test_tuning_by_metadata():
-    found = tune(LMNN(), X, y, {"mu": [0.2, 0.8]}, criterion="final_objective", n_folds=2,
+    found = tune(LMNN(), X, y, {"mu": [0.2, 0.8]}, criterion="final_objective", cv=2,
                  random_state=0)  # fmt: skip
     values = [
-        metadata_cross_validate(LMNN(mu=mu), X, y, n_folds=2, random_state=0)["final_objective"]
+        metadata_cross_validate(LMNN(mu=mu), X, y, cv=2, random_state=0)["final_objective"]
         for mu in (0.2, 0.8)
     ]
     assert_allclose(found.scores, values)
@@ -228,7 +228,7 @@ def test_direction():
 def test_tuning_of_classifiers_with_tied_parameters():
     grid = [{"n_centroids": [k], "learner__n_centroids": [k]} for k in (1, 3)]
     model = NCMCClassifier(learner=NCMC(random_state=0), random_state=0)
-    found = tune(model, *load_iris(return_X_y=True), grid, n_folds=3, random_state=0)
+    found = tune(model, *load_iris(return_X_y=True), grid, cv=3, random_state=0)
     assert len(found.params) == 2
     assert found.best_params["n_centroids"] == found.best_params["learner__n_centroids"]
     assert isinstance(found.best_model, NCMCClassifier)
@@ -236,12 +236,12 @@ def test_tuning_of_classifiers_with_tied_parameters():
 
 def test_tuning_of_b():
     grid = {"b": [0.1, 1.0, None]}
-    found = tune(LDML(), X, y, grid, n_folds=3, random_state=0)
+    found = tune(LDML(), X, y, grid, cv=3, random_state=0)
     assert found.best_params["b"] in grid["b"]
 
 
 def test_draws():
-    options = {"criterion": 3, "n_draws": 4, "n_folds": 2, "random_state": 0}
+    options = {"criterion": 3, "n_draws": 4, "cv": 2, "random_state": 0}
     found = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
     assert len(found.params) == 4
     assert found.params == tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options).params
@@ -249,7 +249,7 @@ def test_draws():
 
 def test_pipelines_and_jobs():
     learner = make_pipeline(MinMaxScaler(), PCA())
-    options = {"n_folds": 3, "random_state": 0}
+    options = {"cv": 3, "random_state": 0}
     found = tune(learner, *WINE, {"pca__n_components": [1, 4]}, **options)
     again = tune(learner, *WINE, {"pca__n_components": [1, 4]}, n_jobs=2, **options)
     assert_array_equal(found.scores, again.scores)
@@ -304,7 +304,7 @@ def test_bad_parameters():
 
 def test_tuning_neighbours_is_tuning_each():
     grid = {"n_components": [1, 2]}
-    found = tune_knn(PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", n_folds=3,
+    found = tune_knn(PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", cv=3,
                      random_state=0)  # fmt: skip
     X, y = WINE
     assert len(found.params) == 4
@@ -361,8 +361,8 @@ def test_dimension_by_threshold(threshold):
 
 
 def test_dimension_by_neighbours():
-    found = choose_dimension(PCA(), *WINE, dimensions=[8, 1], n_folds=3, random_state=0)
-    tuned = tune(PCA(), *WINE, {"n_components": [1, 8]}, n_folds=3, random_state=0)
+    found = choose_dimension(PCA(), *WINE, dimensions=[8, 1], cv=3, random_state=0)
+    tuned = tune(PCA(), *WINE, {"n_components": [1, 8]}, cv=3, random_state=0)
     assert found == tuned.best_params["n_components"]
     assert choose_dimension(LDA(), *load_iris(return_X_y=True), dimensions=[1, 2]) in (1, 2)
 

@@ -143,7 +143,7 @@ def choose(
     models = {BASELINE: None} | {name: each for name, each in models.items() if each is not None}
     if len(models) == 1:
         raise ValueError("There is no learner beside the Euclidean distance: name one.")
-    options = {"n_neighbors": n_neighbors, "n_folds": n_folds, "n_jobs": _jobs(X[race], n_jobs)}
+    options = {"n_neighbors": n_neighbors, "cv": n_folds, "n_jobs": _jobs(X[race], n_jobs)}
     cells, given_up = raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
     scores, seconds = common(cells, models, given_up)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
@@ -195,7 +195,7 @@ def _affordable(
     grid: dict[str, list[Any]], seconds: float, budget: float, options: dict[str, Any]
 ) -> tuple[dict[str, list[Any]], int]:
     """Return as much of a grid, and as many repeats of the verdict, as there is time for."""
-    fits = budget * (options["n_jobs"] or 1) / max(seconds, 1e-3) / options["n_folds"]
+    fits = budget * (options["n_jobs"] or 1) / max(seconds, 1e-3) / options["cv"]
     size = int(np.prod([len(values) for values in grid.values()]))
     while grid and size * TUNING_FOLDS + 1 > fits:
         longest = max(grid, key=lambda name: len(grid[name]))
@@ -217,5 +217,5 @@ def _tuned(
     params = {f"learner__{name}": values for name, values in grid.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = tune(steps, X, y, params, criterion=k, n_folds=TUNING_FOLDS, random_state=seed)
+        found = tune(steps, X, y, params, criterion=k, cv=TUNING_FOLDS, random_state=seed)
     return {name.removeprefix("learner__"): value for name, value in found.best_params.items()}

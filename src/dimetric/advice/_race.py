@@ -2,30 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from dimetric.benchmark._run import compare
+from dimetric.benchmark._run import run
 from dimetric.benchmark._store import Cell, Store
 
 BASELINE = "Euclidean"
 TUNING_FOLDS = 3
 
 Tell = Callable[[str, int, int | None], None]
-
-
-class _Over(Exception):
-    """The time is over."""
-
-
-class _Dropped(Exception):
-    """A learner failed, or took too long: it is not asked again."""
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
 
 
 def raced(
@@ -38,53 +27,46 @@ def raced(
     before some learner was judged twice. The first half of the learners, which are the fastest,
     finish before the others begin: these may use up the time.
     """
-    deadline = np.inf
+    deadline, is_over = np.inf, False
     limit = None if options["n_jobs"] is None else round(max(1.0, seconds / 4), 1)
-    cells: list[Cell] = []
+    finished: list[Cell] = []
     given_up: dict[str, str] = {}
-    store = Store()  # what is done is done, whoever is dropped
 
-    def watch(cell: Cell) -> None:
-        nonlocal deadline
-        deadline = min(deadline, perf_counter() + seconds)
-        cells.append(cell)
-        if cell.status != "ok" and cell.learner != BASELINE:
-            raise _Dropped(cell)
+    def drop(cells: list[Cell]) -> set[str]:
+        """Drop learners that failed or took too long."""
+        for cell in cells:
+            if cell.status != "ok" and cell.learner != BASELINE:
+                given_up.setdefault(cell.learner, cell.message or cell.status)
+        return set(given_up)
+
+    def stop(cells: list[Cell]) -> bool:
+        """Stop when the time is over, but not before some learner was judged twice."""
+        nonlocal deadline, is_over
+        finished[:] = cells
+        if cells:
+            deadline = min(deadline, perf_counter() + seconds)
         times = Counter(each.learner for each in cells if each.status == "ok")
         twice = [name for name, count in times.items() if count > 1 and name not in given_up]
         # A busy machine has twice the time, until more than half of them were.
         most = 2 * len(twice) > len(models) - len(given_up)
         late = perf_counter() - (0 if most else seconds)
-        if late > deadline and BASELINE in twice and len(twice) > 1:
-            raise _Over
+        is_over = late > deadline and BASELINE in twice and len(twice) > 1
+        return is_over
 
-    with suppress(_Over):
+    with closing(Store()) as store:
         for several in (list(models)[: max(2, (len(models) + 1) // 2)], list(models)):
-            while racing := {name: models[name] for name in several if name not in given_up}:
-                try:
-                    _run(racing, X, y, limit, options | {"store": store}, seed, tell, "race", watch)
-                    break
-                except _Dropped as drop:
-                    given_up[drop.cell.learner] = drop.cell.message or drop.cell.status
-    store.close()
-    return cells, given_up
+            racing = {name: models[name] for name in several if name not in given_up}
+            if racing and not is_over:
+                run(
+                    racing, {"data": (X, y)}, time_budget=limit, store=store, random_state=seed,
+                    callback=_telling(tell, "race"), stop=stop, drop=drop, **options,
+                )  # fmt: skip
+    return finished, given_up
 
 
-def _run(
-    models: dict[str, Any], X: np.ndarray, y: np.ndarray, limit: float | None,
-    options: dict[str, Any], seed: int, tell: Tell | None, what: str,
-    watch: Callable[[Cell], None] | None = None, grids: dict[str, Any] | None = None,
-) -> None:  # fmt: skip
-    def told(done: int, total: int, cell: Cell | None) -> None:
-        if tell is not None:
-            tell(what, done, total)
-        if cell is not None and watch is not None:
-            watch(cell)
-
-    compare(
-        models, {"data": (X, y)}, time_budget=limit, params=grids, n_tuning_folds=TUNING_FOLDS,
-        random_state=seed, watch=told, **options,
-    )  # fmt: skip
+def _telling(tell: Tell | None, what: str) -> Callable[[int, int, Cell | None], None] | None:
+    """Return a callback of a benchmark that says what is going on."""
+    return None if tell is None else lambda n_done, n_all, cell: tell(what, n_done, n_all)
 
 
 def common(
@@ -118,19 +100,21 @@ def judged(
     seed: int, tell: Tell | None, grids: dict[str, Any] | None,
 ) -> tuple[dict[str, np.ndarray], int]:  # fmt: skip
     """Return the scores of two learners in all runs that were finished in time, one at least."""
-    deadline, of_run = perf_counter() + seconds, options["n_folds"] * len(pair)
-    cells: list[Cell] = []
+    deadline, of_run = perf_counter() + seconds, options["cv"] * len(pair)
 
-    def watch(cell: Cell) -> None:
+    def stop(cells: list[Cell]) -> bool:
+        """Stop when the time is over and the first run is whole, or when a fit has failed."""
+        failed = any(cell.status != "ok" for cell in cells)
+        whole = sum(cell.repeat == 0 for cell in cells) == of_run
+        return failed or (whole and perf_counter() > deadline)
+
+    cells = run(
+        pair, {"data": (X, y)}, param_grids=grids, tuning_cv=TUNING_FOLDS, random_state=seed,
+        callback=_telling(tell, "verdict"), stop=stop, **options,
+    ).cells  # fmt: skip
+    for cell in cells:
         if cell.status != "ok":
             raise ValueError(f"{cell.learner} could not be judged: {cell.message or cell.status}")
-        cells.append(cell)
-        whole = [each for each in cells if each.repeat == 0]
-        if perf_counter() > deadline and len(whole) == of_run:
-            raise _Over
-
-    with suppress(_Over):
-        _run(pair, X, y, None, options, seed, tell, "verdict", watch, grids)
     counts = np.bincount([cell.repeat for cell in cells])
     runs = [run for run, count in enumerate(counts) if count == of_run]
     cells = sorted((each for each in cells if each.repeat in runs),

@@ -1,5 +1,5 @@
-from ._run import Comparison as Comparison
-from ._run import compare as compare
+from ._result import BenchmarkResult as BenchmarkResult
+from ._run import run as run
 from ._store import Cell as Cell
 from ._store import Store as Store
 from ._summary import LearnerScores as LearnerScores

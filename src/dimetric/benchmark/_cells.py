@@ -51,7 +51,7 @@ class Fit:
     split: int
     seed: int
     grid: Any = None
-    n_tuning_folds: int = 5
+    tuning_cv: int = 5
     tuned_for: int | None = None  # neighbours that judge the parameters
 
 
@@ -119,9 +119,14 @@ def _scores(
         if fit.grid is not None:
             criterion = "score" if classifies else fit.tuned_for
             found = tune(
-                model, X, y, fit.grid, criterion=criterion, n_folds=fit.n_tuning_folds,
+                model,
+                X,
+                y,
+                fit.grid,
+                criterion=criterion,
+                cv=fit.tuning_cv,
                 random_state=fit.seed,
-            )  # fmt: skip
+            )
             model, facts["best_params"] = found.best_model, found.best_params
         else:
             model = model if classifies else KNNClassifier(_most(fit.ks), learner=model)

@@ -96,23 +96,44 @@ def data_sets_of(data: Any, folder: str | Path | None) -> dict[str, DataSet]:
     return found
 
 
-def problem_of(
-    name: str, data: DataSet, folds: str | None, scale: str | None, split_by: dict[str, Any]
+def problems_of(
+    sets: dict[str, DataSet], fold_column: str | None, scale: str | None, **split_by: Any
+) -> list[Problem]:
+    """Return data sets with their splits.
+
+    Parameters
+    ----------
+    sets : dict of str to DataSet
+        Data sets by name.
+    fold_column : str or None
+        Name of a column in ``extra`` that holds the number of the test fold of each sample.
+    scale : {"fold", "set"} or None
+        How features are scaled.
+    **split_by : cv, n_repeats, random_state
+        How to split data sets that have no such column.
+    """
+    if fold_column is not None and not any(fold_column in each.extra for each in sets.values()):
+        extra = list(dict.fromkeys(name for each in sets.values() for name in each.extra))
+        raise ValueError(f"No data set has a column {fold_column!r} in extra, only {extra}.")
+    return [_problem_of(name, each, fold_column, scale, split_by) for name, each in sets.items()]
+
+
+def _problem_of(
+    name: str, data: DataSet, fold_column: str | None, scale: str | None, split_by: dict[str, Any]
 ) -> Problem:
-    """Return a data set with its splits."""
     if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
         raise ValueError(f"Data set {name!r} has no classes: learners are compared by those.")
     y = data.y.astype(str) if data.y.dtype == object else data.y
-    if folds is not None and folds in data.extra:
-        column = np.asarray(data.extra[folds])
+    if fold_column is not None and fold_column in data.extra:
+        column = np.asarray(data.extra[fold_column])
         numbers = np.unique(column)
         parts = [(np.flatnonzero(column != i), np.flatnonzero(column == i)) for i in numbers]
         return Problem(name, data.X, y, parts, len(parts), scale)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         parts = splits(data.X, y, **split_by)
-    for each in told:
-        warnings.warn(f"Data set {name!r}: {each.message}", stacklevel=3)
+    for each in caught:
+        warnings.warn(f"Data set {name!r}: {each.message}", stacklevel=5)
     return Problem(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
 
 

@@ -1,10 +1,9 @@
-"""The fits of a comparison: which are to be done, and who does them."""
+"""Which fits of a benchmark are left to do, and who does them."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import joblib
@@ -14,14 +13,14 @@ from dimetric.benchmark._keys import key_of
 from dimetric.benchmark._store import LEASE, Cell, Store
 from dimetric.benchmark._workers import Worker
 
-WAIT = 0.2  # seconds between looks at what others do
+POLL_SECONDS = 0.2  # between looks at other processes and at workers to stop
 
-Watch = Callable[[int, int, Cell | None], None]
+Callback = Callable[[int, int, Cell | None], None]
 
 
 def learner_key(fit: Fit) -> str:
-    """Return the key of a learner and how it is tuned, whatever it is fitted to."""
-    tuning = None if fit.grid is None else (fit.grid, fit.n_tuning_folds, fit.tuned_for)
+    """Return the key of a learner and of its tuning, independent of the data."""
+    tuning = None if fit.grid is None else (fit.grid, fit.tuning_cv, fit.tuned_for)
     try:
         return key_of(fit.model, tuning)
     except Exception as error:
@@ -35,7 +34,7 @@ def learner_key(fit: Fit) -> str:
 class Job:
     """A fit to do, and the keys of its cells.
 
-    Keys tell what is computed, not what it is called: names may change between runs.
+    Keys depend on what is computed, not on names: names may change between runs.
     """
 
     def __init__(self, problem: Problem, fit: Fit, learner_key: str) -> None:
@@ -53,71 +52,101 @@ class Job:
         return {f"{self.key}-{k}": k for k in self.fit.ks}
 
     def without(self, done: Iterable[str]) -> "Job":
-        """Return the job less some cells."""
+        """Return the job without the cells that are done."""
         done = set(done)
         ks = tuple(k for key, k in self.keys.items() if key not in done)
         return Job(self.problem, replace(self.fit, ks=ks), self._learner_key)
 
     def cell(self, k: int | None, end: Cell | Outcome) -> Cell:
-        """Return a cell with the names that things have here."""
+        """Return a cell with the names that this run uses."""
         repeat, fold = divmod(self.fit.split, self.problem.n_folds)
         fields = {name: getattr(end, name) for name in Outcome._fields}
         fields |= {"data": self.problem.name, "learner": self.fit.learner, "n_neighbors": k}
         return Cell(**fields, repeat=repeat, fold=fold)
 
+    def cells(self, found: Mapping[str, Cell]) -> list[Cell]:
+        """Return those cells of this job that are among those found, by their keys."""
+        return [self.cell(k, found[key]) for key, k in self.keys.items() if key in found]
 
-class Run:
-    """The jobs of a comparison that are not finished, dealt out to whoever is free.
+
+@dataclass(frozen=True)
+class Control:
+    """What the caller of a benchmark may say while it runs; see :func:`dimetric.benchmark.run`.
+
+    The functions are never called by two threads at once.
+    """
+
+    callback: Callback | None = None
+    stop: Callable[[list[Cell]], bool] | None = None
+    drop: Callable[[list[Cell]], Iterable[str]] | None = None
+
+
+class Scheduler:
+    """Hand the unfinished jobs of a benchmark to whoever is free.
 
     Parameters
     ----------
     store : Store
-        Where finished cells are, and go.
+        Holds the finished cells.
     jobs : list of Job
         All jobs.
     retry : bool
-        Whether cells that are not "ok" are to be done again.
-    watch : callable or None
-        Told of every job that ends.
+        Whether to repeat cells that are not "ok".
+    control : Control
+        Progress, and when to stop.
     """
 
-    def __init__(self, store: Store, jobs: list[Job], retry: bool, watch: Watch | None) -> None:
-        self._store, self._retry, self._watch = store, retry, watch
-        waiting: dict[str, Job] = {}  # learners that differ in name alone are fitted once
+    def __init__(self, store: Store, jobs: list[Job], retry: bool, control: Control) -> None:
+        self._store, self._retry, self._control = store, retry, control
+        self._cells: list[Cell] = []  # finished, in the order in which they were
+        # Learners that differ only in their names are fitted once: jobs by key.
+        self._waiting: dict[str, list[Job]] = {}
         for job in jobs:
-            job = job.without(self._finished(job))
+            done = self._finished(job)
+            self._cells += job.cells(done)
+            job = job.without(done)
             if job.fit.ks:
-                waiting.setdefault(job.key, job)
-        self._waiting = list(waiting.values())
+                self._waiting.setdefault(job.key, []).append(job)
         self._n_all = len(jobs)
         self._n_done = self._n_all - len(self._waiting)
-        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._dropped: set[str] = set()
+        self._running: dict[Worker | None, list[Job]] = {}
+        self._lock, self._stopped = threading.RLock(), threading.Event()
         self._error: BaseException | None = None
 
-    def finish(self, n_jobs: int | None, budget: float | None) -> None:
-        """Do all jobs, or wait until others have done them; None does them in this process."""
-        if self._watch is not None:
-            self._watch(self._n_done, self._n_all, None)
+    def run(self, n_jobs: int | None, time_budget: float | None) -> None:
+        """Finish all jobs, or wait until other processes have; stop early if asked to.
+
+        Parameters
+        ----------
+        n_jobs : int or None
+            Number of worker processes; None fits in this process if there is no time budget.
+        time_budget : float or None
+            Seconds after which a fit is killed.
+        """
+        self._report(None)
         renewing = threading.Thread(target=self._renew, daemon=True)
         renewing.start()
         workers: dict[threading.Thread, Worker] = {}
         try:
-            if n_jobs is None and budget is None:
+            if n_jobs is None and time_budget is None:
                 self._work(None, None)
             else:
                 for _ in range(min(n_jobs or 1, len(self._waiting))):
                     worker = Worker()
-                    thread = threading.Thread(target=self._work, args=(worker, budget))
+                    thread = threading.Thread(target=self._work, args=(worker, time_budget))
                     workers[thread] = worker
                     thread.start()
-            while any(thread.is_alive() for thread in workers):
-                time.sleep(WAIT)  # no join: an interrupt is to be heard
+            # No join: it would not notice an interrupt from the keyboard.
+            while any(thread.is_alive() for thread in workers) and not self._stopped.is_set():
+                self._kill_dropped()
+                self._stopped.wait(POLL_SECONDS)
         finally:
-            self._stop.set()
+            self._stopped.set()
             for thread, worker in workers.items():
                 worker.stop()
-                while thread.is_alive():  # and may just have begun another fit
-                    thread.join(WAIT)
+                while thread.is_alive():  # it may just have begun another fit
+                    thread.join(POLL_SECONDS)
                     worker.stop()
             renewing.join()
             with suppress(OSError):
@@ -125,50 +154,82 @@ class Run:
         if self._error is not None:
             raise self._error
 
-    def _work(self, worker: Worker | None, budget: float | None) -> None:
+    def _work(self, worker: Worker | None, time_budget: float | None) -> None:
+        """Do one job after the other until none is left; runs in a thread for each worker."""
         try:
-            while (job := self._next()) is not None:
+            while (jobs := self._next(worker)) is not None:
+                job = jobs[0]
                 if worker is None:
                     outcomes = judge(job.problem, job.fit)
                 else:
-                    outcomes = worker.judge(job.problem, job.fit, budget)
-                if self._stop.is_set():
-                    return  # the process was killed, which says nothing about the fit
-                ends = zip(job.keys.items(), outcomes, strict=True)
-                cells = {key: job.cell(k, end) for (key, k), end in ends}
-                self._store.add(job.key, cells)
-                self._tell(cells.values())
+                    outcomes = worker.judge(job.problem, job.fit, time_budget)
+                with self._lock:
+                    del self._running[worker]
+                    if self._stopped.is_set():
+                        return  # the process was killed, which says nothing about the fit
+                    if self._is_dropped(jobs):
+                        continue
+                    ends = zip(job.keys.items(), outcomes, strict=True)
+                    cells = {key: job.cell(k, end) for (key, k), end in ends}
+                    self._store.add(job.key, cells)
+                    self._report(jobs, cells)
         except BaseException as error:
-            self._error = self._error or error
-            self._stop.set()
-
-    def _next(self) -> Job | None:
-        """Return a job that nobody does, None when all are done."""
-        while not self._stop.is_set():
             with self._lock:
-                for job in list(self._waiting):
-                    if self._store.claim(job.key, list(job.keys), retry=self._retry):
-                        self._waiting.remove(job)
-                        return job
-                    done = self._store.get(job.keys)
-                    if len(done) == len(job.keys):  # another process has done it
-                        self._waiting.remove(job)
-                        self._tell(done.values())
+                self._error = self._error or error
+                self._stopped.set()
+
+    def _next(self, worker: Worker | None) -> list[Job] | None:
+        """Return a job that nobody does, under all its names; None when all are done."""
+        while not self._stopped.is_set():
+            with self._lock:
+                for key, jobs in list(self._waiting.items()):
+                    job = jobs[0]
+                    if self._is_dropped(jobs):
+                        del self._waiting[key]
+                    elif self._store.claim(key, list(job.keys), retry=self._retry):
+                        self._running[worker] = jobs
+                        return self._waiting.pop(key)
+                    else:
+                        done = self._store.get(job.keys)
+                        if len(done) == len(job.keys):  # another process has done it
+                            del self._waiting[key]
+                            self._report(jobs, done)
                 if not self._waiting:
                     return None
-            time.sleep(WAIT)
+            self._stopped.wait(POLL_SECONDS)
         return None
 
-    def _finished(self, job: Job) -> list[str]:
-        found: Mapping[str, Cell] = self._store.get(job.keys)
-        return [key for key, cell in found.items() if cell.status == "ok" or not self._retry]
+    def _finished(self, job: Job) -> dict[str, Cell]:
+        found = self._store.get(job.keys)
+        return {key: each for key, each in found.items() if each.status == "ok" or not self._retry}
 
-    def _tell(self, cells: Iterable[Cell]) -> None:
-        self._n_done += 1
-        if self._watch is not None:
-            self._watch(self._n_done, self._n_all, next(iter(cells)))
+    def _report(self, jobs: list[Job] | None, found: Mapping[str, Cell] | None = None) -> None:
+        """Tell the caller of a finished job, or of the start, and ask how to go on."""
+        cell = None
+        if jobs is not None and found is not None:
+            self._n_done += 1
+            new = [cell for job in jobs for cell in job.cells(found)]
+            self._cells += new
+            cell = new[0]
+        if self._control.callback is not None:
+            self._control.callback(self._n_done, self._n_all, cell)
+        if self._control.drop is not None:
+            self._dropped |= set(self._control.drop(list(self._cells)))
+        if self._control.stop is not None and self._control.stop(list(self._cells)):
+            self._stopped.set()
+
+    def _is_dropped(self, jobs: list[Job]) -> bool:
+        return all(job.fit.learner in self._dropped for job in jobs)
+
+    def _kill_dropped(self) -> None:
+        """End the processes that fit a dropped learner; their threads start new ones."""
+        with self._lock:  # held, so that no thread begins another fit meanwhile
+            for worker, jobs in self._running.items():
+                if worker is not None and self._is_dropped(jobs):
+                    worker.stop()
 
     def _renew(self) -> None:
-        while not self._stop.wait(LEASE / 4):
-            with suppress(OSError):  # whoever adds a cell will hear of it
+        """Keep the claims of this run until it stops."""
+        while not self._stopped.wait(LEASE / 4):
+            with suppress(OSError):  # whoever adds a cell will notice
                 self._store.renew()

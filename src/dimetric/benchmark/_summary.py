@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimetric.benchmark._run import Comparison
+from dimetric.benchmark._result import BenchmarkResult
 
 __all__ = ["LearnerScores", "summary"]
 
@@ -36,7 +36,7 @@ class LearnerScores(NamedTuple):
 
 
 def summary(
-    comparison: Comparison,
+    result: BenchmarkResult,
     *,
     what: str = "test",
     n_neighbors: int | None = None,
@@ -46,7 +46,7 @@ def summary(
 
     Parameters
     ----------
-    comparison : Comparison
+    result : BenchmarkResult
         The table.
     what : {"test", "train", "time", "memory"}, default="test"
         Which numbers; of the last two, the lowest are best.
@@ -58,19 +58,19 @@ def summary(
 
     Examples
     --------
-    >>> from dimetric.benchmark import compare
-    >>> for each in summary(compare([None, "LDA"], ["wine"], n_folds=5)):
+    >>> from dimetric import benchmark
+    >>> for each in summary(benchmark.run([None, "LDA"], ["wine"], cv=5)):
     ...     print(f"{each.learner:10}{each.mean:.3f} ± {each.spread:.3f}")
     LDA       0.989 ± 0.015
     Euclidean 0.966 ± 0.024
     """
-    if not comparison.cells:
-        raise ValueError("The comparison is empty: it has no cells.")
-    means = comparison.scores(what, n_neighbors)  # checks what is asked for
+    if not result.cells:
+        raise ValueError("The result is empty: it has no cells.")
+    means = result.scores(what, n_neighbors)  # checks what is asked for
     if data is not None and data not in means.data:
         raise ValueError(f"data={data!r} is none of the data sets, {means.data}.")
     only = data or (means.data[0] if len(means.data) == 1 else None)
-    judged = comparison._judged_by(n_neighbors)
+    judged = result._cells_for(n_neighbors)
     cells = [cell for cell in judged if only in (None, cell.data)]
     rows = []
     for j, learner in enumerate(means.learners):

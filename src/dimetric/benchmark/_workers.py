@@ -74,16 +74,18 @@ class Worker:
                     pipe.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
+        process = self._process  # another thread may stop it, and take it away, at any time
+        if process is None:
             path = os.pathsep.join(each or os.getcwd() for each in sys.path)
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 [sys.executable, "-c", f"from {__name__} import main; main()"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
-                process_group=0,  # an interrupt is for who asked, not for those who import yet
-            )  # fmt: skip
-            self._answer(self._process)  # its imports are nobody's time
-        return self._process
+                process_group=0,  # an interrupt of the terminal must not reach it
+            )
+            self._answer(process)  # wait for its imports, which are not part of the fit's time
+        return process
 
     def _answer(self, process: subprocess.Popen[bytes], message: bytes = b"") -> Any:
         """Return what the process answers, None if it died."""

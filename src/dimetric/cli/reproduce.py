@@ -65,11 +65,11 @@ def reproduce(
     ks, results, scored = k or [3], [], True
     for each in ks[:1] if experiment == 2 else ks:
         try:
-            with progress(f"experiment {experiment}, k = {each}") as watch:
+            with progress(f"experiment {experiment}, k = {each}") as callback:
                 found = paper.reproduce(
                     experiment, k=each, folder=data, only=names(only), learners=names(learners),
                     store=out / "cells.sqlite", time_budget=budget, retry=retry, n_jobs=jobs,
-                    watch=watch,
+                    callback=callback,
                 )  # fmt: skip
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
@@ -80,8 +80,8 @@ def reproduce(
         else:
             show(found, console)
             console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
-        say(*_reasons(found.comparison.cells))
-        scored = scored and any(cell.status == "ok" for cell in found.comparison.cells)
+        say(*_reasons(found.result.cells))
+        scored = scored and any(cell.status == "ok" for cell in found.result.cells)
     if json:
         as_json({"results": results})
     if not scored:
@@ -115,7 +115,7 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
             console.print(report.coverage(block), highlight=False, markup=False)
     for (baseline, learner), each in found.posteriors().items():
         console.print(verdict(baseline, learner, each), highlight=False, markup=False)
-    console.print(str(found.comparison), highlight=False)
+    console.print(str(found.result), highlight=False)
 
 
 def _reasons(cells: "list[Cell]") -> list[str]:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from dimetric._names import suggest
-from dimetric.benchmark._run import Comparison, compare
-from dimetric.benchmark._scheduler import Watch
+from dimetric.benchmark._result import BenchmarkResult
+from dimetric.benchmark._run import run
+from dimetric.benchmark._scheduler import Callback
 from dimetric.benchmark._store import Store
 from dimetric.data.columns import DataSet
 from dimetric.experiments._plans import TIED, TITLES, Plan, baselines, plan, sets_of
@@ -103,7 +104,7 @@ class Reproduction:
         Neighbours that vote; None for centroids.
     blocks : list of Block
         One, or, of experiment 4, one for each data set.
-    comparison : Comparison
+    result : BenchmarkResult
         All cells.
     baselines : dict of str to str
         What each learner is to be better than.
@@ -114,7 +115,7 @@ class Reproduction:
     experiment: int
     k: int | None
     blocks: list[Block]
-    comparison: Comparison
+    result: BenchmarkResult
     baselines: dict[str, str]
     notes: dict[str, tuple[str, ...]]
 
@@ -158,7 +159,7 @@ def reproduce(
     time_budget: float | None = None,
     retry: bool = False,
     n_jobs: int | None = None,
-    watch: Watch | None = None,
+    callback: Callback | None = None,
 ) -> Reproduction:
     """Run one of the published experiments.
 
@@ -178,8 +179,8 @@ def reproduce(
         Names of data sets, in place of all.
     learners : iterable of str, optional
         Names of columns, in place of all.
-    store, time_budget, retry, n_jobs, watch
-        As in :func:`~dimetric.benchmark._run.compare`.
+    store, time_budget, retry, n_jobs, callback
+        As in :func:`dimetric.benchmark.run`.
 
     Examples
     --------
@@ -196,10 +197,17 @@ def reproduce(
     plans = {each.name: plan(experiment, k, each) for each in data}
     all_columns = dict.fromkeys(column for fits in plans.values() for _, column in fits)
     columns = _chosen("learner", learners, list(all_columns))
-    options = {"folds": FOLD, "scale": "set", "store": store, "time_budget": time_budget,
-               "retry": retry, "n_jobs": n_jobs, "watch": watch}  # fmt: skip
-    comparison = _compared(experiment, k, data, plans, columns, options)
-    tables = {what: _table(comparison, plans, what) for what in ("train", "test")}
+    options = {
+        "fold_column": FOLD,
+        "scale": "set",
+        "store": store,
+        "time_budget": time_budget,
+        "retry": retry,
+        "n_jobs": n_jobs,
+        "callback": callback,
+    }
+    result = _compared(experiment, k, data, plans, columns, options)
+    tables = {what: _table(result, plans, what) for what in ("train", "test")}
     blocks = []
     for name in names if experiment == 4 else [""]:
         rows = list(dict.fromkeys(row for row, _ in plans[name])) if name else names
@@ -211,7 +219,7 @@ def reproduce(
         blocks.append(Block(name, rows, columns, *ours, *published))
     notes = {each.name: each.notes for each in data if each.notes}
     of = None if experiment == 2 else k
-    return Reproduction(experiment, of, blocks, comparison, baselines(experiment, columns), notes)
+    return Reproduction(experiment, of, blocks, result, baselines(experiment, columns), notes)
 
 
 def _chosen(kind: str, asked: Iterable[str] | None, there: Sequence[str]) -> list[str]:
@@ -235,7 +243,7 @@ def _compared(
     plans: dict[str, Plan],
     columns: list[str],
     options: dict[str, Any],
-) -> Comparison:
+) -> BenchmarkResult:
     """Return all cells; learners that are not tied to k are judged for every k while at it."""
     groups = [[each] for each in data] if experiment == 4 else [data]
     cells = []
@@ -250,17 +258,17 @@ def _compared(
         others = {name: model for name, model in models.items() if name not in tied}
         for part, ks in ((others, KS if k in KS else (k,)), (tied, (k,))):
             if part:
-                cells += compare(part, group, n_neighbors=ks, **options).cells
-    return Comparison([cell for cell in cells if cell.n_neighbors in (None, k)])
+                cells += run(part, group, n_neighbors=ks, **options).cells
+    return BenchmarkResult([cell for cell in cells if cell.n_neighbors in (None, k)])
 
 
 def _name(experiment: int, row: str, column: str) -> str:
     return f"{column} @ {row}" if experiment == 4 else column
 
 
-def _table(comparison: Comparison, plans: dict[str, Any], what: str) -> dict[str, Table]:
+def _table(result: BenchmarkResult, plans: dict[str, Any], what: str) -> dict[str, Table]:
     """Return means over folds, by block, row and column."""
-    means = comparison.scores(what)
+    means = result.scores(what)
     found: dict[str, Table] = {}
     for i, name in enumerate(means.data):
         for j, learner in enumerate(means.learners):

@@ -112,7 +112,7 @@ def markdown(found: Reproduction) -> str:
 
 
 def _introduction(found: Reproduction) -> str:
-    cells = found.comparison.cells
+    cells = found.result.cells
     seconds = float(np.nansum([cell.time for cell in cells]))
     text = (
         "Mean scores over the folds, ours first, the published one after it. Features were scaled "
@@ -155,7 +155,7 @@ def _averages(found: Reproduction, block: Block) -> str:
     for j, learner in enumerate(block.learners):
         times = [
             cell.time
-            for cell in found.comparison.cells
+            for cell in found.result.cells
             if cell.learner.partition(" @ ")[0] == learner and block.name in ("", cell.data)
         ]
         numbers = [test[j], was[j], test[j] - was[j]]
@@ -177,7 +177,7 @@ def _scores(block: Block, what: str) -> str:
 
 def _troubles(found: Reproduction) -> list[str]:
     """Return a part about cells that have no score, if there are any."""
-    bad = [cell for cell in found.comparison.cells if cell.status != "ok"]
+    bad = [cell for cell in found.result.cells if cell.status != "ok"]
     if not bad:
         return []
     lines = [

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric.benchmark._run import Comparison
+from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._summary import LearnerScores, summary
 from dimetric.plot._labels import in_rows
 from dimetric.plot._matplotlib import one_axes, plain
@@ -48,8 +48,8 @@ class ComparisonDisplay:
 
     Examples
     --------
-    >>> from dimetric.benchmark import compare
-    >>> display = ComparisonDisplay.from_comparison(compare([None, "LDA"], ["wine"], n_folds=5))
+    >>> from dimetric import benchmark
+    >>> display = ComparisonDisplay.from_benchmark(benchmark.run([None, "LDA"], ["wine"], cv=5))
     >>> [text.get_text() for text in display.text_]
     ['0.989 ± 0.015', '0.966 ± 0.024']
     """
@@ -68,9 +68,9 @@ class ComparisonDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_comparison(
+    def from_benchmark(
         cls,
-        comparison: Comparison,
+        result: BenchmarkResult,
         *,
         what: str = "test",
         n_neighbors: int | None = None,
@@ -79,12 +79,12 @@ class ComparisonDisplay:
         title: str = "",
         ax: Any = None,
     ) -> Self:
-        """Draw a comparison.
+        """Draw the scores of a benchmark.
 
         Parameters
         ----------
-        comparison : Comparison
-            Of :func:`~dimetric.benchmark._run`.
+        result : BenchmarkResult
+            A result of :func:`dimetric.benchmark.run`.
         what, n_neighbors, data
             Which of its numbers, as in :func:`~dimetric.benchmark._summary.summary`.
         baseline, title
@@ -96,7 +96,7 @@ class ComparisonDisplay:
         -------
         display : ComparisonDisplay
         """
-        rows = summary(comparison, what=what, n_neighbors=n_neighbors, data=data)
+        rows = summary(result, what=what, n_neighbors=n_neighbors, data=data)
         units = {"time": "seconds of a fit", "memory": "megabytes of a fit"}
         name = units.get(what, f"{what} score")
         return cls(rows, baseline=baseline, title=title, score_name=name).plot(ax=ax)

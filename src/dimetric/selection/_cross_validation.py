@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import model_selection
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
@@ -24,10 +24,10 @@ class CrossValidation(NamedTuple):
 
     Attributes
     ----------
-    train, test : ndarray of shape (n_repeats * n_folds,)
+    train, test : ndarray of shape (n_splits,)
         Scores on the training samples, which for nearest neighbours leave one out, and on the
         test samples.
-    time : ndarray of shape (n_repeats * n_folds,)
+    time : ndarray of shape (n_splits,)
         Seconds of the fits.
     """
 
@@ -41,7 +41,7 @@ def cross_validate(
     X: Any,
     y: Any,
     *,
-    n_folds: int = 5,
+    cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -71,7 +71,7 @@ def cross_validate(
     [0.96, 0.96]
     """
     require(model, "score", "model", "Classifiers do; give a learner to KNNClassifier.")
-    folds = splits(X, y, n_folds, n_repeats, random_state, stratify=not is_regressor(model))
+    folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(model))
     found = model_selection.cross_validate(
         model, X, y, cv=folds, n_jobs=n_jobs, scoring=own_score, error_score="raise",
         return_train_score=True, return_estimator=True,
@@ -87,7 +87,7 @@ def metadata_cross_validate(
     X: Any,
     y: Any = None,
     *,
-    n_folds: int = 5,
+    cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -102,12 +102,12 @@ def metadata_cross_validate(
         Samples.
     y : array-like of shape (n_samples,), optional
         Labels, if the learner needs them.
-    n_folds, n_repeats, random_state, n_jobs
+    cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Returns
     -------
-    metadata : dict of str to ndarray of shape (n_repeats * n_folds,)
+    metadata : dict of str to ndarray of shape (n_splits,)
         An array for each key: of numbers, or of objects.
 
     Examples
@@ -119,7 +119,7 @@ def metadata_cross_validate(
     ((5,), 1.0)
     """
     require(last_step(learner), "metadata", "learner", "Learners of dimetric do.")
-    folds = splits(X, y, n_folds, n_repeats, random_state)
+    folds = splits(X, y, cv, n_repeats, random_state)
     found = model_selection.cross_validate(
         learner, X, y, cv=folds, n_jobs=n_jobs, scoring=nothing, error_score="raise",
         return_estimator=True,
@@ -131,7 +131,7 @@ def metadata_cross_validate(
 def splits(
     X: Any,
     y: Any,
-    n_folds: int = 5,
+    cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     *,
@@ -145,52 +145,72 @@ def splits(
         Samples.
     y : array-like of shape (n_samples,), or None
         Classes, or other targets, which are not stratified.
-    n_folds : int, default=5
-        Number of folds; no more than the smallest class has members, or than there are samples,
-        which a warning tells.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of shuffled folds, or a splitter of scikit-learn, or the splits themselves. An int
+        is reduced, with a warning, to the size of the smallest class, or to the number of
+        samples.
     n_repeats : int, default=1
-        How often the samples are split anew.
+        How often the samples are split anew. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
-        Of the splits.
+        Seed of the shuffling. Not used if `cv` is not an int.
     stratify : bool, default=True
         Whether whole numbers in y are classes.
 
     Examples
     --------
     >>> X, y = np.zeros((6, 1)), np.array([0, 0, 0, 1, 1, 1])
-    >>> for train, test in splits(X, y, n_folds=3, random_state=0):
+    >>> for train, test in splits(X, y, cv=3, random_state=0):
     ...     print(y[train], y[test])
     [0 0 1 1] [0 1]
     [0 0 1 1] [0 1]
     [0 0 1 1] [0 1]
     """
-    for name, value, least in (("n_folds", n_folds, 2), ("n_repeats", n_repeats, 1)):
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name}={value!r} must be an int of at least {least}.")
+    _check_folds(cv, n_repeats)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < 2:
         raise ValueError(f"There are {n} samples: folds need 2 at least.")
+    y = to_host(y) if is_foreign(y) else y
+    if not isinstance(cv, Integral):
+        rows, labels = np.arange(n), None if y is None else np.asarray(y).ravel()
+        folds = check_cv(cv).split(np.zeros(n), labels)
+        return [(rows[train], rows[test]) for train, test in folds]
     # One seed for good: folds are asked for more than once, and must be the same.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    y = to_host(y) if is_foreign(y) else y
     if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
-        n_folds = _fewer(n_folds, n, f"there are samples, {n}")
-        folds = RepeatedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+        cv = _fewer(int(cv), n, f"there are samples, {n}")
+        folds = RepeatedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
         return list(folds.split(np.zeros(n)))
     labels = np.asarray(y).ravel()
     smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
-    n_folds = _fewer(n_folds, smallest, f"the smallest class has members, {smallest}")
-    folds = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=seed)
+    cv = _fewer(int(cv), smallest, f"the smallest class has members, {smallest}")
+    folds = RepeatedStratifiedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # it was said
         return list(folds.split(np.zeros(n), labels))
 
 
-def _fewer(n_folds: int, most: int, what: str) -> int:
-    if n_folds <= most:
-        return n_folds
+def _check_folds(cv: Any, n_repeats: Any) -> None:
+    """Raise unless these can be the folds and their number of repeats."""
+    if not isinstance(n_repeats, Integral) or n_repeats < 1:
+        raise ValueError(f"n_repeats={n_repeats!r} must be an int of at least 1.")
+    is_int = isinstance(cv, Integral)
+    is_splitter = hasattr(cv, "split") or isinstance(cv, Iterable)
+    if (is_int and cv < 2) or isinstance(cv, str) or not (is_int or is_splitter):
+        raise ValueError(
+            f"cv={cv!r} must be an int of at least 2, a splitter, or an iterable of (train, test)."
+        )
+    if not is_int and n_repeats != 1:
+        raise ValueError(
+            f"n_repeats={n_repeats} needs an int as cv; for splitters, use RepeatedKFold or "
+            "RepeatedStratifiedKFold."
+        )
+
+
+def _fewer(cv: int, most: int, what: str) -> int:
+    if cv <= most:
+        return cv
     fewer = max(2, most)
-    warnings.warn(f"n_folds={n_folds} is more than {what}: there are {fewer} folds.", stacklevel=4)
+    warnings.warn(f"cv={cv} is more than {what}: there are {fewer} folds.", stacklevel=4)
     return fewer
 
 

@@ -21,7 +21,7 @@ def choose_dimension(
     dimensions: Sequence[int] | None = None,
     threshold: float | None = None,
     criterion: int = 3,
-    n_folds: int = 5,
+    cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -42,7 +42,7 @@ def choose_dimension(
         :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`, from a learner that has any.
     criterion : int, default=3
         Number of neighbours that dimensions are judged by.
-    n_folds, n_repeats, random_state, n_jobs
+    cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Examples
@@ -59,7 +59,7 @@ def choose_dimension(
         d = np.shape(X)[1]
         dims = [k for k in (1, 2, 3, 5, 10, 20, 30, 40, 50) if k < d] + [d]
         grid = {"n_components": sorted(dims if dimensions is None else dimensions)}
-        options: dict[str, Any] = {"n_folds": n_folds, "n_repeats": n_repeats, "n_jobs": n_jobs}
+        options: dict[str, Any] = {"cv": cv, "n_repeats": n_repeats, "n_jobs": n_jobs}
         found = tune(learner, X, y, grid, criterion=criterion, random_state=random_state, **options)
         return int(found.best_params["n_components"])
     if dimensions is not None:

@@ -42,7 +42,7 @@ class Tuned:
         With the best parameters, fitted to all samples.
     params : list of dict
         All parameters that were tried.
-    scores : ndarray of shape (n_params, n_repeats * n_folds)
+    scores : ndarray of shape (n_params, n_splits)
         The criterion of each, in every fold; NaN where a fit failed.
     """
 
@@ -65,7 +65,7 @@ def tune(
     criterion: int | str | None = None,
     greater_is_better: bool | None = None,
     n_draws: int | None = None,
-    n_folds: int = 5,
+    cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -91,7 +91,7 @@ def tune(
         and objectives.
     n_draws : int or None, default=None
         Try so many parameters, drawn at random, in place of all.
-    n_folds, n_repeats, n_jobs
+    cv, n_repeats, n_jobs
         As in :func:`cross_validate`.
     random_state : int, RandomState or None, default=None
         Of the folds, and of the draws.
@@ -118,7 +118,7 @@ def tune(
     estimator, prefix, scoring = _judged(model, criterion)
     grids = _grids(params, prefix)
     greater = _direction(model, criterion) if greater_is_better is None else greater_is_better
-    folds = splits(X, y, n_folds, n_repeats, random_state, stratify=not is_regressor(model))
+    folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(model))
     if isinstance(criterion, str) and criterion not in ("score", "time"):
         scoring(clone(estimator).fit(X, y), None, None)  # a search would but warn of a wrong key
     search = model_selection.GridSearchCV(estimator, grids)
@@ -143,7 +143,7 @@ def tune_knn(
     *,
     n_neighbors: Iterable[int] = (1, 3, 5, 7, 9),
     weights: Any = "uniform",
-    n_folds: int = 5,
+    cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -164,7 +164,7 @@ def tune_knn(
         Numbers of neighbours that are tried.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         As in :class:`~dimetric.classify.knn.KNNClassifier`.
-    n_folds, n_repeats, random_state, n_jobs
+    cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Returns
@@ -183,7 +183,7 @@ def tune_knn(
     if learner is None and params:
         raise ValueError("params are those of a learner, but learner=None.")
     grid = _grids(params or {}, "learner__")
-    folds = splits(X, y, n_folds, n_repeats, random_state)
+    folds = splits(X, y, cv, n_repeats, random_state)
     estimator = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_knn_shares, ks=ks)
     search = model_selection.GridSearchCV(estimator, grid, scoring=scoring, cv=folds, n_jobs=n_jobs)
