@@ -115,7 +115,7 @@ def _scores(
     classifies = fit.ks == (None,)
     with _peak_memory() as memory:
         started = perf_counter()
-        model = _seeded(fit.model, fit.seed)
+        model = seeded(fit.model, fit.seed)
         if fit.grid is not None:
             criterion = "score" if classifies else fit.tuned_for
             found = tune(
@@ -156,7 +156,7 @@ def _scaled(problem: Problem, train: np.ndarray, test: np.ndarray) -> tuple[np.n
     return scaler.transform(X), scaler.transform(X_test)
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def seeded(model: Any, seed: int) -> Any:
     """Return a copy in which whatever would be random is not."""
     if model is None:
         return None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric._names import suggest
 from dimetric.cli._columns import ColumnWriter
-from dimetric.cli._terminal import names, progress, say
+from dimetric.cli._options import names
+from dimetric.cli._terminal import progress, say
 
 if TYPE_CHECKING:
     import numpy as np

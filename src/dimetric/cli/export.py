@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric.cli._apply import Applier
-from dimetric.cli._model import Header, Json, ModelFile
-from dimetric.cli._terminal import as_json, names, say
+from dimetric.cli._options import Header, Json, ModelFile, names
+from dimetric.cli._terminal import as_json, say
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,9 @@ import typer
 
 from dimetric._names import suggest
 from dimetric.cli._apply import Applier
-from dimetric.cli._model import Header, Json, ModelFile, NewData
+from dimetric.cli._options import Header, Json, ModelFile, NewData, names
 from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
-from dimetric.cli._terminal import as_json, names, say
+from dimetric.cli._terminal import as_json, say
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import typer
 
 from dimetric.cli._apply import Applied, Applier, applied
 from dimetric.cli._columns import check_ending
-from dimetric.cli._model import Header, Json, Keep, ModelFile, NewData, Results
+from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
 from dimetric.cli._terminal import as_json
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._model import Json
-from dimetric.cli._terminal import as_json, names, progress, say
+from dimetric.cli._options import Json, names
+from dimetric.cli._terminal import as_json, progress, say
 
 if TYPE_CHECKING:
     import numpy as np
