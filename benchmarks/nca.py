@@ -7,7 +7,8 @@ from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
 from dimetric import NCA
 from dimetric.learners.nca import NCARule
-from dimetric.objectives.objective import PairwiseObjective, on_maps
+from dimetric.objectives.objective import on_maps
+from dimetric.objectives.pairwise import PairwiseObjective
 
 
 def classification(n, d):

@@ -20,6 +20,30 @@ def squared_distances(X, M):
     return np.einsum("ijk,kl,ijl->ij", Z, M, Z)
 
 
+def weighted_scatter(X, W):
+    """Return the sum over pairs of W_ij (x_i - x_j)(x_i - x_j)^T."""
+    Z = X[:, None, :] - X[None, :, :]
+    return np.einsum("ij,ijk,ijl->kl", W, Z, Z)
+
+
+def is_psd(M):
+    """Tell whether M is symmetric and has no negative eigenvalue, up to rounding."""
+    values = np.linalg.eigvalsh((M + M.T) / 2)
+    rounding = len(M) * np.finfo(M.dtype).eps * np.abs(values).max()
+    return bool(np.abs(M - M.T).max() <= rounding and values[0] >= -rounding)
+
+
+def logdet_divergence(M, M0):
+    """Return tr(M M0^-1) - log det(M M0^-1) - d, the Bregman divergence of -log det."""
+    ratio = M @ np.linalg.inv(M0)
+    return np.trace(ratio) - np.linalg.slogdet(ratio).logabsdet - len(M)
+
+
+def jeffrey_divergence(P, Q):
+    """Return the sum of both Kullback-Leibler divergences of centred Gaussians."""
+    return (logdet_divergence(P, Q) + logdet_divergence(Q, P)) / 2
+
+
 def friends(y):
     """Return the n x n matrix that tells who else is of one's class."""
     y = np.asarray(y)

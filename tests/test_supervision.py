@@ -256,7 +256,7 @@ def test_search_of_scikit_learn_is_refused(learner, source, n, n_samples):
     with config_context(enable_metadata_routing=True):
         asking = clone(learner).set_fit_request(**{source: True})
         search = GridSearchCV(asking, {"max_iter": [5]}, cv=KFold(2), scoring=lambda *_: 0.0)
-        with pytest.raises(ValueError, match=r"leave X whole: dimetric\.evaluate"):
+        with pytest.raises(ValueError, match=r"leave X whole: dimetric\.selection"):
             search.fit(X, **{source: given})
 
 

@@ -13,7 +13,7 @@ def test_names_resolve(name):
 
 
 def test_unknown_name():
-    with pytest.raises(AttributeError, match=r"module 'dimetric\.export' has no attribute 'to_c'"):
+    with pytest.raises(AttributeError, match=r"No dimetric\.export attribute to_c"):
         dimetric.export.to_c  # noqa: B018
 
 

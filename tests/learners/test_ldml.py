@@ -10,7 +10,8 @@ from sklearn.datasets import load_iris, make_blobs
 
 from dimetric import LDML, Pairs
 from dimetric.learners.ldml import LDMLRule
-from dimetric.objectives.objective import PairwiseObjective, on_maps, on_metrics
+from dimetric.objectives.objective import on_maps, on_metrics
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers.gradient import bgd
 
 X, y = load_iris(return_X_y=True)

@@ -14,7 +14,7 @@ from dimetric.learners.lsi import DistanceRule, onto_metrics, onto_simplex
 from dimetric.objectives import numpy_kernels as fast
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import PairwiseObjective
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.supervision.pairs import Pairs
 
 X, y = load_iris(return_X_y=True)

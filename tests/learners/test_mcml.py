@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dimetric import MCML
 from dimetric.learners.mcml import MCMLRule
-from dimetric.objectives.objective import PairwiseObjective, on_maps
+from dimetric.objectives.objective import on_maps
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers.gradient import bgd
 
 X, y = load_iris(return_X_y=True)

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_info
 
 from dimetric import LDA, NCA, PCA
 from dimetric.learners.nca import NCARule
-from dimetric.objectives.objective import PairwiseObjective, on_maps
+from dimetric.objectives.objective import on_maps
+from dimetric.objectives.pairwise import PairwiseObjective
 
 X, y = load_iris(return_X_y=True)
 

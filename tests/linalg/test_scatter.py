@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.linalg.scatter import Moments, difference_scatter, weighted_scatter
+from dimetric.linalg.scatter import Moments, difference_scatter
 
 
 def samples(n=40, d=5, n_classes=3, seed=0):
@@ -72,24 +72,6 @@ def test_widened_moments_move_classes_and_nothing_else():
     np.testing.assert_allclose(wide.counts, expected.counts)
     np.testing.assert_allclose(wide.means, expected.means)
     np.testing.assert_allclose(wide.spread, expected.spread)
-
-
-@pytest.mark.parametrize("block", [3, 1024])
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_weighted_scatter_is_the_sum_over_pairs(make, block):
-    X, _ = samples(12)
-    W = np.random.default_rng(1).normal(size=(12, 12))
-    expected = sum(
-        W[i, j] * np.outer(X[i] - X[j], X[i] - X[j]) for i in range(12) for j in range(12)
-    )
-    np.testing.assert_allclose(weighted_scatter(X, make(W), block=block), expected, atol=1e-9)
-
-
-def test_equal_weights_give_the_covariance():
-    X, _ = samples()
-    n = len(X)
-    S = weighted_scatter(X, np.full((n, n), 1 / (2 * n * (n - 1))))
-    np.testing.assert_allclose(S, np.cov(X.T), rtol=1e-10)
 
 
 @pytest.mark.parametrize("root", [False, True])

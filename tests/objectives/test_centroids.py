@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from dimetric._arrays.namespaces import to_host
 from dimetric.objectives import centroids
 from dimetric.objectives.centroids import CentroidObjective, group_means
-from dimetric.objectives.objective import on_maps, on_metrics, scatter
+from dimetric.objectives.objective import Objective, on_maps, on_metrics
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(31, 5))
@@ -49,7 +49,7 @@ def test_both_ways_to_the_gradient_are_one(k, of_metric, namespace):
     problem, L = objective(namespace, block=7), namespace.asarray(MAPS[k])
     A = None if of_metric else L
     value, S, _ = problem.scatter(L, A, problem.theta)
-    expected, expected_S, _ = scatter(problem, L, A, problem.theta)
+    expected, expected_S, _ = Objective.scatter(problem, L, A, problem.theta)
     assert_allclose(value, expected, rtol=1e-12)
     assert_allclose(to_host(S), to_host(expected_S), atol=1e-12)
 

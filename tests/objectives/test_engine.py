@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from oracles import weighted_scatter
 from scipy.optimize import approx_fprime
 
 from dimetric._arrays.namespaces import to_host
 from dimetric.learners.nca import NCARule
-from dimetric.linalg.scatter import weighted_scatter
 from dimetric.objectives.engine import Rule, pairwise_loss, squared_distances
-from dimetric.objectives.objective import PairwiseObjective, on_maps, on_metrics
+from dimetric.objectives.objective import on_maps, on_metrics
+from dimetric.objectives.pairwise import PairwiseObjective
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(23, 4))

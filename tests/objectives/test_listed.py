@@ -14,12 +14,8 @@ from dimetric.objectives.listed import Graph, ListedObjective
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import pull_scale
 from dimetric.objectives.margins.triplets import TripletObjective
-from dimetric.objectives.objective import (
-    PairwiseObjective,
-    on_maps,
-    on_metrics,
-    scatter,
-)
+from dimetric.objectives.objective import Objective, on_maps, on_metrics
+from dimetric.objectives.pairwise import PairwiseObjective
 
 
 def problem(rng, n=30, d=4, m=50):
@@ -94,7 +90,7 @@ def test_both_ways_to_the_gradient(rng, namespace, monkeypatch):
     objective = ListedObjective.of_pairs(LDMLRule(2.0), namespace.asarray(X), pairs)
     L = namespace.asarray(rng.normal(size=(2, 4)))
     for A in (None, L):
-        loss, expected, _ = scatter(objective, L, A, objective.theta)
+        loss, expected, _ = Objective.scatter(objective, L, A, objective.theta)
         for block in (listed.BLOCK, 30):
             monkeypatch.setattr(listed, "BLOCK", block)
             found = objective.scatter(L, A, objective.theta)

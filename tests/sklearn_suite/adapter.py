@@ -21,7 +21,8 @@ import dimetric
 from dimetric.learners.nca import NCARule
 from dimetric.manifold._local import reconstruction_weights
 from dimetric.neighbors.knn import k_nearest
-from dimetric.objectives.objective import PairwiseObjective, on_maps
+from dimetric.objectives.objective import on_maps
+from dimetric.objectives.pairwise import PairwiseObjective
 
 
 class PCA(dimetric.PCA):

@@ -7,7 +7,8 @@ from sklearn.datasets import load_digits
 
 from dimetric.learners.nca import NCARule
 from dimetric.learners.pca import PCA
-from dimetric.objectives.objective import PairwiseObjective, on_maps
+from dimetric.objectives.objective import on_maps
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers.gradient import bgd, sgd
 
 

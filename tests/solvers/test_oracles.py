@@ -4,14 +4,18 @@ import numpy as np
 import pytest
 from oracles import (
     friends,
+    is_psd,
+    jeffrey_divergence,
     ldml_optimum,
     ldml_value,
     lmnn_optimum,
     lmnn_value,
+    logdet_divergence,
     mcml_optimum,
     mcml_value,
     nearest_targets,
     squared_distances,
+    weighted_scatter,
 )
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
@@ -44,6 +48,26 @@ def test_distances_and_friends():
     L = np.linalg.cholesky(M).T
     np.testing.assert_allclose(squared_distances(X, M), cdist(X @ L.T, X @ L.T) ** 2, atol=1e-12)
     assert friends([0, 0, 1]).tolist() == [[False, True, False], [True, False, False], [False] * 3]
+
+
+def test_divergences_by_hand():
+    """P = [[2, 1], [1, 2]], det 3; Q = diag(1, 4), det 4."""
+    P, Q = np.array([[2.0, 1.0], [1.0, 2.0]]), np.diag([1.0, 4.0])
+    to_q, to_p = 2 + 0.5 - 2 + np.log(4 / 3), 2 / 3 + 8 / 3 - 2 + np.log(3 / 4)
+    assert logdet_divergence(P, Q) == pytest.approx(to_q)
+    assert jeffrey_divergence(P, Q) == pytest.approx((to_q + to_p) / 2)
+
+
+def test_equal_weights_give_the_covariance():
+    n = len(X)
+    S = weighted_scatter(X, np.full((n, n), 1 / (2 * n * (n - 1))))
+    np.testing.assert_allclose(S, np.cov(X.T), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("least", "answer"), [(0.0, True), (-1e-17, True), (-1e-12, False)])
+def test_is_psd_forgives_rounding_only(least, answer):
+    assert is_psd(np.diag([1.0, least])) is answer
+    assert not is_psd(np.array([[1.0, 1.0], [0.0, 1.0]]))  # not symmetric
 
 
 def over_maps(value, *extra):

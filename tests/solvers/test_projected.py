@@ -3,9 +3,10 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from oracles import is_psd
 from scipy.optimize import nnls
 
-from dimetric.linalg.psd import is_psd, project_psd
+from dimetric.linalg.psd import project_psd
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.projected import projected_gradient
 

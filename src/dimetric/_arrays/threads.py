@@ -1,4 +1,8 @@
-"""Threads of our own beside those of BLAS: one of the two is enough."""
+"""Threads of our own, with BLAS limited to one thread meanwhile.
+
+Element-wise NumPy and compiled kernels use one core, so blocks of work go to several Python
+threads. A BLAS that brought its own threads to each of them would make them wait for one another.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +16,13 @@ from threadpoolctl import ThreadpoolController
 S = TypeVar("S")
 T = TypeVar("T")
 
+ROWS_PER_THREAD = 512  # starting a thread for fewer rows takes longer than the work
+
 
 class _OneBlasThread:
-    """Limits BLAS to one thread while anybody needs it, and knows how many it may use otherwise.
+    """A context that limits BLAS to one thread; it may be entered by several threads at once.
 
-    The limit holds for the whole process. Fits in several Python threads share it: the first one
-    sets it, the last one lifts it.
+    The limit holds for the whole process. The first user sets it, the last one lifts it.
     """
 
     def __init__(self) -> None:
@@ -27,7 +32,7 @@ class _OneBlasThread:
 
     @contextmanager
     def __call__(self) -> Iterator[int]:
-        """Yield the number of threads that BLAS may use: so the user, joblib or a test run says."""
+        """Yield the number of threads that BLAS was allowed by the user, joblib or a test run."""
         with self._lock:
             if self._users == 0:
                 controller = _controller()
@@ -46,45 +51,83 @@ class _OneBlasThread:
 
 @cache
 def _controller() -> ThreadpoolController:
-    # Looking the libraries up takes milliseconds: once.
+    # Looking up the libraries takes milliseconds, so it is done once.
     return ThreadpoolController().select(user_api="blas")
 
 
-_one_blas_thread = _OneBlasThread()
+one_blas_thread = _OneBlasThread()
 
 
-def n_threads(allowed: int, n_samples: int) -> int:
-    """Return how many of the allowed threads have enough to do."""
-    return max(1, min(allowed, n_samples // 512))
+def n_threads(allowed: int, n_rows: int) -> int:
+    """Return how many of the allowed threads have enough rows to work on."""
+    return max(1, min(allowed, n_rows // ROWS_PER_THREAD))
 
 
-def in_order(work: Callable[[S], T], items: Sequence[S], n_samples: int) -> Iterator[T]:
-    """Yield ``work(item)`` of all items, in order, from as many threads as have enough to do."""
-    with _one_blas_thread() as allowed:
-        threads = n_threads(allowed, n_samples)
-        if threads == 1:  # to start one would take longer than many a search
-            yield from map(work, items)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(work, items)
+@contextmanager
+def _workers(n_tasks: int, n_rows: int | None) -> Iterator[int]:
+    """Limit BLAS to one thread, and yield how many threads of our own to use instead."""
+    with one_blas_thread() as allowed:
+        allowed = allowed if n_rows is None else n_threads(allowed, n_rows)
+        yield max(1, min(allowed, n_tasks))
 
 
-def on_threads(
-    work: Callable[[Iterator[int]], T], n_tasks: int, *, shared: bool = False
+def run_on_threads(
+    work: Callable[[Iterator[S]], T],
+    tasks: Sequence[S],
+    *,
+    n_rows: int | None = None,
+    shared_queue: bool = False,
 ) -> list[T]:
-    """Return ``work(tasks)`` of every thread, as many as BLAS may use and there are tasks.
+    """Call ``work(its tasks)`` once on every thread, and return the results, one for each thread.
 
-    The numbers of the tasks are dealt out beforehand: thread t gets every so manieth from t on.
-    With `shared`, whoever is free takes the next, which is right where it does not matter for the
-    result who does what. BLAS has one thread, and numba none of its own.
+    For work that keeps a buffer or a sum from one task to the next. There are as many threads as
+    BLAS may use, but at most one for each task. BLAS has one thread meanwhile.
+
+    Parameters
+    ----------
+    work : callable
+        Takes an iterator over the tasks of its thread.
+    tasks : sequence
+        What there is to do.
+    n_rows : int, optional
+        Rows of data in all tasks together: a thread is started for every ``ROWS_PER_THREAD``.
+    shared_queue : bool, default=False
+        By default thread t of n gets the tasks t, t + n, t + 2n, ..., so that the same number of
+        threads gives the same bits. With a shared queue, the next thread that is free takes the
+        next task: faster, where the result does not depend on which thread does what.
+
+    Examples
+    --------
+    >>> sum(run_on_threads(sum, range(10)))
+    45
     """
-    with _one_blas_thread() as allowed:
-        threads = max(1, min(allowed, n_tasks))
+    with _workers(len(tasks), n_rows) as threads:
         if threads == 1:
-            return [work(iter(range(n_tasks)))]
-        common = iter(range(n_tasks))
-        deals = [common if shared else iter(range(t, n_tasks, threads)) for t in range(threads)]
-        # This thread works too: to start one more takes milliseconds while others are at it.
+            return [work(iter(tasks))]
+        queue = iter(tasks)
+        deals = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
+        # This thread works too: starting one more takes milliseconds while others are busy.
         with ThreadPoolExecutor(threads - 1) as pool:
             others = [pool.submit(work, deal) for deal in deals[1:]]
-            return [work(deals[0]), *(each.result() for each in others)]
+            return [work(deals[0]), *(other.result() for other in others)]
+
+
+def map_on_threads(
+    work: Callable[[S], T], tasks: Sequence[S], *, n_rows: int | None = None
+) -> Iterator[T]:
+    """Yield ``work(task)`` of every task, in order, from the threads of :func:`run_on_threads`.
+
+    Results are handed out as soon as they and all earlier ones are there, so that a caller who
+    adds them up holds few of them.
+
+    Examples
+    --------
+    >>> list(map_on_threads(str, range(3)))
+    ['0', '1', '2']
+    """
+    with _workers(len(tasks), n_rows) as threads:
+        if threads == 1:
+            yield from map(work, tasks)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(work, tasks)

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.neighbors.clusters import class_clusters
 from dimetric.objectives.centroids import group_means
-from dimetric.objectives.engine import squared_distances
 
 
 class NearestCentroids(DistanceClassifier):

@@ -8,10 +8,10 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, one_hot, smallest
+from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.learners.lmnn import LMNN
-from dimetric.objectives.engine import squared_distances
 from dimetric.objectives.margins.impostors import hinge
 from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
 

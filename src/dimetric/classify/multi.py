@@ -10,10 +10,10 @@ from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, moved, nearest_in_order
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.engine import squared_distances
 from dimetric.objectives.margins.impostors import hinge
 from dimetric.objectives.margins.objective import MarginRule
 from dimetric.objectives.margins.targets import nearest_targets

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.threads import _one_blas_thread
+from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples, in_range, taken
 from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
 from dimetric.kernels.functions import (
@@ -45,7 +45,7 @@ FEW = 2000  # samples up to which more threads of BLAS cost more than they gain
 
 def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     """Return a context that leaves BLAS one thread, where more would only wait for each other."""
-    return _one_blas_thread() if n_samples <= FEW else nullcontext()
+    return one_blas_thread() if n_samples <= FEW else nullcontext()
 
 
 class KernelMetric(PairTasks, Learner):

@@ -11,7 +11,8 @@ from scipy.spatial.distance import cdist
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
-from dimetric._arrays.threads import on_threads
+from dimetric._arrays.squared_distances import left_factor, right_factor
+from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.symmetric import TILE, Half, upper_tiles
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
@@ -125,13 +126,13 @@ class Kernel:
         A, B = self._sides(X, X)
         tiles = upper_tiles(n)
 
-        def work(tasks: Iterator[int]) -> None:
-            for a, b in map(tiles.__getitem__, tasks):
+        def work(tasks: Iterator[tuple[slice, slice]]) -> None:
+            for a, b in tasks:
                 tile = self._values(A[a], B[b])
                 K[b, a] = tile.T
                 K[a, b] = tile
 
-        on_threads(work, len(tiles), shared=True)
+        run_on_threads(work, tiles, shared_queue=True)
         return checked_values(self._with_ones(K))
 
     def has_half(self, X: Array) -> bool:
@@ -181,10 +182,8 @@ class Kernel:
         if self.centre is not None:
             centre = like(self.centre, X)
             X, Y = X - centre, Y - centre
-        if self.name == "rbf":  # two more columns make exponents of products
-            x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
-            X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
-            Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
+        if self.name == "rbf":  # the product of these factors is the exponent
+            return -self.gamma * left_factor(X), right_factor(Y)
         return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
 
     def _values(self, A: Array, B: Array) -> Array:

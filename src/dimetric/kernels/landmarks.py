@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
 from dimetric.kernels.factor import ONE_POINT, greedy_factor
 from dimetric.kernels.functions import Kernel
-from dimetric.manifold.classical import landmarks as drawn
+from dimetric.neighbors.landmarks import draw_landmarks
 
 STRATEGIES = {"uniform", "greedy", "kmeans"}
 
@@ -34,12 +34,12 @@ def chosen_landmarks(
     if strategy == "greedy":
         chosen = greedy_landmarks(kernel, X, m)
     elif kernel.name == "precomputed":
-        chosen = drawn(X.shape[0], m, random_state)
+        chosen = draw_landmarks(X.shape[0], m, random_state)
     else:
         points = to_host(X)
         distinct = np.unique(first_of_equals(points))
         m = min(m, len(distinct))
-        chosen = distinct[drawn(len(distinct), m, random_state, points[distinct])]
+        chosen = distinct[draw_landmarks(len(distinct), m, random_state, points[distinct])]
     if len(chosen) == 1:  # there is no other
         raise ValueError(ONE_POINT)
     return np.sort(chosen)

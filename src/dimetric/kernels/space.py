@@ -20,7 +20,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.threads import _one_blas_thread
+from dimetric._arrays.threads import one_blas_thread
 from dimetric.kernels.factor import (
     ONE_POINT,
     Lift,
@@ -170,7 +170,7 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
 
 def _by_iteration(K: Array | Half, k: int, definite: bool) -> Space:
     n, values_of_K = K.shape[0], K.tiles if isinstance(K, Half) else K
-    with _one_blas_thread():  # what is left beside the products is small
+    with one_blas_thread():  # what is left beside the products is small
         tol = max(1e-9, eps(values_of_K) / 100)
         noise = noise_of(K)
         found = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)

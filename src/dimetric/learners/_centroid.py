@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.threads import _one_blas_thread
+from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Progress
 from dimetric.learners._iterative import GradientMetric
 from dimetric.learners._solve import Solution, Watch
@@ -57,7 +57,7 @@ class CentroidMetric(GradientMetric):
         self, objective: Objective, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
     ) -> Solution:
         # The objective brings its own threads; steps of a solver are too short for those of BLAS.
-        with _one_blas_thread():
+        with one_blas_thread():
             return super()._minimise(objective, L0, ridge, codes, watch)
 
     def _centroid_codes(self) -> np.ndarray:

@@ -19,7 +19,7 @@ from dimetric.learners._solve import Solution, Watch
 from dimetric.linalg.psd import root
 from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import whitening
-from dimetric.objectives.objective import Objective, ValueAndGrad, scatter
+from dimetric.objectives.objective import Objective, ValueAndGrad
 
 # The value of a loss and its gradient, at a map of norm 1.
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -43,7 +43,7 @@ class Gain:
     def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a map of norm 1, and its gradient."""
         there = like(L, self.objective.points)
-        total, LS, _ = scatter(self.objective, there, there, theta)
+        total, LS, _ = self.objective.scatter(there, there, theta)
         evenness, inverse = self._log_evenness(L)
         value = -float(np.log(total / self.unit)) - self.reg * evenness
         return value, -2 * (to_host(LS) / total + self.reg / len(L) * inverse.T)
@@ -63,7 +63,7 @@ class Gain:
 
     def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return g at a map, and its gradient in the metric."""
-        total, S, _ = scatter(self.objective, like(L, self.objective.points), None, theta)
+        total, S, _ = self.objective.scatter(like(L, self.objective.points), None, theta)
         S = to_host(S)
         return total, (S + S.T) / 2
 

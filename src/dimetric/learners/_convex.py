@@ -8,7 +8,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, to_host, triangle
-from dimetric._arrays.threads import _one_blas_thread
+from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Progress, StrOptions
 from dimetric.learners._iterative import GradientMetric
 from dimetric.learners._solve import Solution, Watch
@@ -43,7 +43,7 @@ class ConvexMetric(GradientMetric):
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
         # Objectives bring their own threads; all else is too short for those of BLAS.
-        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+        with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
             return super()._fit(X, codes, progress)
 
     def _minimise(

@@ -9,7 +9,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.threads import _one_blas_thread
+from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress
 from dimetric.learners._base import LinearMetric, report
 from dimetric.learners._solve import Watch
@@ -44,7 +44,7 @@ class InformedMetric(LinearMetric):
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         # Objectives bring their own threads; all else is too short for those of BLAS.
-        with _one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+        with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
             return self._learn(X, supervision, progress)
 
     def _in_order(self, X: Array, supervision: Any, *, by_class: bool) -> tuple[Array, Any]:

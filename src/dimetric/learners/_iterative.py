@@ -16,7 +16,8 @@ from dimetric.learners._solve import Solution, Solver, Watch
 from dimetric.learners._start import NAMES, fitting_start, given_start, named_start
 from dimetric.linalg.order import canonical_order
 from dimetric.objectives.engine import Rule
-from dimetric.objectives.objective import Objective, PairwiseObjective
+from dimetric.objectives.objective import Objective
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers.gradient import NO_BATCH
 from dimetric.solvers.result import FLAT, Result
 
@@ -165,7 +166,7 @@ class GradientMetric(LinearMetric):
             objective = self._objective(at.samples, codes, order)
         else:
             objective = self._objective(at.samples, constraints.reordered(order), order)
-            codes = objective.codes  # kinds of constraints, which mini-batches are made of
+            codes = objective.strata  # kinds of constraints, which mini-batches are made of
         solution = self._minimise(objective, at.start, ridge, codes, watch)
         facts = self._facts(objective, solution, ridge)
         if "gap_radius" in facts:  # a trace, which depends on the unit

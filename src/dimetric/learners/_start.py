@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
-from dimetric.objectives.objective import on_maps
+from dimetric.objectives.objective import Objective, on_maps
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import SEPARABLE
 
@@ -74,14 +74,14 @@ def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
 
 
 def fitting_start(
-    objective: Any, L0: np.ndarray, ridge: float, *, of_any_size: bool
+    objective: Objective, L0: np.ndarray, ridge: float, *, of_any_size: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return a start with the theta that fits, and with the size that fits unless it is given.
 
     To change the size of a map by powers of ten takes a solver long, and objectives are flat
     where it is much too small or too large; along a ray alone it is easy. A few samples tell.
     """
-    n = len(objective.codes)
+    n = len(objective.strata)
     some = objective.batch(np.arange(0, n, 1 + n // 500)) or objective
     spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
     if of_any_size and spread > 0:

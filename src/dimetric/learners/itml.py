@@ -17,7 +17,6 @@ from dimetric.learners._solve import Solution, Watch
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
-from dimetric.objectives.objective import scatter
 from dimetric.solvers.bregman import bregman_projections
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.supervision.draw import ByClass
@@ -244,7 +243,9 @@ class ITML(InformedMetric):
         classes = ByClass(by_appearance[codes])
         return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
 
-    def _objective(self, points: Array, pairs: Pairs, originals: Array) -> ListedObjective:
+    def _objective(
+        self, points: Array, pairs: Pairs, originals: Array
+    ) -> ListedObjective[ITMLRule]:
         dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
         if not len(rows):
@@ -256,7 +257,9 @@ class ITML(InformedMetric):
         rule = ITMLRule(float(self.gamma), *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)
 
-    def _minimise(self, objective: Any, watch: Watch) -> tuple[Solution, float]:
+    def _minimise(
+        self, objective: ListedObjective[ITMLRule], watch: Watch
+    ) -> tuple[Solution, float]:
         """Return the best map in coordinates where the prior is the identity, and its gap."""
         settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         X, d = objective.points, objective.points.shape[1]
@@ -278,7 +281,7 @@ class ITML(InformedMetric):
             return root(flat.reshape(d, d)), objective.theta
 
         i, j = objective.rows.T
-        V, is_similar = to_host(X)[i] - to_host(X)[j], objective.codes == 0
+        V, is_similar = to_host(X)[i] - to_host(X)[j], objective.kinds == 0
         differs = np.any(V != 0, axis=1)
         result, gap = bregman_projections(
             V[differs],
@@ -291,18 +294,18 @@ class ITML(InformedMetric):
         return Solution(*rooted(result.x), result), gap
 
 
-def _divergence(objective: Any, B: np.ndarray) -> tuple[float, np.ndarray]:
+def _divergence(objective: ListedObjective[ITMLRule], B: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the objective at a map where the prior is the identity, and its gradient."""
     sign, log_det = np.linalg.slogdet(B)
     if sign == 0:
         return np.inf, np.zeros(B.size)
     there = like(B, objective.points)
-    loss, BS, _ = scatter(objective, there, there, objective.theta)
+    loss, BS, _ = objective.scatter(there, there, objective.theta)
     value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
     return value, 2 * (B - np.linalg.inv(B).T + to_host(BS)).ravel()
 
 
-def dual_value(objective: Any, B: np.ndarray) -> float:
+def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     r"""Return a lower bound of the minimum, a value of the dual problem.
 
     The weights w at a map are multipliers, and so are c w for :math:`0 \le c \le 1` where
@@ -314,10 +317,10 @@ def dual_value(objective: Any, B: np.ndarray) -> float:
     """
     X, rule = objective.points, objective.rule
     there = like(B, X)
-    S = to_host(scatter(objective, there, None, objective.theta)[1])
+    S = to_host(objective.scatter(there, None, objective.theta)[1])
     D = objective.distances(X @ there.T)
     xp = namespace(D)
-    ratios = to_host(rule.ratios(xp, D, like(objective.codes, X, dtype=xp.int64)))
+    ratios = to_host(rule.ratios(xp, D, like(objective.kinds, X, dtype=xp.int64)))
     spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
 
     def minus_dual(c: float) -> float:

@@ -14,7 +14,8 @@ from dimetric.learners._solve import Solution, Watch
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import Objective, PairwiseObjective, metric_gradient
+from dimetric.objectives.objective import Objective, metric_gradient
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.result import Result
 from dimetric.supervision.pairs import Pairs

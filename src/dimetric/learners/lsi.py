@@ -12,7 +12,8 @@ from dimetric.linalg.psd import metric_of, root
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import Objective, PairwiseObjective
+from dimetric.objectives.objective import Objective
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers.lbfgs import lbfgs
 from dimetric.solvers.projected import projected_gradient
 from dimetric.supervision.pairs import Pairs

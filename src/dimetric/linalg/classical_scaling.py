@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator, eigs
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.threads import on_threads
+from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import Half, SymmetricProduct
@@ -272,12 +272,12 @@ def _over_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
             use(b, xp.astype(D[b, :], xp.float64, copy=False) ** 2)
         return
 
-    def work(tasks: Iterator[int]) -> None:
+    def work(tasks: Iterator[slice]) -> None:
         buffer = np.empty((rows, m))
-        for b in map(blocks.__getitem__, tasks):
+        for b in tasks:
             block = buffer[: b.stop - b.start]
             block[...] = D[b]
             block *= block
             use(b, block)
 
-    on_threads(work, len(blocks), shared=True)
+    run_on_threads(work, blocks, shared_queue=True)

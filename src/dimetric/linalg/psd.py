@@ -29,22 +29,6 @@ def project_psd(M: Array) -> Array:
     return _symmetric((V * xp.clip(values, min=0.0)) @ V.T)
 
 
-def is_psd(M: Array) -> bool:
-    r"""Tell whether M is symmetric and has no negative eigenvalue, up to rounding.
-
-    Rounding is :math:`d\,\epsilon \max_i |\lambda_i|`, here and in all of this module.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_psd(np.ones((2, 2))), is_psd(np.array([[1.0, 2.0], [2.0, 1.0]]))
-    (True, False)
-    """
-    values = namespace(M).linalg.eigvalsh(_symmetric(M))
-    tol = _tolerance(values)
-    return bool(namespace(M).max(abs(M - M.T)) <= tol) and bool(values[0] >= -tol)
-
-
 def metric_of(L: Array) -> Array:
     r"""Return the metric :math:`M = L^T L` of a map, symmetric to the last bit.
 
@@ -63,9 +47,9 @@ def map_of(M: Array) -> Array:
 
     .. math:: L = \Lambda^{1/2} V^T
 
-    over the eigenvalues above :math:`d\,\epsilon\,\lambda_{\max}`, descending. The rows are
-    orthogonal, with their largest absolute entry positive. A ValueError tells the most negative
-    eigenvalue of an M that is indefinite beyond rounding.
+    over the eigenvalues above rounding, :math:`d\,\epsilon\,\lambda_{\max}`, descending. The
+    rows are orthogonal, with their largest absolute entry positive. If M has an eigenvalue below
+    minus that, a ValueError names the most negative one.
 
     Examples
     --------
@@ -112,7 +96,7 @@ def _range(M: Array) -> tuple[Array, Array]:
     # Not `eigh_top`: LAPACK's partial solver errs by several times the tolerance here.
     values, V = xp.linalg.eigh(_symmetric(M))
     tol = _tolerance(values)
-    if not values[0] >= -tol:  # so put, NaN fails too
+    if not values[0] >= -tol:  # written so that NaN fails the comparison
         raise ValueError(
             f"M must be positive semidefinite, but its most negative eigenvalue is "
             f"{float(values[0]):.3g} (its largest is {float(values[-1]):.3g})."

@@ -1,8 +1,8 @@
-"""Scatter matrices: the moments of samples by class, and the weighted scatter of their pairs."""
+"""Scatter matrices: the moments of samples by class, and the scatter of neighbour differences."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -183,41 +183,6 @@ def rounding_of(X: Array) -> Array:
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
     return 16 * eps(X) * xp.astype(largest, xp.float64)
-
-
-def weighted_scatter(X: Array, W: Any, *, block: int = 1024) -> Array:
-    r"""Return the scatter of weighted pairs.
-
-    .. math:: S(W) = \sum_{ij} W_{ij} (x_i - x_j)(x_i - x_j)^T
-              = X^T (D_{row} + D_{col} - W - W^T) X
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Samples.
-    W : array of shape (n, n), or SciPy sparse
-        Weights of the ordered pairs.
-    block : int, default=1024
-        Rows of W handled at once, when W is dense.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0, 0.0], [1.0, 2.0]])
-    >>> weighted_scatter(X, np.array([[0.0, 1.0], [0.0, 0.0]]))
-    array([[1., 2.],
-           [2., 4.]])
-    """
-    xp = namespace(X)
-    X = X - xp.mean(X, axis=0)  # pairs do not see the origin, rounding does
-    if sparse.issparse(W):
-        degree = np.asarray(W.sum(axis=0)).ravel() + np.asarray(W.sum(axis=1)).ravel()
-        cross = X.T @ (W @ X)
-    else:
-        degree = xp.sum(W, axis=0) + xp.sum(W, axis=1)
-        cross = xp.zeros((X.shape[1], X.shape[1]), dtype=X.dtype, device=X.device)
-        for rows in row_blocks(X.shape[0], block):
-            cross = cross + X[rows, :].T @ (W[rows, :] @ X)
-    return X.T @ (degree[:, None] * X) - cross - cross.T
 
 
 def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bool) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.threads import on_threads
+from dimetric._arrays.threads import run_on_threads
 
 TILE = 256  # rows and columns: what is done with a tile is done in a core's cache
 LANES = 8  # sums that are added up apart, so that their order does not depend on the threads
@@ -66,7 +66,7 @@ class Half:
                 largest[j] = max(np.max(tile), -np.min(tile))
                 tiles[j, : a.stop - a.start, : b.stop - b.start] = tile
 
-        on_threads(work, len(where), shared=True)
+        run_on_threads(work, range(len(where)), shared_queue=True)
         return cls(n, tiles, float(np.max(largest)))
 
     @property
@@ -140,5 +140,5 @@ class SymmetricProduct:
                     if a != b:
                         total[b] += values.T @ V[a]
 
-        on_threads(work, self._n_lanes, shared=True)
+        run_on_threads(work, range(self._n_lanes), shared_queue=True)
         return np.sum(sums, axis=0)

@@ -11,9 +11,9 @@ from scipy.sparse import csgraph
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array, in_range
 from dimetric.linalg.dissimilarities import checked_dissimilarities
-from dimetric.manifold.classical import landmarks
 from dimetric.neighbors.graph import geodesics, undirected
 from dimetric.neighbors.knn import k_nearest
+from dimetric.neighbors.landmarks import draw_landmarks
 
 NOTICEABLE, SUDDEN = 0.02, 3.0
 
@@ -109,7 +109,7 @@ def scan_neighbors(
     n = len(X)
     distances, indices = k_nearest(X, numbers[-1], metric=metric, metric_params=metric_params)
     samples = None if metric == "precomputed" else X
-    rows = landmarks(n, min(n_sources, n), random_state, samples)
+    rows = draw_landmarks(n, min(n_sources, n), random_state, samples)
     table, previous = [], None
     for k in numbers:
         edges = (distances[:, :k].ravel(), indices[:, :k].ravel(), np.arange(0, n * k + 1, k))

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.learners.pca import PCA
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.neighbors.knn import Metric, distances_between
+from dimetric.neighbors.landmarks import draw_landmarks
 
 
 @dataclass(frozen=True)
@@ -127,19 +127,6 @@ def references(
     points = None if metric == "precomputed" else to_host(X)
     rows = None
     if n_landmarks is not None and n_landmarks < n:
-        rows = landmarks(n, n_landmarks, random_state, points)
+        rows = draw_landmarks(n, n_landmarks, random_state, points)
         points = None if points is None else points[rows]
     return References(points, rows, metric, metric_params)
-
-
-def landmarks(n: int, m: int, random_state: Any, X: Any = None) -> np.ndarray:
-    """Return the rows of m landmarks of n samples, drawn at random.
-
-    Given the samples, the same are drawn whatever order, origin or dtype they come in: they are
-    drawn by their rank along a random direction.
-    """
-    random = check_random_state(random_state)
-    rows = random.choice(n, m, replace=False)
-    if X is None:
-        return rows
-    return np.argsort(X @ random.normal(size=X.shape[1]), kind="stable")[rows]

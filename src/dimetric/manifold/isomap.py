@@ -21,9 +21,9 @@ from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.linalg.dissimilarities import checked_dissimilarities
-from dimetric.manifold.classical import landmarks
 from dimetric.manifold.embedding import Embedding
 from dimetric.neighbors.graph import Neighborhood, geodesics
+from dimetric.neighbors.landmarks import draw_landmarks
 
 BLOCK = 2**22  # numbers held at once
 DOUBLE = 2**23  # geodesics up to which they are kept in double precision
@@ -258,7 +258,7 @@ class Isomap(Embedding):
         if self.n_landmarks is None or self.n_landmarks >= n:
             return None
         features = None if self.metric == "precomputed" else samples
-        return landmarks(n, self.n_landmarks, self.random_state, features)
+        return draw_landmarks(n, self.n_landmarks, self.random_state, features)
 
     def _on_host(self, X: Any) -> Any:
         """Return samples on the host, dense unless they are many, or a graph."""

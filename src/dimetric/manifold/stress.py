@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_array
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.threads import on_threads
-from dimetric.objectives.engine import squared_distances
+from dimetric._arrays.squared_distances import left_factor, right_factor, squared_distances
+from dimetric._arrays.threads import run_on_threads
 
 TILE = 2**18  # distances of a block, to stay in a core's cache
 
@@ -185,16 +185,14 @@ def _pull_by_halves(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
     n, k = Z.shape
     Z = Z - Z.mean(axis=0)
     least = _least(Z)
-    norms, ones = np.sum(Z * Z, axis=1, keepdims=True), np.ones((n, 1))
-    left = np.hstack([-2 * Z, norms, ones])
-    right = np.ascontiguousarray(np.hstack([Z, ones, norms]).T)
-    Z1 = np.hstack([Z, ones])  # the ones make the sums of rows ride along
+    left, right = left_factor(Z), np.ascontiguousarray(right_factor(Z).T)
+    Z1 = np.hstack([Z, np.ones((n, 1))])  # the ones make the sums of rows ride along
     rows = max(1, TILE // n)
     blocks = list(row_blocks(n, rows))
 
-    def work(tasks: Iterator[int]) -> np.ndarray:
+    def work(tasks: Iterator[slice]) -> np.ndarray:
         buffer, total = np.empty(rows * n), np.zeros((n, k + 1))
-        for b in map(blocks.__getitem__, tasks):
+        for b in tasks:
             height, rest = b.stop - b.start, slice(b.start, n)
             ratio = buffer[: height * (n - b.start)].reshape(height, n - b.start)
             np.matmul(left[b], right[:, rest], out=ratio)
@@ -206,5 +204,5 @@ def _pull_by_halves(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
             total[rest] += ratio.T @ Z1[b]
         return total
 
-    total = np.sum(on_threads(work, len(blocks)), axis=0)
+    total = np.sum(run_on_threads(work, blocks), axis=0)
     return total[:, -1:] * Z - total[:, :-1]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dimetric._arrays.threads import on_threads
+from dimetric._arrays.threads import run_on_threads
 
 LANES = 16
 REACH = 400  # nodes looked at for the other sources of a group
@@ -44,14 +44,14 @@ def shortest_paths(
     order = np.concatenate([order, np.repeat(order[-1:], -m % lanes)])  # fills the last group up
     groups = order.reshape(-1, lanes)
 
-    def work(tasks: Iterator[int]) -> None:
+    def work(tasks: Iterator[np.ndarray]) -> None:
         dist, keys = np.empty((n, lanes)), np.empty(n)
         nodes, place = np.empty(n, np.int32), np.empty(n, np.int32)
-        for group in map(groups.__getitem__, tasks):
+        for group in tasks:
             search(indptr, indices, weights, sources[group], dist, keys, nodes, place)
             _write(dist, out, group)
 
-    on_threads(work, len(groups), shared=True)
+    run_on_threads(work, list(groups), shared_queue=True)
 
 
 @njit(nogil=True, cache=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.threads import on_threads
+from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.search import nearest
 
 BLOCK = 256  # samples
@@ -52,11 +52,11 @@ def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
 
     blocks = list(row_blocks(n, BLOCK))
 
-    def measure(tasks: Iterator[int]) -> None:
-        for b in map(blocks.__getitem__, tasks):
+    def measure(tasks: Iterator[slice]) -> None:
+        for b in tasks:
             _measure(X[b], X, indices[b], distances[b])
 
-    on_threads(measure, len(blocks), shared=True)
+    run_on_threads(measure, blocks, shared_queue=True)
     lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
     rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
     farther = rough[:, -1] - rounding >= (unit * distances[:, k - 1]) ** 2  # are all others
@@ -78,12 +78,12 @@ def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     norms = np.full(len(points), FAR)
     blocks = list(row_blocks(n, BLOCK))
 
-    def convert(tasks: Iterator[int]) -> None:
-        for b in map(blocks.__getitem__, tasks):
+    def convert(tasks: Iterator[slice]) -> None:
+        for b in tasks:
             points[b] = (X[b] - centre) * unit
             norms[b] = np.einsum("ij,ij->i", points[b], points[b], dtype=np.float64)
 
-    on_threads(convert, n_blocks, shared=True)
+    run_on_threads(convert, blocks, shared_queue=True)
     return points.reshape(n_blocks, BLOCK, d), norms.reshape(n_blocks, BLOCK), unit
 
 
@@ -92,16 +92,18 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
     n_blocks = len(points)
     pairs = [(b, c) for b in range(n_blocks) for c in range(b, n_blocks)]
 
-    def search(tasks: Iterator[int]) -> tuple[np.ndarray, np.ndarray]:
+    def search(tasks: Iterator[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
         squares = np.full((n_blocks * BLOCK, m), FAR)
         indices = np.zeros((n_blocks * BLOCK, m), np.int32)
         products = np.empty((BLOCK, BLOCK), np.float32)
-        for b, c in map(pairs.__getitem__, tasks):
+        for b, c in tasks:
+            # Not the augmented product: the comparison below reads the tile once anyway, and adds
+            # the norms on the way, which two more columns of the product would not do faster.
             np.matmul(points[b], points[c].T, out=products)
             _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
         return squares, indices
 
-    found = on_threads(search, len(pairs), shared=True)
+    found = run_on_threads(search, pairs, shared_queue=True)
     squares = np.concatenate([part[0] for part in found], axis=1)
     indices = np.concatenate([part[1] for part in found], axis=1)
     if len(found) > 1:

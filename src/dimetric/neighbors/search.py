@@ -7,7 +7,8 @@ import array_api_compat as compat
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, namespace, smallest
-from dimetric._arrays.threads import in_order
+from dimetric._arrays.squared_distances import left_factor, right_factor
+from dimetric._arrays.threads import map_on_threads
 
 TILE = 2**13  # points looked at together
 
@@ -85,13 +86,11 @@ class Search:
             largest = max(largest, float(xp.max(xp.abs(X - self._centre))))
         # A power of two that brings all into the range of single precision.
         self._unit = 2.0 ** -frexp(largest)[1]
-        B = self._unit * B
-        squares = xp.sum(B * B, axis=1, keepdims=True)
-        self._double = xp.concat([B, xp.ones_like(squares), squares], axis=1)
+        self._double = right_factor(self._unit * B)
         self._single = xp.astype(self._double, xp.float32)
         if compat.is_torch_array(X) and xp.get_float32_matmul_precision() != "highest":
             self._single = self._double  # torch was allowed to round more than the bound allows
-        self._reach = xp.sqrt(xp.max(squares))
+        self._reach = xp.sqrt(xp.max(self._double[:, -1]))
 
     def nearest(self, block: slice, k: int, among: Sequence[Part]) -> tuple[Array, Array]:
         """Return the distances and indices of the k nearest points of a block of queries.
@@ -130,7 +129,7 @@ class Search:
             block = 128 if "cpu" in str(compat.device(self._X)).lower() else 4096
         blocks = list(row_blocks(n, block))
         by_threads = compat.is_numpy_array(self._X)
-        found = list(in_order(work, blocks, n) if by_threads else map(work, blocks))
+        found = list(map_on_threads(work, blocks, n_rows=n) if by_threads else map(work, blocks))
         return xp.concat([near for near, _ in found]), xp.concat([those for _, those in found])
 
     def _attempt(
@@ -139,9 +138,9 @@ class Search:
         """Return distances and indices from m candidates, and whether they are right for sure."""
         xp = namespace(rows)
         X = xp.take(self._X, rows, axis=0)
-        A = self._unit * (xp.astype(X, xp.float64) - self._centre)
-        squares = xp.sum(A * A, axis=1, keepdims=True)
-        A = xp.astype(xp.concat([-2 * A, squares, xp.ones_like(squares)], axis=1), factor.dtype)
+        A = left_factor(self._unit * (xp.astype(X, xp.float64) - self._centre))
+        norms = A[:, -2]
+        A = xp.astype(A, factor.dtype)
         n_points = sum(part.stop - part.start for part, _ in among)
         m = min(m, n_points)
         rough, indices = _candidates(A, factor, rows, m, among)
@@ -151,7 +150,7 @@ class Search:
         exact = _distances_to(X, self._points, indices)
         order = xp.argsort(exact, axis=1, stable=True)[:, :k]
         near = xp.take_along_axis(exact, order, axis=1)
-        size = (xp.sqrt(squares[:, 0]) + self._reach) ** 2
+        size = (xp.sqrt(norms) + self._reach) ** 2
         rounding = (A.shape[1] + 2) * eps(A) * size + float(xp.finfo(A.dtype).smallest_normal)
         farther = rough[:, -1] - rounding >= (self._unit * near[:, -1]) ** 2  # are all others
         sure = farther | (near[:, -1] == 0) | (m == n_points)

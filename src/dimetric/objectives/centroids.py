@@ -14,12 +14,13 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, one_hot
-from dimetric._arrays.threads import _one_blas_thread, n_threads
+from dimetric._arrays.threads import n_threads, one_blas_thread
 from dimetric.linalg.reductions import tree_reduce
-from dimetric.objectives.objective import covariance_within, scatter
+from dimetric.objectives.objective import Certifiable
+from dimetric.objectives.pairwise import covariance_within
 
 
-class CentroidObjective:
+class CentroidObjective(Certifiable):
     r"""Minus the log-likelihood of the samples' classes, a softmax over centroids.
 
     .. math:: \sum_i - \log \frac{\sum_{m: y_m = y_i} e^{-d^2_{im} / 2}}
@@ -58,7 +59,7 @@ class CentroidObjective:
         xp = namespace(X)
         self.n_terms = float(X.shape[0])
         self.points = xp.concat([X, C])
-        self.codes, self.centroid_codes = codes, centroid_codes
+        self.strata, self.centroid_codes = codes, centroid_codes
         if block is None:
             on_host = "cpu" in str(compat.device(X)).lower()
             block = max(64, (2**15 if on_host else 2**26) // C.shape[0])
@@ -67,8 +68,8 @@ class CentroidObjective:
         self._centroid_labels = like(centroid_codes, X, dtype=xp.int64)
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
-        """Return what :class:`dimetric.objectives.objective.Objective` asks for."""
-        n, xp = len(self.codes), namespace(Z)
+        """Return what ``Objective.evaluate`` does."""
+        n, xp = len(self.strata), namespace(Z)
         VC, by_sample = V[n:, :], {}
 
         def product(rows: slice, WT: Array) -> Array:
@@ -82,15 +83,15 @@ class CentroidObjective:
     def scatter(
         self, L: Array, A: Array | None, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``objective.scatter`` does, by the cheaper of two ways.
+        """Return what ``Objective.scatter`` does, by the cheaper of two ways.
 
         With fewer centroids than rows of the map, samples are not mapped: they are multiplied by
         centroids that are mapped there and back.
         """
-        n, (k, d), xp = len(self.codes), L.shape, namespace(L)
+        n, (k, d), xp = len(self.strata), L.shape, namespace(L)
         X, C = self.points[:n, :], self.points[n:, :]
         if k * (d + C.shape[0]) < d * C.shape[0]:
-            return scatter(self, L, A, theta)
+            return super().scatter(L, A, theta)
 
         def sums(rows: slice, WT: Array) -> Array:
             return xp.concat([WT @ X[rows, :], xp.sum(WT, axis=1)[:, None]], axis=1)
@@ -104,15 +105,15 @@ class CentroidObjective:
 
     def batch(self, rows: np.ndarray) -> "CentroidObjective":
         """Return the objective of some samples and all centroids."""
-        n, xp = len(self.codes), namespace(self.points)
+        n, xp = len(self.strata), namespace(self.points)
         X = xp.take(self.points[:n, :], like(rows, self.points, dtype=xp.int64), axis=0)
         return CentroidObjective(
-            X, self.codes[rows], self.points[n:, :], self.centroid_codes, block=self._block
+            X, self.strata[rows], self.points[n:, :], self.centroid_codes, block=self._block
         )
 
     def within(self) -> np.ndarray:
         """Return the covariance of samples within their classes."""
-        return covariance_within(self.points, self.codes)
+        return covariance_within(self.points, self.strata)
 
     @contextmanager
     def _workers(self) -> Iterator[int]:
@@ -121,8 +122,8 @@ class CentroidObjective:
         The products are small: threads of BLAS would mostly wait for one another.
         """
         if compat.is_numpy_array(self.points):
-            with _one_blas_thread() as allowed:
-                yield n_threads(allowed, len(self.codes) * len(self.centroid_codes) // 32)
+            with one_blas_thread() as allowed:
+                yield n_threads(allowed, len(self.strata) * len(self.centroid_codes) // 32)
         else:
             yield 1
 

@@ -10,7 +10,7 @@ with the sparse Laplacian :math:`\mathcal{L}(w)` of the graph whose edges are th
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import array_api_compat as compat
 import numpy as np
@@ -19,7 +19,7 @@ from scipy import sparse
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.objectives.margins.impostors import distances_between
-from dimetric.objectives.objective import scatter
+from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
 BLOCK = 2**20  # numbers that differences of pairs hold at once
@@ -46,8 +46,11 @@ class ListRule(Protocol):
         """
 
 
-class ListedObjective:
-    """A rule over a list of pairs of samples, an ``Objective``.
+RuleT = TypeVar("RuleT", bound=ListRule)
+
+
+class ListedObjective(SimilarityObjective, Generic[RuleT]):
+    """A rule over a list of pairs of samples.
 
     Its mini-batches are made of pairs.
 
@@ -69,7 +72,7 @@ class ListedObjective:
 
     def __init__(
         self,
-        rule: ListRule,
+        rule: RuleT,
         X: Array,
         rows: np.ndarray,
         kinds: np.ndarray,
@@ -80,7 +83,8 @@ class ListedObjective:
         xp = namespace(X)
         named, places = np.unique(rows, return_inverse=True)
         self.points = xp.take(X, like(named, X, dtype=xp.int64), axis=0)
-        self.rule, self.rows, self.codes = rule, places.reshape(-1, 2), kinds
+        self.rule, self.rows = rule, places.reshape(-1, 2)
+        self.kinds = self.strata = kinds
         self.theta, self.infimum = np.asarray(theta, dtype=np.float64), infimum
         self.n_terms = float(len(rows))
         self._kinds = like(kinds, X, dtype=xp.int64)
@@ -89,7 +93,7 @@ class ListedObjective:
 
     @classmethod
     def of_pairs(
-        cls, rule: ListRule, X: Array, pairs: Pairs, theta: Any = (), *, infimum: float = -np.inf
+        cls, rule: RuleT, X: Array, pairs: Pairs, theta: Any = (), *, infimum: float = -np.inf
     ) -> Self:
         """Return the objective of pairs of the samples X."""
         return cls(rule, X, pairs.rows, pairs.kinds, theta, infimum=infimum)
@@ -97,17 +101,17 @@ class ListedObjective:
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective`` asks for."""
+        """Return what ``Objective.evaluate`` does."""
         loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
         return loss, like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
 
     def scatter(
         self, L: Array, A: Array | None, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return (loss, A S, dtheta), see :func:`dimetric.objectives.objective.scatter`."""
+        """Return (loss, A S, dtheta), see ``Objective.scatter``."""
         X = self.points
         if compat.is_numpy_array(X):
-            return scatter(self, L, A, theta)
+            return super().scatter(L, A, theta)
         # The standard has no sparse products, but differences of pairs do as well.
         xp = namespace(X)
         loss, w, dtheta = self.rule.listed(xp, self.distances(X @ L.T), self._kinds, theta)
@@ -124,9 +128,9 @@ class ListedObjective:
         xp = namespace(Z)
         return xp.concat([xp.sum(delta * delta, axis=1) for _, delta in self._differences(Z)])
 
-    def batch(self, rows: np.ndarray) -> "ListedObjective | None":
+    def batch(self, rows: np.ndarray) -> "ListedObjective[RuleT] | None":
         """Return the rule over some pairs; None if all are of one kind."""
-        kinds = self.codes[rows]
+        kinds = self.kinds[rows]
         if kinds.min() == kinds.max():
             return None
         return ListedObjective(
@@ -135,13 +139,13 @@ class ListedObjective:
 
     def within(self) -> np.ndarray:
         """Return half the mean outer product of the differences of similar pairs."""
-        X, similar = to_host(self.points).astype(np.float64), self.codes == 0
+        X, similar = to_host(self.points).astype(np.float64), self.kinds == 0
         weights = similar / (2.0 * np.sum(similar))
         return X.T @ self._graph.laplacian_product(weights, X)
 
     def n_similar(self) -> float:
         """Return the number of similar pairs."""
-        return float(np.sum(self.codes == 0))
+        return float(np.sum(self.kinds == 0))
 
     def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of pairs, and the differences of their points."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.threads import _one_blas_thread, n_threads
+from dimetric._arrays.threads import n_threads, one_blas_thread
 
 BLOCK = 128  # rows; fits the cache beside the columns at a few thousand samples
 REACH = 40.0  # softmax weights below e^-40 of the largest count for nothing
@@ -37,7 +37,7 @@ def _single_threaded_blas(evaluate: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(evaluate)
     def limited(Z: np.ndarray, *arguments: Any) -> Any:
-        with _one_blas_thread() as allowed:
+        with one_blas_thread() as allowed:
             return evaluate(Z, *arguments, threads=n_threads(allowed, len(Z)))
 
     return limited

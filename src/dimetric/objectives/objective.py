@@ -1,147 +1,138 @@
-"""Objectives over points, and the functions of a host vector that solvers minimise."""
+"""The contract of objectives, and the functions of a host vector that solvers minimise.
 
+An :class:`Objective` is a sum over squared distances between points. The abstract classes derived
+from it name what only some objectives offer: a learner asks for the one that it needs.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
-import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, to_host
 from dimetric.linalg.psd import map_of
-from dimetric.linalg.scatter import Moments
-from dimetric.objectives.engine import Rule, laplacian_product
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
-class Objective(Protocol):
+class Objective(ABC):
     """A sum over squared distances between points, to be minimised over maps of the points.
-
-    An objective that knows a shorter way than by mapped points has a method ``scatter(L, A,
-    theta)``, which returns what :func:`scatter` does.
 
     Attributes
     ----------
     points : array of shape (m, d)
-        Samples, and what else distances are taken to.
+        The samples, and other points that distances are taken to, such as centroids.
     n_terms : float
-        Terms of the sum: solvers see its mean.
+        Number of terms of the sum: solvers minimise its mean.
     infimum : float
         Greatest lower bound of the mean where no finite map attains it, else -inf.
     theta : ndarray of shape (p,)
-        Start of extra parameters; often there are none.
-    codes : ndarray of shape (m,)
-        Kinds, as integers from 0, of what mini-batches are made of: classes of samples, or which
-        pairs of a list are similar.
+        Start of the extra parameters; often there are none.
+    strata : ndarray of shape (n_units,)
+        Group number of each unit that mini-batches are made of: the class of each sample, or the
+        kind of each listed pair. Mini-batches hold all groups in proportion.
     """
 
     points: Array
     n_terms: float
-    infimum: float
+    infimum: float = -np.inf
     theta: np.ndarray
-    codes: np.ndarray
+    strata: np.ndarray
 
+    @abstractmethod
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return (sum, Laplacian of its weights times V, gradient in theta) at mapped points Z."""
+        r"""Return the sum at mapped points, the Laplacian of its weights times V, and its gradient.
+
+        Parameters
+        ----------
+        Z : array of shape (m, k)
+            The points under a map.
+        V : array of shape (m, p)
+            What the Laplacian is multiplied by. Its weights are the derivatives of the sum in the
+            squared distances.
+        theta : ndarray of shape (p,)
+            The extra parameters, in which the last result is the gradient.
+        """
+
+    def scatter(
+        self, L: Array, A: Array | None, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return (sum, A S(W), gradient in theta), where W are the weights at the map L.
+
+        S(W), the scatter of weighted pairs, is the gradient in the metric M, and 2 L S(W) is that
+        in the map L. A is L, or None for the identity. Objectives that know a shorter way than over
+        mapped points override this.
+        """
+        X = self.points
+        Z = X @ L.T
+        loss, product, dtheta = self.evaluate(Z, X if A is None else Z, theta)
+        return loss, product.T @ X, dtheta
 
     def batch(self, rows: np.ndarray) -> Self | None:
-        """Return the objective of some rows of `codes`, ascending; None if that says nothing."""
+        """Return the objective of some units, ascending rows of `strata`.
+
+        None if these units alone define no objective. By default no units do.
+        """
+        return None
 
 
-class PairwiseObjective:
-    """A rule over labelled samples.
+class Certifiable(Objective):
+    """An objective for which a bound of the distance to its optimum can be searched."""
 
-    NumPy's samples take the rule's ``fast`` path if it has one, all others the engine.
-
-    Parameters
-    ----------
-    rule : Rule
-        What is summed.
-    X : array of shape (n, d)
-        Samples, centred.
-    codes : ndarray of shape (n,)
-        Labels as integers from 0, ascending, on the host.
-    theta : sequence of float
-        Start of the rule's extra parameters.
-    """
-
-    def __init__(self, rule: Rule, X: Array, codes: np.ndarray, theta: Any = ()) -> None:
-        if np.any(np.diff(codes) < 0):
-            raise ValueError("codes must be ascending: sort the samples by class.")
-        self.rule, self.points, self.codes = rule, X, codes
-        self.theta = np.asarray(theta, dtype=np.float64)
-        counts = np.bincount(codes)
-        self.n_terms, self.infimum = rule.n_terms(counts), rule.infimum(counts)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self._fast = rule.fast if compat.is_numpy_array(X) else None
-        self._labels = like(codes, X, dtype=namespace(X).int64)
-
-    def evaluate(
-        self, Z: Array, V: Array, theta: np.ndarray
-    ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what :class:`Objective` asks for."""
-        if _is_coarse(Z):
-            xp = namespace(Z)
-            wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
-            loss, product, dtheta = self.evaluate(*wide, theta)
-            return loss, xp.astype(product, V.dtype), dtheta
-        if self._fast is not None:
-            return self._fast(Z, V, self._starts, theta)
-        return laplacian_product(self.rule, Z, V, self._labels, theta)
-
-    def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
-        """Return the rule over the pairs of some samples; None if all or none are of one class."""
-        codes = self.codes[rows]
-        if codes[0] == codes[-1] or np.all(codes[1:] != codes[:-1]):
-            return None
-        xp = namespace(self.points)
-        X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
-        return PairwiseObjective(self.rule, X, codes, self.theta)
-
+    @abstractmethod
     def within(self) -> np.ndarray:
-        """Return the covariance of samples within their classes."""
-        return covariance_within(self.points, self.codes)
+        """Return the covariance of the samples within their classes, on the host."""
 
+
+class SimilarityObjective(Certifiable):
+    """An objective over pairs of samples, each similar or dissimilar."""
+
+    @abstractmethod
     def n_similar(self) -> float:
-        """Return the number of pairs of one class."""
-        counts = np.bincount(self.codes)
-        return float(counts @ (counts - 1)) / 2
+        """Return the number of similar pairs."""
 
 
-def covariance_within(points: Array, codes: np.ndarray) -> np.ndarray:
-    """Return the covariance within classes of samples, the first of some points."""
-    X = points[: len(codes), :]
-    labels = like(codes, X, dtype=namespace(X).int64)
-    moments = Moments.of_all(X, labels, int(codes[-1]) + 1, root=False)
-    return to_host(moments.spread) / len(codes)
+class LeastDistance(Objective):
+    """A smooth form of the least squared distance between dissimilar samples.
 
-
-def _is_coarse(Z: Array) -> bool:
-    """Tell whether points are so far from each other that single precision blurs near ones.
-
-    Squared distances from a matrix product are rounded relative to the points' squared norms.
+    Attributes
+    ----------
+    n_pairs : int
+        Number of dissimilar pairs that a map can tell apart.
     """
-    xp = namespace(Z)
-    if Z.dtype != xp.float32 or Z.shape[1] == 0:
-        return False
-    return eps(Z) * float(xp.max(xp.sum(Z * Z, axis=1))) > 1e-3
+
+    n_pairs: int
+
+    @abstractmethod
+    def smallest(self, Z: Array) -> float:
+        """Return the least squared distance between dissimilar samples at mapped points."""
 
 
-def scatter(
-    objective: Objective, L: Array, A: Array | None, theta: np.ndarray
-) -> tuple[float, Array, np.ndarray | float]:
-    """Return (sum, A S(W), gradient in theta), where W are the objective's weights at the map L.
+class Smoothable(Objective):
+    """An objective with hinges, whose kinks can be made smooth.
 
-    S(W), the scatter of weighted pairs, is the gradient in M, and 2 L S(W) that in L; A is one of
-    the maps that points are known under: L, or None for the identity.
+    Attributes
+    ----------
+    mu : float
+        Weight of the hinges; of the linear terms, the pulls, it is ``1 - mu``.
     """
-    X = objective.points
-    Z = X @ L.T
-    loss, product, dtheta = objective.evaluate(Z, X if A is None else Z, theta)
-    return loss, product.T @ X, dtheta
+
+    mu: float
+
+    @abstractmethod
+    def smoothed(self, width: float) -> Self:
+        """Return the objective whose hinges have a smooth part of another width."""
+
+    @abstractmethod
+    def moved(self, X: Array) -> Self:
+        """Return the objective of other points."""
+
+    @abstractmethod
+    def pull(self) -> np.ndarray:
+        r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
 
 
 def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
@@ -151,12 +142,11 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     """
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
-    scattered = getattr(objective, "scatter", partial(scatter, objective))
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
         there = like(L, X)
-        loss, LS, dtheta = scattered(there, there, theta)
+        loss, LS, dtheta = objective.scatter(there, there, theta)
         grad = 2 * (_host(LS) / n + ridge * L)
         value = loss / n + ridge * float(np.vdot(L, L))
         return value, np.concatenate([grad.ravel(), _host_theta(dtheta, p) / n])
@@ -189,8 +179,8 @@ def metric_gradient(
     objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: float = 0.0
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the mean objective at a map, and its gradients in the metric M = L^T L and theta."""
-    n, scattered = objective.n_terms, getattr(objective, "scatter", partial(scatter, objective))
-    loss, S, dtheta = scattered(like(L, objective.points), None, theta)
+    n = objective.n_terms
+    loss, S, dtheta = objective.scatter(like(L, objective.points), None, theta)
     G = _host(S) / n
     G = (G + G.T) / 2 + ridge * np.eye(len(G))
     value = loss / n + ridge * float(np.vdot(L, L))

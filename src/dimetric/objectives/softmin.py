@@ -11,9 +11,10 @@ from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import squared_distances
 from dimetric.objectives.listed import ListedObjective, differing
+from dimetric.objectives.objective import LeastDistance
 
 
-class SoftminObjective:
+class SoftminObjective(LeastDistance):
     r"""The smooth minimum of squared distances over the pairs D of different classes.
 
     .. math:: m_\mu = -\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}
@@ -33,7 +34,7 @@ class SoftminObjective:
         Which samples are identical, if X are these under a map: its rounding tells them apart.
     """
 
-    n_terms, infimum = 1.0, -np.inf
+    n_terms = 1.0
 
     def __init__(self, X: Array, codes: np.ndarray, originals: Array | None = None) -> None:
         xp, rows = namespace(X), to_host(X if originals is None else originals)
@@ -41,9 +42,9 @@ class SoftminObjective:
             np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(codes) != 0))
         )
         self.points = xp.take(X, like(kept, X, dtype=xp.int64), axis=0)
-        self.codes, self.theta = codes[kept], np.ones(1)
-        self._labels = like(self.codes, X, dtype=xp.int64)
-        counts = np.bincount(self.codes)
+        self.strata, self.theta = codes[kept], np.ones(1)
+        self._labels = like(self.strata, X, dtype=xp.int64)
+        counts = np.bincount(self.strata)
         self._starts = np.concatenate([[0], np.cumsum(counts)])
         self._collapsed = _equal_rows(rows[kept])
         n = len(kept)
@@ -103,7 +104,7 @@ class SoftminObjective:
         block = 256 if "cpu" in str(compat.device(Z)).lower() else max(256, 2**26 // n)
         both = np.concatenate([self._collapsed, self._collapsed[:, ::-1]])
         for b in row_blocks(n, block):
-            left_out = to_host(self._labels[b])[:, None] == self.codes[None, :]
+            left_out = to_host(self._labels[b])[:, None] == self.strata[None, :]
             some = both[(both[:, 0] >= b.start) & (both[:, 0] < b.stop)]
             left_out[some[:, 0] - b.start, some[:, 1]] = True
             left_out = like(left_out, Z, dtype=xp.bool)
@@ -141,7 +142,7 @@ class SoftminRule:
         return least - mu * float(np.log(total / D.shape[0])), weights / total, 0.0
 
 
-class ListedSoftmin(ListedObjective):
+class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
     """The smooth minimum of squared distances over listed pairs, but for those of one point.
 
     Parameters

@@ -11,7 +11,8 @@ from sklearn.metrics import pairwise_distances
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.threads import in_order
+from dimetric._arrays.squared_distances import left_factor, right_factor
+from dimetric._arrays.threads import map_on_threads
 from dimetric.neighbors.knn import Metric, is_euclidean
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ class Distances:
         elif not is_euclidean(metric, params) or sparse.issparse(X):
             self._X = X if sparse.issparse(X) else to_host(X)
         else:
-            self._X, self._squared = _for_squares(X)
+            self._left, self._right, self._squared = _for_squares(X)
 
     def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
         """Return the distances of shape (len(rows), n); a point is at distance 0 of itself.
@@ -59,7 +60,7 @@ class Distances:
         elif self._squared is None:
             D = like(self._by_metric(rows), self._like, dtype=xp.float64)
         else:
-            D = self._squared(xp.take(self._X, index, axis=0), self._X)
+            D = self._squared(xp.take(self._left, index, axis=0), self._right)
             D = xp.sqrt(D) if root else D
         return with_own(D, index, 0.0)
 
@@ -75,26 +76,26 @@ class Distances:
         return D.clip(0)  # rounding may leave less
 
 
-def _for_squares(X: Array) -> tuple[Array, Callable[[Array, Array], Array]]:
-    """Return points, and what makes squared distances of some of them, and all, the fastest way.
+def _for_squares(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+    """Return two forms of the points, and the fastest function that gives squared distances.
 
-    A product must tell distances to the digits that their order is told by, as differences do.
+    It takes some rows of the first form and all rows of the second. A matrix product is only
+    taken if it is as precise as the order of the distances asks for.
     """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
     X = X - _coarse_mean(X)
     if X.shape[1] <= _FEW_FEATURES:
-        return X, _by_differences
-    squares = xp.vecdot(X, X)
-    augmented = xp.concat([X, squares[:, None], xp.ones_like(squares)[:, None]], axis=1)
+        return X, X, _by_differences
+    left, right = left_factor(X), right_factor(X)
     # Points on both ends: what a product loses is relative to the largest norms.
-    order = xp.argsort(squares)
+    order = xp.argsort(right[:, -1])
     ends = xp.concat([order[-_PILOTS:], order[:: max(1, X.shape[0] // _PILOTS)]])
-    right = _by_differences(xp.take(X, ends, axis=0), X)
-    rough = _by_product(xp.take(augmented, ends, axis=0), augmented)
-    if bool(xp.any((xp.abs(rough - right) > _DIGITS * right) & (right > 0))):
-        return X, _by_differences
-    return augmented, _by_product
+    exact = _by_differences(xp.take(X, ends, axis=0), X)
+    rough = _by_product(xp.take(left, ends, axis=0), right)
+    if bool(xp.any((xp.abs(rough - exact) > _DIGITS * exact) & (exact > 0))):
+        return X, X, _by_differences
+    return left, right, _by_product
 
 
 def _coarse_mean(X: Array) -> Array:
@@ -118,11 +119,12 @@ def _by_differences(A: Array, B: Array) -> Array:
     return D
 
 
-def _by_product(A: Array, B: Array) -> Array:
-    """Return squared distances from one product of rows that end on their square and 1."""
-    xp, d = namespace(A), A.shape[1] - 2
-    A = xp.concat([-2 * A[:, :d], A[:, d + 1 :], A[:, d : d + 1]], axis=1)
-    return xp.clip(A @ B.T, 0)
+def _by_product(left: Array, right: Array) -> Array:
+    """Return squared distances from one product of factors."""
+    D = left @ right.T
+    if compat.is_numpy_array(D):
+        return np.maximum(D, 0, out=D)
+    return namespace(D).clip(D, 0)
 
 
 def with_own(D: Array, index: Array, value: float) -> Array:
@@ -148,4 +150,4 @@ def over_blocks(
     small = host or "cpu" in str(compat.device(index)).lower()
     block = max(8, (_ENTRIES if small else 2**26) // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
-    yield from in_order(work, blocks, len(rows)) if host else map(work, blocks)
+    yield from map_on_threads(work, blocks, n_rows=len(rows)) if host else map(work, blocks)

@@ -5,9 +5,7 @@ import numpy as np
 from dimetric._arrays.namespaces import eps, like, namespace, to_host
 from dimetric.linalg.psd import metric_of
 from dimetric.linalg.sample_span import directions
-from dimetric.objectives.margins.objective import MarginObjective
-from dimetric.objectives.margins.triplets import TripletObjective
-from dimetric.objectives.objective import metric_gradient
+from dimetric.objectives.objective import Smoothable, metric_gradient
 from dimetric.solvers.certificates import Certificate, certify_from_below, gap_from_below
 
 
@@ -31,13 +29,13 @@ class MarginBounds:
 
     Parameters
     ----------
-    objective : MarginObjective or TripletObjective
+    objective : Smoothable
         The objective.
     ridge : float
         Weight of the trace of a metric in it.
     """
 
-    def __init__(self, objective: MarginObjective | TripletObjective, ridge: float) -> None:
+    def __init__(self, objective: Smoothable, ridge: float) -> None:
         xp = namespace(objective.points)
         self._precision = eps(objective.points)
         X = xp.astype(objective.points, xp.float64)

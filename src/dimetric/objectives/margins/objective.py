@@ -22,7 +22,8 @@ from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.margins.impostors import distances_between, hinge, pushes
-from dimetric.objectives.objective import PairwiseObjective
+from dimetric.objectives.objective import Smoothable
+from dimetric.objectives.pairwise import PairwiseObjective
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class MarginRule(Rule):
         return loss, product, slopes
 
 
-class MarginObjective(PairwiseObjective):
+class MarginObjective(PairwiseObjective, Smoothable):
     """The margins of labelled samples, given their targets.
 
     Parameters
@@ -143,19 +144,19 @@ class MarginObjective(PairwiseObjective):
 
     def smoothed(self, width: float) -> "MarginObjective":
         """Return the objective with another width of the hinge's smooth part."""
-        return MarginObjective(self.points, self.codes, self.targets, mu=self.mu, width=width)
+        return MarginObjective(self.points, self.strata, self.targets, mu=self.mu, width=width)
 
     def aimed(self, targets: np.ndarray) -> "MarginObjective":
         """Return the objective with other targets."""
-        return MarginObjective(self.points, self.codes, targets, mu=self.mu, width=self.width)
+        return MarginObjective(self.points, self.strata, targets, mu=self.mu, width=self.width)
 
     def moved(self, X: Array) -> "MarginObjective":
         """Return the same margins of other points."""
-        return MarginObjective(X, self.codes, self.targets, mu=self.mu, width=self.width)
+        return MarginObjective(X, self.strata, self.targets, mu=self.mu, width=self.width)
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":
         """Return the margins of some samples, with their targets, and impostors among them."""
-        codes, targets = self.codes[rows], self.targets[rows]
+        codes, targets = self.strata[rows], self.targets[rows]
         if np.all(targets < 0):
             return None
         others = np.setdiff1d(targets[targets >= 0], rows)
@@ -181,7 +182,7 @@ class MarginObjective(PairwiseObjective):
         return (1 - self.mu) * to_host(total) / self.n_terms
 
 
-def pull_scale(objective: Any, ridge: float) -> np.ndarray:
+def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     """Return T for a solver that steps in A, L = A T: there all pulls are about alike.
 
     On data of many kinds that saves three quarters of the iterations, or more.

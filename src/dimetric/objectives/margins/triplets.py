@@ -17,6 +17,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.objective import Smoothable
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class TripletRule:
         return float(xp.sum(terms, dtype=xp.float64)), w, float(xp.sum(slope, dtype=xp.float64))
 
 
-class TripletObjective(ListedObjective):
+class TripletObjective(ListedObjective[TripletRule], Smoothable):
     """The margins of triplets.
 
     Parameters
@@ -58,14 +59,12 @@ class TripletObjective(ListedObjective):
         Of the smooth part of the hinge.
     """
 
-    rule: TripletRule
-
     def __init__(self, X: Array, triplets: np.ndarray, *, mu: float, width: float = 0.0) -> None:
         rows = np.concatenate([triplets[:, [0, 1]], triplets[:, [0, 2]]])
         kinds = np.repeat([0, 1], len(triplets))
         super().__init__(TripletRule(mu, width), X, rows, kinds)
         self.mu, self.n_terms = mu, float(len(triplets))
-        self.codes = np.zeros(len(triplets), dtype=np.int64)  # mini-batches are of triplets
+        self.strata = np.zeros(len(triplets), dtype=np.int64)  # mini-batches are of triplets
         m = len(triplets)
         self.triplets = np.stack([self.rows[:m, 0], self.rows[:m, 1], self.rows[m:, 1]], axis=1)
 

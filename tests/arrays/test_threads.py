@@ -1,0 +1,93 @@
+"""Work on several threads: who gets what, in which order results come, and what BLAS may do."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from dimetric._arrays.threads import (
+    ROWS_PER_THREAD,
+    map_on_threads,
+    one_blas_thread,
+    run_on_threads,
+)
+
+
+def blas_threads():
+    """Of NumPy's BLAS; other packages bring their own, which may be built for one thread."""
+    libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return {lib["num_threads"] for lib in libraries if "numpy" in lib["filepath"]}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_fixed_deal(threads):
+    with threadpool_limits(threads, "blas"):
+        dealt = run_on_threads(list, range(8))
+    assert dealt == [list(range(t, 8, threads)) for t in range(threads)]
+
+
+@pytest.mark.parametrize("n_tasks", [0, 1, 7])
+def test_a_shared_queue_gives_every_task_once(n_tasks):
+    with threadpool_limits(3, "blas"):
+        dealt = run_on_threads(list, range(n_tasks), shared_queue=True)
+    assert len(dealt) == max(1, min(3, n_tasks))
+    assert sorted(task for tasks in dealt for task in tasks) == list(range(n_tasks))
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"), [(None, 3), (10, 1), (2 * ROWS_PER_THREAD, 2), (10**6, 3)]
+)
+def test_little_work_starts_few_threads(n_rows, expected):
+    with threadpool_limits(3, "blas"):
+        assert len(run_on_threads(list, range(9), n_rows=n_rows)) == expected
+
+
+def test_results_come_in_the_order_of_the_tasks():
+    second = threading.Event()
+
+    def work(task):
+        if task == 0:
+            assert second.wait(10)  # the second task ends before the first
+        elif task == 1:
+            second.set()
+        return task
+
+    with threadpool_limits(2, "blas"):
+        assert list(map_on_threads(work, range(5))) == list(range(5))
+
+
+@pytest.mark.parametrize("run", [map_on_threads, run_on_threads])
+def test_blas_has_one_thread_meanwhile_and_an_error_gives_the_others_back(run):
+    seen = []
+
+    def work(task):
+        seen.append(blas_threads())
+        raise OSError("no more")
+
+    with threadpool_limits(2, "blas"):
+        with pytest.raises(OSError, match="no more"):
+            list(run(work, range(4)))
+        assert blas_threads() == {2}
+    assert seen
+    assert all(found == {1} for found in seen)
+
+
+def test_the_last_of_several_users_lifts_the_limit():
+    with threadpool_limits(2, "blas"):
+        with one_blas_thread() as outer:
+            with one_blas_thread() as inner:
+                assert (outer, inner) == (2, 2)
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_the_same_number_of_threads_gives_the_same_bits():
+    A = np.random.default_rng(0).normal(size=(1000, 30))
+
+    def total(rows):
+        return sum(float(A[row] @ A[row]) for row in rows)
+
+    with threadpool_limits(2, "blas"):
+        first, again = (sum(run_on_threads(total, range(1000))) for _ in range(2))
+    assert first == again
