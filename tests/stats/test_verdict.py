@@ -1,4 +1,4 @@
-"""Verdicts: what a comparison of two learners says in a sentence."""
+"""The sentence that a Bayesian test comes to."""
 
 import numpy as np
 import pytest

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from dimetric.classify._neighbors import NearestNeighbors
 from dimetric.classify.knn import KNNClassifier
-from dimetric.classify.many import shares
-from dimetric.selection._cross_validation import last_step
+from dimetric.learners._steps import last_step, learner_in
+from dimetric.selection._knn_scores import knn_accuracies
 from dimetric.selection._tune import tune
 
 
@@ -127,7 +127,7 @@ def _scores(
                 cv=fit.tuning_cv,
                 random_state=fit.seed,
             )
-            model, facts["best_params"] = found.best_model, found.best_params
+            model, facts["best_params"] = found.best_estimator_, found.best_params_
         else:
             model = model if classifies else KNNClassifier(_most(fit.ks), learner=model)
             model.fit(X, y)
@@ -138,8 +138,8 @@ def _scores(
         on_train = last_step(model).score() if left_out else model.score(X, y)
         return [(on_train, model.score(X_test, y_test))], seconds, memory[0], facts
     ks = [k for k in fit.ks if k is not None]
-    on_train = shares(model, None, y, ks)
-    on_test = shares(model, X_test, y_test, ks)
+    on_train = knn_accuracies(model, None, y, ks)
+    on_test = knn_accuracies(model, X_test, y_test, ks)
     return list(zip(on_train, on_test, strict=True)), seconds, memory[0], facts
 
 
@@ -167,8 +167,7 @@ def seeded(model: Any, seed: int) -> Any:
 
 
 def _metadata(model: Any) -> dict[str, Any]:
-    last = last_step(model)
-    learner = last_step(getattr(last, "learner_", None) or last)
+    learner = learner_in(model)
     return learner.metadata() if hasattr(learner, "metadata") else {}
 
 

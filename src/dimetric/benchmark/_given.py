@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import type_of_target
 import dimetric
 from dimetric._names import suggest
 from dimetric.benchmark._cells import Problem
-from dimetric.classify.many import named
 from dimetric.data.columns import DataSet
 from dimetric.data.named import load_data_set
 from dimetric.selection._cross_validation import splits
+from dimetric.selection._knn_scores import named_learners
 
 
 def learner_named(name: str) -> Any:
@@ -54,7 +54,7 @@ def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
         learners = [learner_named(each) if isinstance(each, str) else each for each in learners]
     found = {
         name: learner_named(each) if isinstance(each, str) else each
-        for name, each in named(learners).items()
+        for name, each in named_learners(learners).items()
     }
     if not found:
         raise ValueError("There is no learner to compare: learners is empty.")

@@ -14,7 +14,7 @@ from dimetric.benchmark._given import check_options, data_sets_of, models_of, pr
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._scheduler import Callback, Control, Job, Scheduler, learner_key
 from dimetric.benchmark._store import Cell, Store
-from dimetric.selection._cross_validation import checked_neighbors
+from dimetric.selection._knn_scores import checked_neighbors
 
 __all__ = ["run"]
 

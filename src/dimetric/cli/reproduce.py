@@ -92,11 +92,8 @@ def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     """Return scores and verdicts as JSON has them."""
     from dimetric.stats import verdict
 
-    blocks = [
-        {"name": each.name, "rows": each.rows, "learners": each.learners, "test": each.test,
-         "published_test": each.published_test}
-        for each in found.blocks
-    ]  # fmt: skip
+    fields = ("name", "rows", "learners", "test", "published_test")
+    blocks = [{name: getattr(each, name) for name in fields} for each in found.blocks]
     verdicts = [verdict(a, b, each) for (a, b), each in found.posteriors().items()]
     return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
 

@@ -4,11 +4,11 @@ import csv
 import os
 import platform
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 
+from dimetric._versions import installed_versions
 from dimetric.experiments._paper import Block, Reproduction
 from dimetric.stats._verdict import verdict
 
@@ -125,12 +125,7 @@ def _introduction(found: Reproduction) -> str:
 
 
 def _machine() -> str:
-    versions = []
-    for name in PACKAGES:
-        try:
-            versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
+    """Return the processor and the versions that the experiment ran with."""
     processor = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as file:
@@ -138,10 +133,8 @@ def _machine() -> str:
             processor = next(models, processor)
     except OSError:
         pass
-    return (
-        f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, "
-        f"{', '.join(versions)}."
-    )
+    versions = ", ".join(f"{name} {each}" for name, each in installed_versions(PACKAGES).items())
+    return f"{processor}, {os.cpu_count()} cores; {versions}."
 
 
 def _averages(found: Reproduction, block: Block) -> str:

@@ -1,10 +1,10 @@
-"""Regions of classes on a line, in a plane and in space, and samples before them."""
+"""Decision regions of classes on a line, in a plane and in space, and samples before them."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric.classify.regions import Regions
+from dimetric.classify._decision_regions import DecisionRegions
 from dimetric.plot._labels import codes_in, in_rows
 from dimetric.plot._matplotlib import leave_room, plain
 from dimetric.plot._palette import Style, light
@@ -17,7 +17,7 @@ class Picture(NamedTuple):
 
     Attributes
     ----------
-    regions : Regions
+    regions : DecisionRegions
         Which class is predicted where.
     samples : ndarray of shape (n_samples, n_features)
         Samples before them.
@@ -27,7 +27,7 @@ class Picture(NamedTuple):
         Title.
     """
 
-    regions: Regions
+    regions: DecisionRegions
     samples: np.ndarray
     feature_names: list[str]
     title: str
@@ -86,7 +86,7 @@ def _colours(looks: list[Style]) -> Any:
 
 
 def _on_a_line(
-    ax: Any, found: Regions, predicted: np.ndarray, looks: list[Style], n_classes: int
+    ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
 ) -> Any:
     """Draw stripes."""
     (x,) = found.grid
@@ -100,7 +100,7 @@ def _on_a_line(
 
 
 def _in_a_plane(
-    ax: Any, found: Regions, predicted: np.ndarray, looks: list[Style], n_classes: int
+    ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
 ) -> Any:
     """Draw areas, and lines between them."""
     x, y = found.grid
@@ -118,7 +118,7 @@ def _in_a_plane(
 
 
 def _in_space(
-    ax: Any, found: Regions, predicted: np.ndarray, looks: list[Style], n_classes: int
+    ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
 ) -> Any:
     """Draw the points of the grid that have a neighbour of another class."""
     beside = np.zeros(predicted.shape, dtype=bool)

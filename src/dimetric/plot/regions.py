@@ -13,9 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
+from dimetric.classify._decision_regions import (
+    DecisionRegions,
+    decision_regions,
+    feature_names_of,
+)
 from dimetric.classify.knn import KNNClassifier
-from dimetric.classify.many import named
-from dimetric.classify.regions import Regions, feature_names_of, regions
 from dimetric.plot._labels import (
     LEGEND,
     codes_in,
@@ -29,6 +32,7 @@ from dimetric.plot._matplotlib import grid_of_axes, plain
 from dimetric.plot._palette import styles
 from dimetric.plot._surfaces import Picture, draw_regions
 from dimetric.quality._neighborhood import before_and_after
+from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["RegionsDisplay"]
 
@@ -131,7 +135,7 @@ class RegionsDisplay:
             Which one, two or three features vary; several choices, or all pairs, each in a picture
             of its own. By default all, if there are at most three.
         section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
-            Where other features are held: see :func:`~dimetric.classify.regions.regions`.
+            Where other features are held: see :func:`~dimetric.classify.decision_regions`.
         resolution : int, optional
             Points along each feature.
         n_columns : int, default=3
@@ -143,7 +147,7 @@ class RegionsDisplay:
         -------
         display : RegionsDisplay
         """
-        models = {name: _fitted(each, X, y) for name, each in named(estimators).items()}
+        models = {name: _fitted(each, X, y) for name, each in named_learners(estimators).items()}
         where = {"features": features, "section": section, "resolution": resolution}
         return cls(_pictures(models, X, **where), y, n_columns=n_columns).plot(ax=ax)
 
@@ -255,7 +259,9 @@ def _pictures(
     found = []
     for name, model in models.items():
         for choice in _choices(features, samples.shape[1]):
-            each = regions(model, X, features=choice, section=section, resolution=resolution)
+            each = decision_regions(
+                model, X, features=choice, section=section, resolution=resolution
+            )
             title = _title(name, each, names, section)
             found.append(Picture(each, samples, names, title))
     if not found:
@@ -272,7 +278,7 @@ def _mapped(alone: Any, model: Any, X: Any, y: Any, title: str) -> Picture:
             "to 1, 2 or 3."
         )
     names = [f"component {j + 1}" for j in range(Z.shape[1])]
-    return Picture(regions(clone(alone).fit(Z, y), Z), Z, names, title)
+    return Picture(decision_regions(clone(alone).fit(Z, y), Z), Z, names, title)
 
 
 def _choices(features: Any, d: int) -> list[Any]:
@@ -305,7 +311,7 @@ def _over(learner: Any, classifier: Any) -> Any:
     return make_pipeline(clone(learner), clone(classifier))
 
 
-def _title(name: str, found: Regions, names: list[str], section: Any) -> str:
+def _title(name: str, found: DecisionRegions, names: list[str], section: Any) -> str:
     """Say what is shown, and where features that do not vary are held."""
     others = [j for j in range(len(names)) if j not in found.features]
     if not others:

@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.classify.many import named
 from dimetric.plot._curves import draw_curves
 from dimetric.quality._spectrum import residual_variances
+from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["ResidualVarianceDisplay"]
 
@@ -103,7 +103,8 @@ class ResidualVarianceDisplay:
         """
         dims = None if dimensions is None else list(dimensions)
         found = {
-            name: residual_variances(each, X, dims) for name, each in named(estimators).items()
+            name: residual_variances(each, X, dims)
+            for name, each in named_learners(estimators).items()
         }
         return cls(found, title=title).plot(ax=ax, **artist)
 

@@ -1,28 +1,26 @@
-"""What a Bayesian comparison of two learners says, in a sentence."""
+"""The result of a Bayesian test in one sentence."""
 
 from dimetric.stats._bayes import Posterior
 
 __all__ = ["verdict"]
 
-DECISIVE_PROBABILITY = 0.95  # from which on a verdict is stated without "undecided"
-STANDARD_ERRORS = 3  # of the draws, within which two probabilities count as equal
+CONFIDENT_PROBABILITY = 0.95  # from here on a verdict is stated without "undecided"
+TIE_STANDARD_ERRORS = 3  # probabilities that differ by less than the error of the draws are tied
 
 
 def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
-    """Return the most probable outcome of a comparison as a sentence.
+    """Say in one sentence whether a learner is better than a baseline.
+
+    The verdict is plain from a probability of 0.95 on. Below that it is "undecided", and names
+    the most likely outcome, or several if their probabilities differ by no more than the error
+    of the posterior's draws.
 
     Parameters
     ----------
     baseline, learner : str
-        Names of the two learners, a and b of the test.
+        Names of the first and of the second learner of the test.
     posterior : Posterior
-        Result of a test of a and b.
-
-    Returns
-    -------
-    str
-        The outcome with its probability. It begins with "Undecided" if no outcome has a
-        probability of at least 0.95.
+        Result of a test of the baseline's scores (a) and the learner's (b).
 
     Examples
     --------
@@ -38,13 +36,13 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
         f"{learner} is better than {baseline}": posterior.right,
     }
     outcome, probability = max(outcomes.items(), key=lambda each: each[1])
-    if probability >= DECISIVE_PROBABILITY:
+    if probability >= CONFIDENT_PROBABILITY:
         return f"{outcome} with probability {probability:.2f}."
-    # Samples of one column belong to a test whose probabilities are exact.
+    # Draws of one column come with exact probabilities.
     n_draws = len(posterior.samples) if posterior.samples.ndim == 2 else 0
-    error = STANDARD_ERRORS * (2 * probability / n_draws) ** 0.5 if n_draws else 0.0
-    equal = [each for each, other in outcomes.items() if other >= probability - error]
-    if len(equal) > 1:
+    error = TIE_STANDARD_ERRORS * (2 * probability / n_draws) ** 0.5 if n_draws else 0.0
+    tied = [each for each, other in outcomes.items() if other >= probability - error]
+    if len(tied) > 1:
         likely = "equally likely" if not n_draws else "equally likely within the error of the draws"
-        return f"Undecided; {likely}: {', '.join(equal)}; with probability {probability:.2f} each."
+        return f"Undecided; {likely}: {', '.join(tied)}; with probability {probability:.2f} each."
     return f"Undecided; most likely {outcome}, with probability {probability:.2f}."

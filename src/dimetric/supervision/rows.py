@@ -47,7 +47,7 @@ class Constraints(ABC):
         raise ValueError(
             f"{type(self).__name__} are no array with a row for each sample. To cross-validate or "
             "search, divide them and leave X whole: dimetric.selection.cross_validate_pairs, "
-            "search_pairs."
+            "tune_pairs."
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

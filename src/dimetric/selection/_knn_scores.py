@@ -1,6 +1,6 @@
-"""Many learners and numbers of neighbours, judged by nearest neighbours in one pass."""
+"""Score learners by nearest neighbours, for several numbers of neighbours in one search."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -11,9 +11,11 @@ from dimetric.classify._base import accuracy
 from dimetric.classify._neighbors import Weights, votes, weights_of
 from dimetric.classify.knn import KNNClassifier
 
+__all__ = ["KNNScore", "checked_neighbors", "knn_accuracies", "knn_scores", "named_learners"]
+
 
 class KNNScore(NamedTuple):
-    """How well k nearest neighbours do under a learned distance.
+    """Accuracy of k nearest neighbours under a learned distance.
 
     Attributes
     ----------
@@ -22,11 +24,11 @@ class KNNScore(NamedTuple):
     n_neighbors : int
         Number of neighbours.
     train : float
-        Share of training samples that the others give their class: leave-one-out.
+        Leave-one-out accuracy on the training samples.
     test : float
-        Share of test samples that are given their class; NaN without any.
+        Accuracy on the test samples; NaN if there are none.
     time : float
-        Seconds that the learner's fit took.
+        Seconds that the fit of the learner took.
     """
 
     learner: str
@@ -48,8 +50,8 @@ def knn_scores(
 ) -> list[KNNScore]:
     """Score many learners by nearest neighbours, for several numbers of neighbours at once.
 
-    Each learner is fitted once, and its neighbours are searched once, whatever the number of
-    neighbours asked for.
+    Each learner is fitted once, and its neighbours are searched once, however many numbers of
+    neighbours are asked for.
 
     Parameters
     ----------
@@ -62,12 +64,12 @@ def knn_scores(
     n_neighbors : int or iterable of int, default=3
         Numbers of neighbours.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
-        As in :class:`~dimetric.classify.knn.KNNClassifier`.
+        As in :class:`~dimetric.KNNClassifier`.
 
     Returns
     -------
     list of KNNScore
-        By learner, then by number of neighbours.
+        Sorted by learner, then by number of neighbours, both in the order given.
 
     Examples
     --------
@@ -83,28 +85,72 @@ def knn_scores(
     """
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: give both, or neither.")
-    ks = list(n_neighbors) if isinstance(n_neighbors, Iterable) else [n_neighbors]
-    if not ks or not all(isinstance(k, Integral) for k in ks):
-        raise ValueError(f"n_neighbors={n_neighbors!r} must be an int, or several.")
+    ks = checked_neighbors(n_neighbors)
     found = []
-    for name, learner in named(learners).items():
+    for name, learner in named_learners(learners).items():
         started = perf_counter()
         model = KNNClassifier(max(ks), learner=learner, weights=weights).fit(X, y)
         seconds = perf_counter() - started
-        train = shares(model, None, model.classes_[model._codes], ks)
-        test = [np.nan] * len(ks) if X_test is None else shares(model, X_test, y_test, ks)
+        train = knn_accuracies(model, None, None, ks)
+        test = [np.nan] * len(ks) if X_test is None else knn_accuracies(model, X_test, y_test, ks)
         for k, on_train, on_test in zip(ks, train, test, strict=True):
-            found.append(KNNScore(name, int(k), on_train, on_test, seconds))
+            found.append(KNNScore(name, k, on_train, on_test, seconds))
     return found
 
 
-def named(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Return learners by name: that of their class, unless they have another.
+def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> list[float]:
+    """Return the accuracy of a fitted classifier for several numbers of neighbours.
+
+    Parameters
+    ----------
+    model : KNNClassifier
+        The classifier, fitted; its own number of neighbours is not used.
+    X, y : array-like, or None
+        Samples and their classes. None stands for the training samples, each without itself.
+    ks : sequence of int
+        Numbers of neighbours.
+
+    Examples
+    --------
+    >>> model = KNNClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> knn_accuracies(model, None, None, [1, 3])
+    [1.0, 0.0]
+    """
+    y = model.classes_[model._codes] if X is None and y is None else y
+    distances, indices = model.kneighbors(X, max(ks))
+    codes = model._codes[indices]
+    found = []
+    for k in ks:
+        weights = weights_of(distances[:, :k], model.weights)
+        best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
+        found.append(accuracy(y, model.classes_[best]))
+    return found
+
+
+def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the numbers of neighbours as a tuple without repetitions.
+
+    Examples
+    --------
+    >>> checked_neighbors(3), checked_neighbors([5, 3, 5])
+    ((3,), (5, 3))
+    """
+    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
+    if not ks:
+        raise ValueError("n_neighbors is empty: give an int of at least 1, or several.")
+    for k in ks:
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"n_neighbors={k!r} must be an int of at least 1, or several.")
+    return tuple(dict.fromkeys(int(k) for k in ks))
+
+
+def named_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name: the given one, else the name of their class, else their repr.
 
     Examples
     --------
     >>> from dimetric import PCA
-    >>> named([None, PCA(1), PCA(2)])
+    >>> named_learners([None, PCA(1), PCA(2)])
     {'Euclidean': None, 'PCA(n_components=1)': PCA(n_components=1), ...}
     """
     if isinstance(learners, Mapping):
@@ -121,15 +167,3 @@ def named(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"Two learners are {twice}: give a mapping of names to learners.")
     return dict(zip(names, learners, strict=True))
-
-
-def shares(model: KNNClassifier, X: Any, y: Any, ks: list[int]) -> list[float]:
-    """Return the share of right votes for every number of neighbours."""
-    distances, indices = model.kneighbors(X, max(ks))
-    codes = model._codes[indices]
-    found = []
-    for k in ks:
-        weights = weights_of(distances[:, :k], model.weights)
-        best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
-        found.append(accuracy(y, model.classes_[best]))
-    return found

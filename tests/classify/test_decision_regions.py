@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from dimetric import KNNClassifier
-from dimetric.classify.regions import regions
+from dimetric.classify import decision_regions
 
 FRAME, y = load_iris(return_X_y=True, as_frame=True)
 X, y = FRAME.to_numpy(), y.to_numpy()
@@ -24,7 +24,7 @@ MODEL = KNNClassifier().fit(X, y)
     ],
 )
 def test_predictions_on_the_section(section, held):
-    found = regions(MODEL, X, features=(2, 0), section=section, resolution=6)
+    found = decision_regions(MODEL, X, features=(2, 0), section=section, resolution=6)
     assert_allclose(found.section, held)
     for i in range(6):
         for j in range(6):
@@ -35,7 +35,7 @@ def test_predictions_on_the_section(section, held):
 
 def test_names_of_a_frame():
     model = KNNClassifier().fit(FRAME, y)
-    found = regions(model, FRAME, features="petal width (cm)", resolution=4)
+    found = decision_regions(model, FRAME, features="petal width (cm)", resolution=4)
     assert found.features == (3,)
     low, high = X[:, 3].min(), X[:, 3].max()
     assert found.grid[0][0] < low
@@ -44,7 +44,7 @@ def test_names_of_a_frame():
 
 def test_constant_feature_has_a_range():
     model = KNNClassifier(1).fit([[1.0], [1.0]], ["a", "b"])
-    found = regions(model, [[1.0], [1.0]], resolution=3)
+    found = decision_regions(model, [[1.0], [1.0]], resolution=3)
     assert_allclose(found.grid[0], [0, 1, 2])
     assert_array_equal(found.classes, ["a"])
 
@@ -52,7 +52,7 @@ def test_constant_feature_has_a_range():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({}, "X has 4 features: say by features"),
+        ({}, "X has 4 features: give one, two or three"),
         ({"features": (0, 9)}, "features: there is no 9"),
         ({"features": ("height",)}, "features: there is no 'height'"),
         ({"features": (0, 0)}, "one to three different ones"),
@@ -66,9 +66,9 @@ def test_constant_feature_has_a_range():
 )
 def test_errors(options, error):
     with pytest.raises(ValueError, match=error):
-        regions(MODEL, X, **options)
+        decision_regions(MODEL, X, **options)
 
 
 def test_not_fitted():
     with pytest.raises(NotFittedError):
-        regions(KNNClassifier(), X, features=(0, 1))
+        decision_regions(KNNClassifier(), X, features=(0, 1))

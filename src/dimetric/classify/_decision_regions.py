@@ -1,4 +1,4 @@
-"""Which class a classifier gives where: predictions on a grid over some of the features."""
+"""The decision regions of a classifier: its predictions on a grid over one to three features."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 
-__all__ = ["Regions", "feature_names_of", "regions"]
+__all__ = ["DecisionRegions", "decision_regions", "feature_names_of"]
 
-RESOLUTION = {1: 500, 2: 200, 3: 26}
-MARGIN = 0.08  # of the samples' range, to each side
+DEFAULT_RESOLUTION = {1: 500, 2: 200, 3: 26}  # points along each feature, by number of features
+MARGIN = 0.08  # how far the grid extends beyond the samples, as a share of their range
 
 
 @dataclass(frozen=True, eq=False)
-class Regions:
-    """Predictions on a grid; made by :func:`regions`.
+class DecisionRegions:
+    """Predictions on a grid; made by :func:`decision_regions`.
 
     Attributes
     ----------
     features : tuple of int
-        The features that vary: one to three.
+        The one to three features that vary.
     grid : tuple of ndarray
         Their values, one array for each.
     classes : ndarray of shape (n_classes,)
-        Classes that are predicted anywhere.
+        Classes that are predicted anywhere on the grid.
     codes : ndarray of the grid's shape
         Which of the classes is predicted at ``grid[0][i], grid[1][j], ...``.
     section : ndarray of shape (n_features,)
-        Values of the features: those that do not vary are held there.
+        Values at which the features that do not vary are held.
     """
 
     features: tuple[int, ...]
@@ -42,62 +42,65 @@ class Regions:
     section: np.ndarray
 
 
-def regions(
+def decision_regions(
     classifier: Any,
     X: Array,
     *,
     features: Sequence[int | str] | None = None,
     section: Any = "mean",
     resolution: int | None = None,
-) -> Regions:
-    """Return which class a classifier gives to points of a line, a plane or space.
+) -> DecisionRegions:
+    """Return which class a classifier predicts at each point of a grid.
+
+    One to three features vary over the range of the samples; the others are held fixed.
+    :class:`~dimetric.plot.RegionsDisplay` draws the result.
 
     Parameters
     ----------
     classifier : classifier
-        Fitted: any with ``predict``.
+        Any fitted estimator with ``predict``.
     X : array-like of shape (n_samples, n_features)
-        Samples, whose range is looked at.
+        Samples, whose range the grid covers.
     features : sequence of one to three int or str, optional
-        Which features vary, by number or name; by default all, if there are so few.
+        Which features vary, by number or name; by default all, if there are at most three.
     section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
-        Where all other features are held: at their mean or median, at those of a row of X, or at
-        given values.
+        Where all other features are held: at their mean or median, at the values of a row of X,
+        or at given values.
     resolution : int, optional
         Points along each feature; by default 500, 200 or 26, for one, two or three features.
 
     Returns
     -------
-    Regions
+    DecisionRegions
 
     Examples
     --------
     >>> from dimetric import KNNClassifier
     >>> X = np.array([[0.0, 1.0], [3.0, 1.0]])
-    >>> found = regions(KNNClassifier(1).fit(X, ["a", "b"]), X, features=[0], resolution=4)
+    >>> found = decision_regions(KNNClassifier(1).fit(X, ["a", "b"]), X, features=[0], resolution=4)
     >>> found.grid[0].round(2), found.classes[found.codes], found.section
     (array([-0.24,  0.92,  2.08,  3.24]), array(['a', 'a', 'b', 'b'], dtype='<U1'),
      array([1.5, 1. ]))
     """
     check_is_fitted(classifier)
     samples = to_host(checked_array(X, "X")).astype(np.float64)
-    chosen = _chosen(features, feature_names_of(X, samples.shape[1]))
+    varying = _varying(features, feature_names_of(X, samples.shape[1]))
     if resolution is not None and (not isinstance(resolution, Integral) or resolution < 2):
         raise ValueError(f"resolution={resolution!r} must be an int of at least 2.")
-    n_points = int(resolution or RESOLUTION[len(chosen)])
+    n_points = int(resolution or DEFAULT_RESOLUTION[len(varying)])
     held = _section(section, samples)
-    grid = tuple(_range_of(samples[:, j], n_points) for j in chosen)
-    points = np.tile(held, (n_points ** len(chosen), 1))
-    points[:, chosen] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(
-        -1, len(chosen)
+    grid = tuple(_range_of(samples[:, j], n_points) for j in varying)
+    points = np.tile(held, (n_points ** len(varying), 1))
+    points[:, varying] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(
+        -1, len(varying)
     )
     predicted = np.asarray(to_host(classifier.predict(_as_given(points, X))))
     classes, codes = np.unique(predicted, return_inverse=True)
-    return Regions(chosen, grid, classes, codes.reshape([n_points] * len(chosen)), held)
+    return DecisionRegions(varying, grid, classes, codes.reshape([n_points] * len(varying)), held)
 
 
 def feature_names_of(X: Any, d: int) -> list[str]:
-    """Return the names of a data frame's columns, or numbers.
+    """Return the names of the columns of a data frame, or "feature 0", "feature 1", ...
 
     Examples
     --------
@@ -109,14 +112,13 @@ def feature_names_of(X: Any, d: int) -> list[str]:
     return [f"feature {j}" for j in range(d)]
 
 
-def _chosen(features: Any, names: list[str]) -> tuple[int, ...]:
+def _varying(features: Any, names: list[str]) -> tuple[int, ...]:
     """Return the numbers of the features that vary."""
     d = len(names)
     if features is None:
         if d > 3:
             raise ValueError(
-                f"X has {d} features: say by features which one, two or three of them vary, such "
-                "as (0, 1)."
+                f"X has {d} features: give one, two or three of them as features, such as (0, 1)."
             )
         return tuple(range(d))
     if isinstance(features, str | Integral):
@@ -155,14 +157,14 @@ def _section(section: Any, samples: np.ndarray) -> np.ndarray:
 
 
 def _range_of(values: np.ndarray, n_points: int) -> np.ndarray:
-    """Return points over the range of values and a little beyond."""
+    """Return points over the range of values, with a margin on both sides."""
     low, high = values.min(), values.max()
     margin = MARGIN * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, n_points)
 
 
 def _as_given(points: np.ndarray, X: Any) -> Any:
-    """Return points in a data frame if X is one: estimators look for the names they know."""
+    """Return points in a data frame if X is one, so that an estimator finds its feature names."""
     library = type(X).__module__.partition(".")[0]
     if library == "pandas":
         return type(X)(points, columns=X.columns)
