@@ -13,7 +13,7 @@ from dimetric.advice._insight import insight
 from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._store import Cell
-from dimetric.data import parallel_bands
+from dimetric.data import make_parallel_bands
 
 
 def shifted(n_samples, n_features):
@@ -190,7 +190,7 @@ def test_insight():
 
 
 def test_insight_of_a_distance_without_a_matrix():
-    X, y, _ = parallel_bands(100, random_state=0)
+    X, y, _ = make_parallel_bands(100, random_state=0)
     found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
     assert found.metric is None
     assert not found.from_metric

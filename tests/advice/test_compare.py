@@ -116,6 +116,8 @@ def test_a_target_of_pandas_own_kinds():
     with pytest.warns(UserWarning, match="1 of 178 rows"):
         found = dimetric.compare(X, codes, **FAST)
     assert found.samples.target == "grape"
+    assert found.samples.classes == {"1": 71, "0": 58, "2": 48}
+    assert found.learner.predict(X[:2]).tolist() == [0, 0]
     categories = dimetric.compare(X, pd.Series(NAMES, dtype="category"), **FAST)
     assert categories.samples.classes == {"grignolino": 71, "barolo": 59, "barbera": 48}
 

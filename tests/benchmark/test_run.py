@@ -367,7 +367,7 @@ def test_bad_input(learners, data, options, error):
 
 
 def test_unknown_data_set(tmp_path, monkeypatch):
-    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
     with pytest.raises(ValueError, match=r"There is no data set 'irs' here.* Did you mean iris"):
         benchmark.run([None], ["irs"])
     with pytest.raises(ValueError, match="holds no data set"):

@@ -27,8 +27,8 @@ X, y = load_iris(return_X_y=True)
 def alone(monkeypatch):
     """No test looks at a folder or package that happens to be there."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
-    monkeypatch.setattr("dimetric.data.named.find_spec", lambda name: None)
-    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named.find_spec", lambda name: None)
+    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ from dimetric import (
     load,
     save,
 )
-from dimetric.data.encoder import TableEncoder
+from dimetric.data._encoder import TableEncoder
 from dimetric.export import file
 from dimetric.export._container import KEY
 from dimetric.export._plan import plan_of

@@ -14,16 +14,16 @@ from sklearn.manifold import Isomap as Reference
 from sklearn.neighbors import kneighbors_graph
 
 from dimetric import MDS, Isomap
-from dimetric.data.toy import s_curve, swiss_roll
+from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import isomap as module
 from dimetric.manifold.circuits import scan_neighbors
 from dimetric.neighbors.graph import Neighborhood, geodesics
 
-ROLL, _, SHEET = swiss_roll(300, random_state=0)
+ROLL, _, SHEET = make_swiss_roll(300, random_state=0)
 LINE = np.array([0.0, 1, 3, 6, 10])[:, None]
 
 
-@pytest.mark.parametrize("sampled", [swiss_roll, s_curve])
+@pytest.mark.parametrize("sampled", [make_swiss_roll, make_s_curve])
 @pytest.mark.parametrize("landmarks", [None, 200])
 def test_sheets_are_unrolled(sampled, landmarks):
     X, _, sheet = sampled(3000, random_state=0)
@@ -53,7 +53,7 @@ def test_it_is_scikit_learns(params):
     signs = np.sign(np.sum(ours.embedding_ * theirs.embedding_, axis=0))
     assert_allclose(ours.embedding_, signs * theirs.embedding_, atol=1e-8)
     assert_allclose(ours.reconstruction_error(), theirs.reconstruction_error())
-    new = swiss_roll(40, random_state=1).X
+    new = make_swiss_roll(40, random_state=1).X
     assert_allclose(ours.transform(new), signs * theirs.transform(new), atol=1e-8)
 
 
@@ -119,7 +119,7 @@ def test_neighbours_of_a_graph_are_chosen_again():
     expected = Isomap(n_neighbors=6).fit(ROLL)
     isomap = Isomap(n_neighbors=6, metric="precomputed").fit(graph)
     assert_allclose(isomap.embedding_, expected.embedding_, atol=1e-8)
-    new = swiss_roll(9, random_state=1).X
+    new = make_swiss_roll(9, random_state=1).X
     placed = isomap.transform(sparse.csr_array(cdist(new, ROLL)))
     assert_allclose(placed, expected.transform(new), atol=1e-8)
 
@@ -134,7 +134,7 @@ def test_samples_at_one_place_are_kept(rng):
 def test_a_regressor_places_new_samples():
     isomap = Isomap(n_neighbors=6, regressor=LinearRegression()).fit(ROLL)
     by_hand = LinearRegression().fit(ROLL, isomap.embedding_)
-    new = swiss_roll(9, random_state=1).X
+    new = make_swiss_roll(9, random_state=1).X
     assert_allclose(isomap.transform(new), by_hand.predict(new))
     one = Isomap(n_neighbors=6, n_components=1, regressor=LinearRegression()).fit(ROLL)
     assert one.transform(new).shape == (9, 1)
@@ -142,7 +142,7 @@ def test_a_regressor_places_new_samples():
 
 def test_negative_eigenvalues_are_reported():
     with pytest.warns(UserWarning, match=r"\d+ of 40 eigenvalues are negative.*Ask for fewer"):
-        isomap = Isomap(n_neighbors=3, n_components=40).fit(swiss_roll(41, random_state=0).X)
+        isomap = Isomap(n_neighbors=3, n_components=40).fit(make_swiss_roll(41, random_state=0).X)
     assert isomap.metadata()["smallest_eigenvalue"] < 0
     assert np.isfinite(isomap.embedding_).all()
 
@@ -171,7 +171,7 @@ def test_new_samples_out_of_reach_are_linked_to_the_nearest():
 
 def test_scan_finds_open_and_short_circuits():
     """Those of a roll of known turns: a path between them jumps a gap."""
-    X, t, _ = swiss_roll(1000, random_state=0)
+    X, t, _ = make_swiss_roll(1000, random_state=0)
     scan = scan_neighbors(X, range(2, 26))
     graphs = [Neighborhood(k).graph(X).tocoo() for k in scan.n_neighbors]
     jumps = np.array([np.any(np.abs(t[g.row] - t[g.col]) > 4) for g in graphs])

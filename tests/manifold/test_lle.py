@@ -11,7 +11,7 @@ from sklearn import manifold
 from sklearn.datasets import load_iris
 
 from dimetric import LLE
-from dimetric.data import s_curve, swiss_roll
+from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import _local
 from dimetric.manifold._local import alignment, reconstruction_weights
 from dimetric.neighbors.knn import k_nearest
@@ -126,7 +126,7 @@ def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
 @pytest.mark.parametrize("eigen_solver", ["dense", "arpack"])
 def test_embedding_is_that_of_scikit_learn(method, eigen_solver):
     """Its Hessian and tangent spaces leave the sample itself out of its patch."""
-    X = swiss_roll(400, random_state=0).X
+    X = make_swiss_roll(400, random_state=0).X
     options = {"n_neighbors": 10, "method": method, "eigen_solver": eigen_solver}
     theirs = manifold.LocallyLinearEmbedding(**options, tol=1e-12, random_state=0).fit(X)
     ours = LLE(**options).fit(X)
@@ -159,7 +159,7 @@ def test_weights_without_a_ridge_reconstruct_exactly(rng):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("sheet", [swiss_roll, s_curve])
+@pytest.mark.parametrize("sheet", [make_swiss_roll, make_s_curve])
 @pytest.mark.parametrize("k", [10, 12])
 def test_a_sheet_is_unrolled(sheet, method, k):
     X, t, _ = sheet(3000, random_state=0)
@@ -168,7 +168,7 @@ def test_a_sheet_is_unrolled(sheet, method, k):
 
 
 @pytest.mark.parametrize("method", ["modified", "hessian", "ltsa"])
-@pytest.mark.parametrize("sheet", [swiss_roll, s_curve])
+@pytest.mark.parametrize("sheet", [make_swiss_roll, make_s_curve])
 def test_the_coordinates_of_the_sheet_are_found_up_to_a_linear_map(sheet, method):
     X, _, truth = sheet(3000, random_state=0)
     Z = LLE(12, method=method).fit_transform(X)
@@ -179,7 +179,7 @@ def test_the_coordinates_of_the_sheet_are_found_up_to_a_linear_map(sheet, method
 
 @pytest.mark.parametrize("method", METHODS)
 def test_embedding_is_orthonormal_and_centred(method):
-    X = swiss_roll(500, random_state=0).X
+    X = make_swiss_roll(500, random_state=0).X
     lle = LLE(10, 3, method=method).fit(X)
     assert_allclose(lle.embedding_.T @ lle.embedding_, np.eye(3), atol=1e-9)
     assert_allclose(lle.embedding_.sum(axis=0), 0, atol=1e-9)
@@ -190,7 +190,7 @@ def test_embedding_is_orthonormal_and_centred(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_solvers_agree(method):
-    X = s_curve(500, random_state=0).X
+    X = make_s_curve(500, random_state=0).X
     first, second = (
         LLE(10, method=method, eigen_solver=solver).fit_transform(X)
         for solver in ("dense", "arpack")
@@ -203,7 +203,7 @@ def test_solvers_agree(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
-    X, t, _ = s_curve(2000, random_state=0)
+    X, t, _ = make_s_curve(2000, random_state=0)
     lle = LLE(12, method=method).fit(X[:1500])
     axis = np.abs(np.corrcoef(lle.embedding_.T, t[:1500])[-1, :2]).argmax()
     slope, start = np.polyfit(lle.embedding_[:, axis], t[:1500], 1)
@@ -212,7 +212,7 @@ def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
 
 
 def test_training_samples_stay_where_they_are():
-    X = s_curve(300, random_state=0).X
+    X = make_s_curve(300, random_state=0).X
     lle = LLE(10).fit(X)
     assert_array_equal(lle.transform(X), lle.embedding_)
 
@@ -222,7 +222,7 @@ def test_training_samples_stay_where_they_are():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_repeated_samples_count_once(method, rng):
-    X = s_curve(200, random_state=0).X
+    X = make_s_curve(200, random_state=0).X
     rows = np.concatenate([np.arange(200), rng.integers(0, 200, 150), np.full(30, 7)])
     rng.shuffle(rows)
     expected = LLE(10, method=method).fit(X)
@@ -233,7 +233,7 @@ def test_repeated_samples_count_once(method, rng):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_components_are_embedded_by_themselves(method):
-    first, second = s_curve(300, random_state=0).X, swiss_roll(400, random_state=1).X
+    first, second = make_s_curve(300, random_state=0).X, make_swiss_roll(400, random_state=1).X
     X = np.concatenate([first, second + 100])
     with pytest.warns(UserWarning, match="neighbour graph has 2 connected components.*n_neighbors"):
         lle = LLE(10, method=method).fit(X)

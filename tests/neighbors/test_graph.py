@@ -15,13 +15,13 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 
-from dimetric.data.toy import swiss_roll
+from dimetric.data import make_swiss_roll
 from dimetric.neighbors import graph as module
 from dimetric.neighbors.graph import Neighborhood, bridged, geodesics, undirected
 from dimetric.neighbors.knn import k_nearest
 
 IRIS = load_iris().data
-ROLL = swiss_roll(300, random_state=0).X
+ROLL = make_swiss_roll(300, random_state=0).X
 
 
 def symmetric(graph):

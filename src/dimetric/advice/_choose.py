@@ -93,7 +93,7 @@ def choose(
     )  # fmt: skip
     params = _best_params(models[best], X[race], y[race], grid, n_neighbors, random_state)
     posterior = correlated_t_test(
-        final_scores[BASELINE], final_scores[best], rope, random_state, runs=n_repeats
+        final_scores[BASELINE], final_scores[best], rope, random_state, n_repeats=n_repeats
     )
     return Choice(
         best=best,
@@ -179,4 +179,4 @@ def _best_params(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = tune(steps, X, y, params, criterion=k, cv=SETTINGS.tuning_folds, random_state=seed)
-    return {name.removeprefix("learner__"): value for name, value in found.best_params.items()}
+    return {name.removeprefix("learner__"): value for name, value in found.best_params_.items()}

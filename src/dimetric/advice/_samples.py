@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dimetric.advice._table import TableSamples, class_counts
-from dimetric.data.encoder import TableEncoder
+from dimetric.data._encoder import TableEncoder
 
 __all__ = ["LabelledSamples", "labelled_samples"]
 

@@ -1,6 +1,7 @@
 """Rows to learn from: of a file, a data frame or arrays."""
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,8 +10,9 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.data.samples import samples_of
-from dimetric.data.tables import open_table
+from dimetric.data._missing import is_missing
+from dimetric.data._samples import samples_of
+from dimetric.data._tables import open_table
 
 __all__ = ["TableSamples", "class_counts", "read_samples", "samples_from"]
 
@@ -120,18 +122,16 @@ def samples_from(
 
 
 def _target_values(y: Any) -> np.ndarray:
-    """Return a target as an array, None in place of the missing values of objects."""
+    """Return a target as an array; whole numbers beside missing values stay numbers."""
     values = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(to_host(y)))
     if values.dtype.kind != "O":
         return values
-    found = np.empty(len(values), dtype=object)
-    found[:] = [None if _is_missing(each) else each for each in values.tolist()]
-    return found
-
-
-def _is_missing(value: Any) -> bool:
-    """Tell whether a single value is missing: None, NaN or pandas' NA, which equals nothing."""
-    return value is None or str(value) == "<NA>" or value != value
+    there = ~is_missing(values)
+    if not all(isinstance(each, Real) and not isinstance(each, bool) for each in values[there]):
+        return values
+    numbers = np.full(len(values), np.nan)
+    numbers[there] = values[there].astype(float)
+    return numbers
 
 
 def _samples_with_target(

@@ -13,8 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 import dimetric
 from dimetric._names import suggest
 from dimetric.benchmark._cells import Problem
-from dimetric.data.columns import DataSet
-from dimetric.data.named import load_data_set
+from dimetric.data import DataSet, load_data_set
 from dimetric.selection._cross_validation import splits
 from dimetric.selection._knn_scores import named_learners
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric._names import suggest
-from dimetric.cli._columns import ColumnWriter
 from dimetric.cli._options import names
 from dimetric.cli._terminal import progress, say
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from dimetric.data._files import TableFile
 
 
 class Applied(NamedTuple):
@@ -43,17 +44,15 @@ class Applier:
     ----------
     model : estimator
         The loaded model.
-    path : path
+    file : TableFile
         The table.
     keep : str
         Columns to pass through, with commas between them.
-    header : bool or None
-        Whether the first line holds names.
     """
 
-    def __init__(self, model: Any, path: Path, keep: str, header: bool | None) -> None:
+    def __init__(self, model: Any, file: "TableFile", keep: str) -> None:
         self.encoder, self._scalers, self.last = parts_of(model)
-        self._path, self._keep, self._header = path, names(keep) or [], header
+        self._file, self._keep = file, names(keep) or []
         self.n_rows = self.n_incomplete = 0
         self.unknown: dict[str, int] = {}
         self._others: list[str] | None = None
@@ -61,10 +60,8 @@ class Applier:
     def __iter__(self) -> Iterator[Applied]:
         import numpy as np
 
-        from dimetric.data.files import read_chunks
-
-        texts = self.encoder._texts()
-        for chunk in read_chunks(self._path, texts=[*texts, *self._keep], header=self._header):
+        texts = [*self.encoder.category_columns(), *self._keep]
+        for chunk in self._file.chunks(texts=texts):
             columns = [str(each) for each in chunk]
             lost = next((each for each in self._keep if each not in columns), None)
             if lost is not None:
@@ -118,8 +115,8 @@ class Applier:
 
 def _no_features(chunk: Any, keep: list[str], wanted: int) -> list[str]:
     """Return the columns that are no features, if there are as many others as are wanted."""
-    from dimetric.data.columns import columns_of
-    from dimetric.data.tables import TARGETS, no_feature
+    from dimetric.data._columns import columns_of
+    from dimetric.data._tables import TARGET_NAMES, why_no_feature
 
     columns = columns_of(chunk)
     if len(columns) == wanted:
@@ -128,9 +125,9 @@ def _no_features(chunk: Any, keep: list[str], wanted: int) -> list[str]:
         name
         for name, values in columns.items()
         if name in keep
-        or name.lower() in TARGETS
+        or name.lower() in TARGET_NAMES
         or values.dtype.kind not in "iufb"
-        or no_feature(name, values)
+        or why_no_feature(name, values)
     ]
     return others if len(columns) - len(others) == wanted else []
 
@@ -154,7 +151,7 @@ def parts_of(model: Any) -> tuple[Any, list[Any], Any]:
     """
     import numpy as np
 
-    from dimetric.data.encoder import TableEncoder
+    from dimetric.data._encoder import TableEncoder
 
     steps = [each for _, each in getattr(model, "steps", [("", model)])]
     if isinstance(steps[0], TableEncoder):
@@ -201,6 +198,8 @@ def applied(
     like : dict of str to ndarray, optional
         Values of the kind that a result has.
     """
+    from dimetric.data._writers import ColumnWriter
+
     with ColumnWriter(out, matrices, like) as writer, progress(title) as watch, _without_names():
         for part in applier:
             found = results(part)

@@ -87,7 +87,7 @@ def _bundled(name: str) -> "TableSamples":
     import numpy as np
 
     from dimetric.advice._table import TableSamples
-    from dimetric.data.named import bundled
+    from dimetric.data._named import bundled
 
     data = bundled(name)("drop")
     columns = dict(zip(data.feature_names, data.X.T, strict=True))

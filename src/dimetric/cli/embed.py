@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._columns import ENDINGS, ColumnWriter
 from dimetric.cli._options import (
     Data,
     Drop,
@@ -113,9 +112,10 @@ def embed(
 
 def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
     """Return the files to write; raise, before any work is done, if one cannot be written."""
-    from dimetric.data.files import stem
+    from dimetric.data._files import table_name
+    from dimetric.data._writers import ENDINGS
 
-    files = out or [Path(f"{stem(data)}-{name}.png")]
+    files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
         if not is_picture(file) and not file.name.lower().endswith(ENDINGS):
             kinds = ", ".join((*PICTURES, *ENDINGS))
@@ -168,6 +168,8 @@ def draw(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list
 
 def write(file: Path, Z: "np.ndarray", table: "TableSamples", name: str) -> None:
     """Write coordinates, with the numbers of the rows from 0 on, and the colour."""
+    from dimetric.data._writers import ColumnWriter
+
     coordinates = [f"{name}{i}" for i in range(Z.shape[1])]
     columns = {"row": table.rows} | dict(zip(coordinates, Z.T, strict=True))
     if table.y is not None:

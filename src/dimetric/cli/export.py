@@ -145,9 +145,10 @@ def _mapped(
     """Return the rows of a table under a model's map, and their ids."""
     import numpy as np
 
+    from dimetric.data._files import TableFile
     from dimetric.export.index import mapped
 
-    applier = Applier(model, data, id or "", header)
+    applier = Applier(model, TableFile.open(data, header), id or "")
     parts = [
         (mapped(applier.last, part.features) if len(part.features) else None, part)
         for part in applier

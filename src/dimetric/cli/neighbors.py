@@ -14,6 +14,7 @@ from dimetric.cli._terminal import as_json, say
 if TYPE_CHECKING:
     import numpy as np
 
+    from dimetric.data._files import TableFile
     from dimetric.quality._neighborhood import Neighborhood
 
 SHOWN = 3  # columns, unless others are asked for
@@ -63,6 +64,7 @@ def neighbors(
 ) -> None:
     """Show what is near a row: by plain distances, after the same scaling, and by learned ones."""
     import dimetric
+    from dimetric.data._files import TableFile
     from dimetric.quality import neighborhood
 
     if out is not None:
@@ -71,8 +73,9 @@ def neighbors(
         no_window()
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
-    wanted, classes = _columns_to_show(loaded, data, header, show, target, about.get("target"))
-    found = rows_of(loaded, data, [*wanted, *([classes] if classes else [])], header)
+    file = TableFile.open(data, header)
+    wanted, classes = _columns_to_show(loaded, file, show, target, about.get("target"))
+    found = rows_of(loaded, file, [*wanted, *([classes] if classes else [])])
     at = _place_of(row, found)
     after = mapped(loaded, found.features)
     near = neighborhood(found.features, after, at, n_neighbors=min(k, len(found.numbers) - 1))
@@ -105,28 +108,26 @@ def neighbors(
         print(f"Written: {out}")
 
 
-def rows_of(model: Any, data: Path, keep: list[str], header: bool | None) -> Rows:
+def rows_of(model: Any, file: "TableFile", keep: list[str]) -> Rows:
     """Return the rows of a table that a model can place, and some of its columns.
 
     Parameters
     ----------
     model : estimator
         The loaded model.
-    data : path
+    file : TableFile
         The table.
     keep : list of str
         Columns whose values are shown.
-    header : bool or None
-        Whether the first line holds names.
     """
     import numpy as np
 
-    applier = Applier(model, data, ",".join(keep), header)
+    applier = Applier(model, file, ",".join(keep))
     parts = list(applier)
     complete = np.concatenate([part.complete for part in parts])
     numbers = np.flatnonzero(complete)
     if len(numbers) < 2:
-        raise ValueError(f"{data} has {len(numbers)} rows without missing values: give more.")
+        raise ValueError(f"{file.path} has {len(numbers)} rows without missing values: give more.")
     texts = {
         name: _texts(np.concatenate([part.kept[name] for part in parts])[complete])
         for name in dict.fromkeys(keep)
@@ -209,16 +210,15 @@ def as_data(
 
 
 def _columns_to_show(
-    model: Any, data: Path, header: bool | None, show: str | None, target: str | None, known: Any
+    model: Any, file: "TableFile", show: str | None, target: str | None, known: Any
 ) -> tuple[list[str], str | None]:
     """Return the columns to show, and that of the classes if there is one."""
     from dimetric.cli._apply import parts_of
-    from dimetric.data.files import read_chunks
 
-    there = [str(each) for each in next(iter(read_chunks(data, header=header)))]
+    there = file.column_names()
     usable = [each for each in there if each == each.strip() and "," not in each]
     classes = target if target is not None else known if known in usable else None
-    own = [each for each in parts_of(model)[0]._names() if each in usable]
+    own = [each for each in parts_of(model)[0].column_names() if each in usable]
     wanted = own[:SHOWN] if show is None else names(show) or []
     for flag, each in [("--target", target), *(("--show", each) for each in wanted)]:
         if each is not None and each not in there:
@@ -242,7 +242,9 @@ def _texts(values: "np.ndarray") -> "np.ndarray":
     """Return values as texts, those that are missing as "?"."""
     import numpy as np
 
-    return np.array(["?" if each is None or each != each else str(each) for each in values])
+    from dimetric.data._missing import is_missing_value
+
+    return np.array(["?" if is_missing_value(each) else str(each) for each in values])
 
 
 def _name(model: Any) -> str:

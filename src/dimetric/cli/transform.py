@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dimetric.cli._apply import Applied, Applier, applied
-from dimetric.cli._columns import check_ending
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
 from dimetric.cli._terminal import as_json
 
@@ -26,14 +25,17 @@ def transform(
     The table is read some rows at a time, and may be larger than the memory. The order of the rows
     is kept. Rows with missing values have empty results, unless the model imputes.
     """
+    from dimetric.data._writers import check_ending
+
     check_ending(out)
     if json and out is None:
         raise typer.BadParameter("--json needs --out: the results would be in each other's way.")
     import numpy as np
 
     import dimetric
+    from dimetric.data._files import TableFile
 
-    applier = Applier(dimetric.load(model), data, keep, header)
+    applier = Applier(dimetric.load(model), TableFile.open(data, header), keep)
     mapping, names = map_of(applier.last, applier.encoder)
 
     def results(part: Applied) -> "dict[str, np.ndarray]":

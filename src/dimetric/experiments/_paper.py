@@ -14,7 +14,7 @@ from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._run import run
 from dimetric.benchmark._scheduler import Callback
 from dimetric.benchmark._store import Store
-from dimetric.data.columns import DataSet
+from dimetric.data import DataSet
 from dimetric.experiments._plans import TIED, TITLES, Plan, baselines, plan, sets_of
 from dimetric.experiments._protocol import FOLD, published_set
 from dimetric.stats._bayes import Posterior, sign_test

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import dimetric
-from dimetric.data.columns import DataSet
+from dimetric.data import DataSet
 from dimetric.experiments._protocol import SETS, SMALL_SETS
 
 TITLES = {

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from dimetric.data.columns import DataSet
-from dimetric.data.named import load_data_set
+from dimetric.data import DataSet, load_data_set
 
 __all__ = ["FOLD", "SETS", "SMALL_SETS", "published_set"]
 
@@ -49,7 +48,7 @@ def published_set(name: str, folder: str | Path | None = None) -> DataSet:
     name : str
         Name, as ``iris``.
     folder : path, optional
-        As in :func:`~dimetric.data.named.load_data_set`.
+        As in :func:`~dimetric.data.load_data_set`.
 
     Returns
     -------

@@ -30,7 +30,7 @@ THEIRS = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-OURS_TOO = {"TableEncoder": "dimetric.data.encoder"}  # estimators without a name at the top
+OURS_TOO = {"TableEncoder": "dimetric.data._encoder"}  # estimators without a name at the top
 RECORDS = {
     "Kernel": "dimetric.kernels.functions",
     "Axes": "dimetric.manifold.classical",

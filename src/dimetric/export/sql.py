@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 import dimetric
 from dimetric._files import atomic
-from dimetric.data.encoder import TableEncoder
+from dimetric.data._encoder import TableEncoder
 from dimetric.export._plan import Linear, plan_of
 from dimetric.export._quote import dollar_quote, in_line, listed, number, quoted, quoted_text
 
@@ -259,7 +259,8 @@ def _sources(
 def _encoded(encoder: TableEncoder) -> list[str]:
     """Return the features that an encoder makes of columns: numbers, and 1 for a category."""
     found = []
-    for name, own, fill in zip(encoder._names(), encoder.categories_, encoder.fills_, strict=True):
+    columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
+    for name, own, fill in columns:
         column, impute = quoted(name), encoder.missing == "impute"
         if own is None:
             found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)

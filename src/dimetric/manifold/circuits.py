@@ -90,8 +90,8 @@ def scan_neighbors(
     --------
     On this roll four neighbours are enough, and sixteen link its turns:
 
-    >>> from dimetric.data.toy import swiss_roll
-    >>> scan = scan_neighbors(swiss_roll(1000, random_state=0).X, range(2, 20))
+    >>> from dimetric.data import make_swiss_roll
+    >>> scan = scan_neighbors(make_swiss_roll(1000, random_state=0).X, range(2, 20))
     >>> scan.n_neighbors[scan.open_circuit], scan.n_neighbors[scan.short_circuit]
     (array([2, 3]), array([16, 18]))
     >>> scan.n_neighbors[scan.usable]

@@ -116,8 +116,8 @@ class Isomap(Embedding):
     --------
     A sheet rolled up is unrolled: the first coordinate is the length along the roll.
 
-    >>> from dimetric.data.toy import swiss_roll
-    >>> X, _, truth = swiss_roll(1000, random_state=0)
+    >>> from dimetric.data import make_swiss_roll
+    >>> X, _, truth = make_swiss_roll(1000, random_state=0)
     >>> Z = Isomap(n_neighbors=8).fit_transform(X)
     >>> bool(abs(np.corrcoef(Z[:, 0], truth[:, 0])[0, 1]) > 0.99)
     True

@@ -75,8 +75,8 @@ class LLE(Embedding):
 
     Examples
     --------
-    >>> from dimetric.data import swiss_roll
-    >>> X, t, _ = swiss_roll(1500, random_state=0)
+    >>> from dimetric.data import make_swiss_roll
+    >>> X, t, _ = make_swiss_roll(1500, random_state=0)
     >>> Z = LLE(n_neighbors=12, method="ltsa").fit_transform(X)
     >>> bool(np.abs(np.corrcoef(Z[:, 0], t)[0, 1]) > 0.98)
     True

@@ -39,8 +39,8 @@ class ResidualVarianceDisplay:
     Examples
     --------
     >>> from dimetric import MDS, Isomap
-    >>> from dimetric.data import swiss_roll
-    >>> X = swiss_roll(600, random_state=0).X
+    >>> from dimetric.data import make_swiss_roll
+    >>> X = make_swiss_roll(600, random_state=0).X
     >>> display = ResidualVarianceDisplay.from_estimators([Isomap(n_neighbors=8), MDS()], X)
     >>> [line.get_ydata().round(1).tolist() for line in display.lines_]
     [[0.0, 0.0, 0.0], [0.6, 0.3, 0.0]]

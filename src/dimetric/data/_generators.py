@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Toy", "parallel_bands", "rings", "s_curve", "swiss_roll"]
+__all__ = ["Toy", "make_parallel_bands", "make_rings", "make_s_curve", "make_swiss_roll"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 
 class Toy(NamedTuple):
-    """A generated data set: ``X, y, coordinates = swiss_roll(1000)``.
+    """A generated data set: ``X, y, coordinates = make_swiss_roll(1000)``.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Toy(NamedTuple):
     coordinates: Floats
 
 
-def s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = None) -> Toy:
+def make_s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = None) -> Toy:
     r"""Sample a sheet bent into an S: two three-quarter circles of radius 1, of height 2.
 
     .. math:: x(t, h) = (\sin t,\; h,\; \operatorname{sign}(t)(\cos t - 1)),
@@ -59,7 +59,7 @@ def s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = None) ->
 
     Examples
     --------
-    >>> X, t, truth = s_curve(100, random_state=0)
+    >>> X, t, truth = make_s_curve(100, random_state=0)
     >>> X.shape, truth.shape
     ((100, 3), (100, 2))
     """
@@ -70,7 +70,7 @@ def s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = None) ->
     return Toy(_blur(X, noise, rng), t, np.column_stack([t, h]))
 
 
-def swiss_roll(
+def make_swiss_roll(
     n_samples: int,
     *,
     noise: float = 0.0,
@@ -106,7 +106,7 @@ def swiss_roll(
 
     Examples
     --------
-    >>> X, t, truth = swiss_roll(100, random_state=0)
+    >>> X, t, truth = make_swiss_roll(100, random_state=0)
     >>> bool(np.allclose(np.hypot(X[:, 0], X[:, 2]), t))
     True
     """
@@ -126,7 +126,7 @@ def swiss_roll(
     return Toy(_blur(X, noise, rng), t, np.column_stack([s, h]))
 
 
-def parallel_bands(
+def make_parallel_bands(
     n_samples: int,
     *,
     n_classes: int = 2,
@@ -168,7 +168,7 @@ def parallel_bands(
 
     Examples
     --------
-    >>> X, y, _ = parallel_bands(100, noise_features=3, random_state=0)
+    >>> X, y, _ = make_parallel_bands(100, noise_features=3, random_state=0)
     >>> X.shape
     (100, 5)
     >>> bool(np.all((X[:, 1] > 0.5) == y))
@@ -186,7 +186,7 @@ def parallel_bands(
     return Toy(np.hstack([_blur(bands, noise, rng), irrelevant]), y, coordinates)
 
 
-def rings(
+def make_rings(
     n_samples: int, *, n_classes: int = 3, noise: float = 0.05, random_state: Seed = None
 ) -> Toy:
     r"""Sample concentric rings in the plane, one a class, of radius 1, 2, 3, ...
@@ -212,7 +212,7 @@ def rings(
 
     Examples
     --------
-    >>> X, y, _ = rings(100, random_state=0)
+    >>> X, y, _ = make_rings(100, random_state=0)
     >>> bool(np.all(np.rint(np.hypot(*X.T)) == y + 1))
     True
     """

@@ -1,19 +1,17 @@
 """The files of the KEEL repository: a header of attributes, and rows of values."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_array, column_or_1d
 
-from dimetric.data.columns import DataSet
-from dimetric.data.samples import encoded
+from dimetric.data._dataset import DataSet
+from dimetric.data._missing import KEEL_MISSING_MARKERS
+from dimetric.data._samples import encoded
 
-__all__ = ["read_keel", "write_keel"]
+__all__ = ["read_keel"]
 
 ATTRIBUTE = re.compile(
     r"""@attribute\s+(?P<name>'[^']*'|"[^"]*"|[^\s{]+)\s*
@@ -21,7 +19,6 @@ ATTRIBUTE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 VALUE = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
-MISSING = {"?", "<null>", "", "na", "nan"}
 
 
 @dataclass
@@ -33,7 +30,7 @@ class _Header:
 
 
 def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = None) -> DataSet:
-    """Read a KEEL ``.dat`` file [1]_.
+    r"""Read a KEEL ``.dat`` file [1]_.
 
     Parameters
     ----------
@@ -42,7 +39,7 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
         and rows of values. Without ``@outputs`` the last attribute is the output.
     missing : {"drop", "impute", "raise"}, default="drop"
         What is done with rows that have missing values, as in
-        :func:`~dimetric.data.tables.read_table`.
+        :func:`~dimetric.data.read_table`.
     name : str, optional
         Name of the data set; by default its relation.
 
@@ -60,22 +57,13 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     Examples
     --------
     >>> import tempfile
+    >>> lines = ["@relation tiny", "@attribute size real [0.5, 2.0]", "@attribute class {a, b}"]
+    >>> lines += ["@inputs size", "@outputs class", "@data", "0.5, a", "2.0, b"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "tiny.dat")
-    ...     write_keel(path, [[0.5, 1], [2.0, 3]], ["a", "b"], relation="tiny")
-    ...     print(path.read_text())
+    ...     _ = path.write_text("\n".join(lines))
     ...     read_keel(path)
-    @relation tiny
-    @attribute x0 real [0.5, 2.0]
-    @attribute x1 integer [1, 3]
-    @attribute class {a, b}
-    @inputs x0, x1
-    @outputs class
-    @data
-    0.5, 1, a
-    2.0, 3, b
-    <BLANKLINE>
-    DataSet('tiny': 2 samples, 2 features, 2 values of y)
+    DataSet('tiny': 2 samples, 1 features, 2 values of y)
     """
     path = Path(path)
     if not path.is_file():
@@ -116,81 +104,6 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
         missing=missing,
         categories={each: values for each, values in header.values.items() if values is not None},
     )
-
-
-def write_keel(
-    path: str | Path,
-    X: Any,
-    y: Any,
-    *,
-    feature_names: Sequence[str] | None = None,
-    target_name: str = "class",
-    relation: str = "data",
-) -> None:
-    """Write samples as a KEEL ``.dat`` file, which :func:`read_keel` reads to the last bit.
-
-    Parameters
-    ----------
-    path : path
-        The file, which is replaced if it exists.
-    X : array-like of shape (n_samples, n_features)
-        Samples.
-    y : array-like of shape (n_samples,)
-        Classes, or, if they are real numbers, targets.
-    feature_names : sequence of str, optional
-        By default x0, x1, ...
-    target_name, relation : str
-        Names of the output and of the data set.
-    """
-    X = check_array(X, dtype=np.float64)
-    y = column_or_1d(y)
-    check_consistent_length(X, y)
-    names = [f"x{i}" for i in range(X.shape[1])]
-    if feature_names is not None:
-        names = [str(each) for each in feature_names]
-    if len(names) != X.shape[1] or len({*names, target_name}) != len(names) + 1:
-        raise ValueError(
-            f"feature_names must be {X.shape[1]} different names, none of them {target_name!r}."
-        )
-    numeric_target = y.dtype.kind == "f"
-    columns = [*X.T, *([y] if numeric_target else [])]
-    whole = [bool(np.all(column == np.round(column))) for column in columns]
-    written = [_written(column, each) for column, each in zip(columns, whole, strict=True)]
-    types = []
-    for column, values, each in zip(columns, written, whole, strict=True):
-        low, high = values[np.argmin(column)], values[np.argmax(column)]
-        types.append(f"{'integer' if each else 'real'} [{low}, {high}]")
-    if not numeric_target:
-        labels = [_plain(str(each)) for each in y.tolist()]
-        written.append(labels)
-        types.append("{" + ", ".join(_plain(str(each)) for each in np.unique(y).tolist()) + "}")
-    quoted = [_quoted(each) for each in (*names, target_name)]
-    lines = [f"@relation {_quoted(relation)}" if relation else "@relation"]
-    lines += [f"@attribute {name} {kind}" for name, kind in zip(quoted, types, strict=True)]
-    lines += [f"@inputs {', '.join(quoted[:-1])}", f"@outputs {quoted[-1]}", "@data"]
-    lines += [", ".join(row) for row in zip(*written, strict=True)]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _written(column: np.ndarray, whole: bool) -> list[str]:
-    return [str(int(each)) if whole else repr(each) for each in column.tolist()]
-
-
-def _quoted(name: str) -> str:
-    if name.splitlines() != [name] or not name.strip() or {"'", '"'} <= set(name):
-        raise ValueError(f"The name {name!r} cannot be written in a KEEL file: rename it.")
-    mark = '"' if "'" in name else "'"
-    return f"{mark}{name}{mark}" if re.search(r"[\s{}\[\],'\"]", name) else name
-
-
-def _plain(label: str) -> str:
-    if (
-        label.splitlines() != [label.strip()]
-        or re.search(r"[,{}%]|^['\"]", label)
-        or label.lower() in MISSING
-    ):
-        raise ValueError(f"The label {label!r} cannot be written in a KEEL file: rename it.")
-    return label
 
 
 def _listed(text: str) -> list[str]:
@@ -263,7 +176,7 @@ def _column(
     """Return the values of an attribute: numbers, or objects in which None is missing."""
     column: list[Any] = []
     for number, text in rows:
-        if text.lower() in MISSING and text not in (values or []):
+        if text.lower() in KEEL_MISSING_MARKERS and text not in (values or []):
             column.append(np.nan if values is None else None)
             continue
         try:

@@ -1,23 +1,25 @@
-"""Tables, from files or data frames, as samples."""
+"""Tables, from files or data frames: which column is the target, and which are features."""
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dimetric._names import suggest
-from dimetric.data.columns import GAPS, DataSet, columns_of, is_missing
-from dimetric.data.dialect import dialect_of
-from dimetric.data.files import kind_of, names_in, read_file, stem
-from dimetric.data.samples import encoded
+from dimetric.data._columns import columns_of
+from dimetric.data._dataset import DataSet
+from dimetric.data._files import TableFile, table_name
+from dimetric.data._missing import MISSING_MARKERS, is_missing
+from dimetric.data._samples import encoded
 
 __all__ = ["read_table"]
 
-WHOLE = re.compile(r"-?\d+")
-TARGETS = ("class", "target", "label", "y")  # names that say what a column is for
-NUMBERINGS = ("", "id", "index", "no", "row", "rownames", "#")  # and of those that count rows
+COLUMN_NUMBER = re.compile(r"-?\d+")
+TARGET_NAMES = ("class", "target", "label", "y")  # of a column that is probably the target
+ROW_NUMBER_NAMES = ("", "id", "index", "no", "row", "rownames", "#")  # of one that counts rows
 
 
 def read_table(
@@ -30,34 +32,35 @@ def read_table(
     name: str | None = None,
     header: bool | None = None,
 ) -> DataSet:
-    """Return a table as samples.
+    """Read a table as samples.
 
-    Texts are categories, and one-hot: a column for each, named ``column=category``, or a single
-    one where there are two. Columns that only number the rows are left out. What was done is told
-    in ``notes``. Dates are refused.
+    Texts are categories, and one-hot: each category is a feature called ``column=category``; a
+    column of two categories is one feature. Columns that only number the rows are left out. The
+    ``notes`` of the result say what was done. Dates are refused.
 
     Parameters
     ----------
     source : path, or data frame of pandas or polars
-        A ``.csv`` (or ``.tsv``, ``.txt``; perhaps ``.gz``) or ``.parquet`` file, read by whichever
-        of pandas and polars is there; ``.npz`` with X and y; or a frame. Of a file of text the
-        separator (comma, semicolon, tab, bar or spaces), the decimal sign and the encoding are
-        found out.
+        A ``.csv`` (or ``.tsv``, ``.txt``; perhaps ``.gz``) or ``.parquet`` file, read by pandas,
+        or by polars if pandas is not installed; ``.npz`` with X and y; or a data frame. The
+        separator (comma, semicolon, tab, bar or spaces), decimal sign, encoding and header of a
+        text file are detected from its first MiB.
     target : str or int, optional
-        The column that is y, by name or by number, from the end if that is negative. By default
-        one called "class", "target", "label" or "y", else the last one.
+        The column that is y, by name or by number; negative numbers count from the last column.
+        By default one called "class", "target", "label" or "y", else the last one.
     drop : iterable of str
         Columns to leave out.
     extra : iterable of str
-        Columns that are no features, and are kept in ``extra``.
+        Columns that are not features, and are kept in ``extra``.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values: they are left out, which a warning counts;
-        or the values are the median, or the most frequent category, of their column. Among classes
-        that are texts only empty fields and "?" are missing: "None" and "NA" are classes.
+        What is done with rows that have missing values. "drop": they are left out, and a warning
+        counts them. "impute": the values become the median, or the most frequent category, of
+        their column. "raise": they are an error. In a target of texts only empty fields and "?"
+        are missing: "None" and "NA" are classes.
     name : str, optional
         Name of the data set; by default that of the file.
     header : bool or None, default=None
-        Whether the first line of a file of text holds names; None finds out.
+        Whether the first line of a text file holds names; None detects it.
 
     Returns
     -------
@@ -79,14 +82,11 @@ def read_table(
     found = encoded(
         table.columns, table.target, name=table.name, missing=missing, extra=table.extra
     )
-    return DataSet(
-        found.X, found.y, found.feature_names, found.target_name, found.name,
-        (*table.notes, *found.notes), found.extra,
-    )  # fmt: skip
+    return replace(found, notes=(*table.notes, *found.notes))
 
 
 class Table(NamedTuple):
-    """The columns of a table, of any kind, and what each is for.
+    """The columns of a table, and which of them is the target.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Table(NamedTuple):
     target : str or None
         Name of the target.
     extra : list of str
-        Names of columns that are no features.
+        Names of columns that are not features.
     name : str
         Name of the table.
     notes : list of str
@@ -119,30 +119,27 @@ def open_table(
     header: bool | None = None,
     labelled: bool = True,
 ) -> Table:
-    """Return the columns of a table, those that are no features told apart.
+    """Return the columns of a table, and which of them are no features.
 
     Parameters
     ----------
-    source, target, drop, extra, name, header
+    source : path, TableFile, or data frame of pandas or polars
+        As in :func:`read_table`.
+    target, drop, extra, name, header
         As in :func:`read_table`.
     labelled : bool, default=True
-        Whether there is a target where none is named.
+        Whether to choose a target if none is named.
     """
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
-    if isinstance(source, str | Path):
-        path = Path(source)
-        name = stem(path) if name is None else name
-        chosen = None
-        if kind_of(path) == "text":
-            chosen = _roles(names_in(path, header), target, drop, extra, name, labelled).target
-        frame = read_file(path, header, chosen)
+    file = TableFile.open(source, header) if isinstance(source, str | Path) else source
+    is_file = isinstance(file, TableFile)
+    if is_file and name is None:
+        name = table_name(file.path)
+    if is_file and file.dialect is not None:
+        chosen = _roles(file.column_names(), target, drop, extra, name, labelled).target
+        frame = file.read(chosen)
     else:
-        frame = source
-        if not hasattr(frame, "columns") or not hasattr(frame, "dtypes"):
-            raise TypeError(
-                f"A table is the path of a file, or a data frame of pandas or polars, not "
-                f"{type(source).__name__}."
-            )
+        frame = file.read() if is_file else _checked_frame(source)
     names = [str(each) for each in getattr(frame, "columns", frame)]
     if isinstance(frame, dict) and "y" not in names and target is None and labelled:
         raise ValueError(
@@ -154,20 +151,24 @@ def open_table(
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows, or no columns.")
     columns = {each: columns[each] for each in columns if each not in roles.drop}
-    notes = _oddities(frame, list(columns), Path(source), header) if frame is not source else []
-    for each in [each for each in columns if each not in (roles.target, *roles.extra)]:
-        why = no_feature(each, columns[each])
-        if why:
-            notes.append(f"Column {each!r} {why}: it was left out.")
-            del columns[each]
-    if roles.target is not None and columns[roles.target].dtype.kind == "O":
-        odd = sorted(GAPS & {each for each in columns[roles.target] if isinstance(each, str)})
-        notes += [f"{each!r} in column {roles.target!r} is a class: empty fields are missing ones."
-                  for each in odd]  # fmt: skip
+    notes = _notes_on_file(file, frame, list(columns)) if is_file else []
+    notes += _drop_row_numbers(columns, roles)
+    notes += _notes_on_classes(columns, roles.target)
     return Table(columns, roles.target, roles.extra, name or "", notes)
 
 
+def _checked_frame(source: Any) -> Any:
+    if not hasattr(source, "columns") or not hasattr(source, "dtypes"):
+        raise TypeError(
+            f"A table is the path of a file, or a data frame of pandas or polars, not "
+            f"{type(source).__name__}."
+        )
+    return source
+
+
 class _Roles(NamedTuple):
+    """What the columns are for: all others are features."""
+
     target: str | None
     drop: list[str]
     extra: list[str]
@@ -177,7 +178,7 @@ def _roles(
     names: list[str], target: str | int | None, drop: Iterable[str], extra: Iterable[str],
     name: str | None, labelled: bool,
 ) -> _Roles:  # fmt: skip
-    """Return what the columns of some names are for."""
+    """Return which columns are the target, are dropped, or are kept beside the features."""
     drop, extra = _known(drop, names, "drop"), _known(extra, names, "extra")
     candidates = [each for each in names if each not in (*extra, *drop)]
     if not candidates:
@@ -186,28 +187,39 @@ def _roles(
     return _Roles(chosen, drop, extra)
 
 
-def no_feature(name: str, values: np.ndarray) -> str:
-    """Return why a column that nobody left out is no feature, if so.
+def why_no_feature(name: str, values: np.ndarray) -> str:
+    """Return why a column cannot be a feature, as the end of a sentence; "" if it can be one.
 
     Examples
     --------
-    >>> no_feature("id", np.array([7, 2, 5])), no_feature("size", np.array([7, 2, 5]))
+    >>> why_no_feature("id", np.array([7, 2, 5])), why_no_feature("size", np.array([7, 2, 5]))
     ('numbers the rows', '')
     """
     plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
-    if plain not in NUMBERINGS:
+    if plain not in ROW_NUMBER_NAMES:
         return ""
     if not plain and is_missing(values).all():
-        return "has neither name nor values"  # lines end with a separator
+        return "has neither name nor values"  # all lines end with a separator
     if values.dtype.kind in "iu" and len(np.unique(values)) == len(values) > 1:
         return "numbers the rows"
     return ""
 
 
-def _oddities(frame: Any, names: list[str], path: Path, header: bool | None) -> list[str]:
-    """Return what is to be said about the form of a file."""
+def _drop_row_numbers(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
+    """Delete the columns that cannot be features; return a sentence for each."""
     notes = []
-    if kind_of(path) == "text" and not dialect_of(path, header).header:
+    for name in [each for each in columns if each not in (roles.target, *roles.extra)]:
+        why = why_no_feature(name, columns[name])
+        if why:
+            notes.append(f"Column {name!r} {why}: it was left out.")
+            del columns[name]
+    return notes
+
+
+def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:
+    """Return sentences about how a file is written, where that is unusual."""
+    notes = []
+    if file.dialect is not None and not file.dialect.header:
         notes.append("The first line holds no names: columns are called x0, x1, ...")
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
         notes.append("Rows have names, in a column before the first: they were left out.")
@@ -217,11 +229,22 @@ def _oddities(frame: Any, names: list[str], path: Path, header: bool | None) -> 
     return notes
 
 
+def _notes_on_classes(columns: dict[str, np.ndarray], target: str | None) -> list[str]:
+    """Return sentences about classes whose names would mark a missing value elsewhere."""
+    if target is None or columns[target].dtype.kind != "O":
+        return []
+    classes = {each for each in columns[target] if isinstance(each, str)}
+    return [
+        f"{each!r} in column {target!r} is a class: empty fields are missing ones."
+        for each in sorted(MISSING_MARKERS & classes)
+    ]
+
+
 def _target(target: str | int | None, names: list[str], all_names: list[str]) -> str:
-    if isinstance(target, str) and target not in all_names and WHOLE.fullmatch(target):
-        target = int(target)  # as it is typed
+    if isinstance(target, str) and target not in all_names and COLUMN_NUMBER.fullmatch(target):
+        target = int(target)  # a number given as a text, as on the command line
     if target is None:
-        return _guessed(names)
+        return _likely_target(names)
     if isinstance(target, str):
         chosen = target
     elif -len(all_names) <= target < len(all_names):
@@ -233,16 +256,16 @@ def _target(target: str | int | None, names: list[str], all_names: list[str]) ->
     return _known([chosen], names, "target")[0]
 
 
-def _guessed(names: list[str]) -> str:
-    """Return the column that looks like the target."""
-    # As it is spelt if it is, else the last of those that are spelt otherwise.
+def _likely_target(names: list[str]) -> str:
+    """Return the column that is probably the target: one of TARGET_NAMES, else the last."""
+    # An exact match goes first, then the last one that differs in upper and lower case alone.
     by_name = {each.lower(): each for each in names} | {each: each for each in names}
     named = [each for each in names if not each.startswith("Unnamed: ")] or names
-    return next((by_name[each] for each in TARGETS if each in by_name), named[-1])
+    return next((by_name[each] for each in TARGET_NAMES if each in by_name), named[-1])
 
 
 def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
-    """Return the names of columns, all of which must be there."""
+    """Return the wanted names of columns as a list; raise if one of them does not exist."""
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:

@@ -11,7 +11,7 @@ from scipy.stats import chisquare, kstest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import radius_neighbors_graph
 
-from dimetric.data import parallel_bands, rings, s_curve, swiss_roll
+from dimetric.data import make_parallel_bands, make_rings, make_s_curve, make_swiss_roll
 
 
 def curve_s(t):
@@ -23,12 +23,12 @@ def curve_roll(t):
 
 
 def uniform_roll(n_samples, **options):
-    return swiss_roll(n_samples, uniform=True, **options)
+    return make_swiss_roll(n_samples, uniform=True, **options)
 
 
-MAKERS = [s_curve, swiss_roll, uniform_roll, parallel_bands, rings]
-CLASS_MAKERS = [parallel_bands, rings]
-SHEETS = [(s_curve, curve_s), (swiss_roll, curve_roll), (uniform_roll, curve_roll)]
+MAKERS = [make_s_curve, make_swiss_roll, uniform_roll, make_parallel_bands, make_rings]
+CLASS_MAKERS = [make_parallel_bands, make_rings]
+SHEETS = [(make_s_curve, curve_s), (make_swiss_roll, curve_roll), (uniform_roll, curve_roll)]
 ROLL_ENDS = (1.5 * np.pi, 4.5 * np.pi)
 
 
@@ -60,7 +60,7 @@ def test_first_coordinate_is_the_integral_of_the_speed(make, curve):
     np.testing.assert_allclose(truth[:, 0], length, rtol=1e-7)
 
 
-@pytest.mark.parametrize(("make", "radius"), [(s_curve, 0.4), (uniform_roll, 3.5)])
+@pytest.mark.parametrize(("make", "radius"), [(make_s_curve, 0.4), (uniform_roll, 3.5)])
 def test_graph_geodesics_equal_distances_of_the_coordinates(make, radius):
     X, _, truth = make(3000, random_state=0)
     ends = np.arange(100)
@@ -79,13 +79,13 @@ def uniform_p_value(values, low, high):
 
 
 def test_s_curve_is_uniform_on_its_sheet():
-    truth = s_curve(2000, random_state=0).coordinates
+    truth = make_s_curve(2000, random_state=0).coordinates
     assert uniform_p_value(truth[:, 0], -1.5 * np.pi, 1.5 * np.pi) > 0.01
     assert uniform_p_value(truth[:, 1], 0, 2) > 0.01
 
 
 def test_uniform_roll_is_uniform_in_arc_length_and_the_usual_one_in_t():
-    usual, even = swiss_roll(2000, random_state=0), uniform_roll(2000, random_state=0)
+    usual, even = make_swiss_roll(2000, random_state=0), uniform_roll(2000, random_state=0)
     assert uniform_p_value(usual.y, *ROLL_ENDS) > 0.01
     assert uniform_p_value(even.coordinates[:, 0], *roll_length_ends()) > 0.01
     assert uniform_p_value(usual.coordinates[:, 0], *roll_length_ends()) < 1e-6
@@ -94,7 +94,7 @@ def test_uniform_roll_is_uniform_in_arc_length_and_the_usual_one_in_t():
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("hole", [False, True])
 def test_hole_empties_the_middle_ninth_and_no_other(hole, uniform):
-    _, t, truth = swiss_roll(4000, hole=hole, uniform=uniform, random_state=0)
+    _, t, truth = make_swiss_roll(4000, hole=hole, uniform=uniform, random_state=0)
     along, ends = (truth[:, 0], roll_length_ends()) if uniform else (t, ROLL_ENDS)
     counts, *_ = np.histogram2d(along, truth[:, 1], bins=3, range=[ends, [0, 21]])
     cells = counts.ravel()
@@ -132,14 +132,14 @@ def test_rows_are_shuffled(make):
 
 @pytest.mark.parametrize("n_samples", [100, 301, 1000])
 def test_euclidean_neighbours_mix_parallel_bands_and_a_shrunk_axis_separates_them(n_samples):
-    X, y, _ = parallel_bands(n_samples, random_state=0)
+    X, y, _ = make_parallel_bands(n_samples, random_state=0)
     assert one_nn_accuracy(X, y) < 0.75
     assert one_nn_accuracy(X * [1e-6, 1], y) > 0.99
 
 
 def test_bands_are_thin_beyond_the_first_axis_and_noise_features_are_irrelevant():
     n, n_features, noise_features = 4000, 4, 3
-    X, y, truth = parallel_bands(
+    X, y, truth = make_parallel_bands(
         n, n_classes=3, n_features=n_features, noise_features=noise_features, random_state=0
     )
     assert X.shape == (n, n_features + noise_features)
@@ -151,7 +151,7 @@ def test_bands_are_thin_beyond_the_first_axis_and_noise_features_are_irrelevant(
 
 
 def test_rings_are_polar_coordinates_and_their_radius_is_the_class():
-    X, y, truth = rings(600, n_classes=4, noise=0.0, random_state=0)
+    X, y, truth = make_rings(600, n_classes=4, noise=0.0, random_state=0)
     radius, angle = truth.T
     np.testing.assert_allclose(X[:, 0] + 1j * X[:, 1], radius * np.exp(1j * angle))
     np.testing.assert_array_equal(radius, y + 1)
@@ -159,7 +159,7 @@ def test_rings_are_polar_coordinates_and_their_radius_is_the_class():
 
 
 def test_noisy_rings_are_separable_by_radius_and_not_by_lines():
-    X, y, _ = rings(600, random_state=0)
+    X, y, _ = make_rings(600, random_state=0)
     np.testing.assert_array_equal(np.rint(np.linalg.norm(X, axis=1)) - 1, y)
     assert LinearDiscriminantAnalysis().fit(X, y).score(X, y) < 0.5
 
@@ -216,4 +216,4 @@ def test_errors_of_n_classes(make, n_classes, message):
 )
 def test_errors_of_parallel_bands(options, message):
     with pytest.raises(ValueError, match=message):
-        parallel_bands(10, **options)
+        make_parallel_bands(10, **options)

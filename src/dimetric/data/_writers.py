@@ -1,4 +1,4 @@
-"""Columns that are written some rows at a time: CSV, Parquet, NPZ, by the ending of the file."""
+"""Write columns some rows at a time: CSV, Parquet or NPZ, by the ending of the file."""
 
 import sys
 import tempfile
@@ -6,19 +6,21 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, Protocol
+
+import numpy as np
 
 from dimetric._files import atomic
-
-if TYPE_CHECKING:
-    import numpy as np
+from dimetric.data._missing import is_missing_value
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
-BLOCK = 2**20
+COPY_BYTES = 2**20  # are copied at a time
+
+Columns = dict[str, np.ndarray]
 
 
 def check_ending(path: Path | None) -> None:
-    """Raise, before any work is done, if a file is of no kind that can be written."""
+    """Raise if a file has an ending that cannot be written, before any work is done."""
     if path is not None and not path.name.lower().endswith(ENDINGS):
         raise ValueError(
             f"{path} is of no kind that can be written: its ending must be one of "
@@ -27,27 +29,37 @@ def check_ending(path: Path | None) -> None:
 
 
 class ColumnWriter(AbstractContextManager["ColumnWriter"]):
-    """Columns for a file, which is there when all are written, and not at all if they are not.
+    """Write columns to a file, which exists only once all rows are written.
 
     Parameters
     ----------
     path : path or None
         The file; None writes CSV to standard output.
     matrices : mapping of str to list of str
-        Columns that are one array in NPZ, by its name; all others are an array each.
+        Columns that become one array in NPZ, by its name; each other column becomes an array.
     like : mapping of str to ndarray
-        Values of the kind that a column has, which its first rows may not show.
+        Values of the dtype that a column has, where its first rows may not show it.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "found.csv")
+    ...     with ColumnWriter(path) as writer:
+    ...         writer.write({"id": np.array([1, 2]), "size": np.array([0.5, np.nan])})
+    ...         writer.write({"id": np.array([3]), "size": np.array([2.5])})
+    ...     path.read_text().split()
+    ['id,size', '1,0.5', '2,', '3,2.5']
     """
 
     def __init__(
         self,
         path: Path | None,
         matrices: Mapping[str, list[str]] | None = None,
-        like: "Mapping[str, np.ndarray] | None" = None,
+        like: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         check_ending(path)
         self._path, self._matrices, self._like = path, matrices or {}, like or {}
-        self._writer: Any = None
+        self._writer: _Writer | None = None
 
     def __enter__(self) -> "ColumnWriter":
         self._stack = ExitStack()
@@ -57,77 +69,77 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         return self
 
     def __exit__(self, *error: Any) -> bool | None:
-        with self._stack:  # which also ends what the last step could not write
+        with self._stack:  # removes the temporary files even if the last rows cannot be written
             if error[0] is None and self._writer is not None:
                 self._writer.close()
             return self._stack.__exit__(*error)
 
-    def write(self, columns: "dict[str, np.ndarray]") -> None:
-        """Add rows: numbers, in which NaN is empty, or objects, in which None is.
+    def write(self, columns: Columns) -> None:
+        """Add rows.
 
         Parameters
         ----------
         columns : dict of str to ndarray
-            Of the same names and kinds each time.
+            Numbers, in which NaN is missing, or objects, in which None is. Each call must give the
+            same names and kinds.
         """
         if self._writer is None:
-            npz = self._path is not None and self._path.suffix.lower() == ".npz"
-            kinds = columns | dict(self._like)
-            self._writer = (
-                _Arrays(self._file, self._stack) if npz else _Rows(self._file, self._path, kinds)
-            )
-        if isinstance(self._writer, _Arrays):
+            self._writer = self._open(columns)
+        if isinstance(self._writer, _NpzWriter):
             columns = _stacked(_as_numbers(columns, self._like), self._matrices)
         self._writer.write(columns)
 
+    def _open(self, columns: Columns) -> "_Writer":
+        # By the name that was given: that of the temporary file follows links.
+        name = "" if self._path is None else self._path.name.lower()
+        if self._file is not None and name.endswith(".npz"):
+            return _NpzWriter(self._file, self._stack)
+        return _RowWriter(self._file, name, columns | dict(self._like))
 
-def _as_numbers(
-    columns: "dict[str, np.ndarray]", like: "Mapping[str, np.ndarray]"
-) -> "dict[str, np.ndarray]":
-    """Return columns of objects as numbers, None as NaN, if they are like numbers."""
-    import numpy as np
 
+class _Writer(Protocol):
+    def write(self, columns: Columns) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _as_numbers(columns: Columns, like: Mapping[str, np.ndarray]) -> Columns:
+    """Return columns of objects as numbers, None as NaN, where `like` holds numbers."""
     found = dict(columns)
     for name in [name for name, values in like.items() if values.dtype.kind in "iufb"]:
         found[name] = np.array([np.nan if each is None else each for each in columns[name]], float)
     return found
 
 
-def _stacked(
-    columns: "dict[str, np.ndarray]", matrices: Mapping[str, list[str]]
-) -> "dict[str, np.ndarray]":
-    import numpy as np
-
-    among = {each for group in matrices.values() for each in group}
-    found = {name: values for name, values in columns.items() if name not in among}
+def _stacked(columns: Columns, matrices: Mapping[str, list[str]]) -> Columns:
+    """Return columns with those that belong to a matrix joined."""
+    joined = {each for group in matrices.values() for each in group}
+    found = {name: values for name, values in columns.items() if name not in joined}
     for name, group in matrices.items():
         found[name] = np.column_stack([columns[each] for each in group])
     return found
 
 
-class _Rows:
-    """Rows for CSV and Parquet, by pyarrow."""
+class _RowWriter:
+    """Write rows as CSV or Parquet, by pyarrow."""
 
-    def __init__(
-        self, file: Path | None, path: Path | None, columns: "dict[str, np.ndarray]"
-    ) -> None:
+    def __init__(self, file: Path | None, name: str, columns: Columns) -> None:
         import pyarrow as pa
         from pyarrow import csv, parquet
 
-        kinds = {name: values.type for name, values in _arrow(columns).items()}
-        self._schema = pa.schema(list(kinds.items()))
+        types = {name: values.type for name, values in _arrow(columns).items()}
+        self._schema = pa.schema(list(types.items()))
         self._sink: Any = None
-        name = "" if path is None else path.name.lower()
         if name.endswith(".parquet"):
             self._writer = parquet.ParquetWriter(file, self._schema)
             return
         packed = "gzip" if name.endswith(".gz") else None
         self._sink = sys.stdout.buffer if file is None else pa.output_stream(file, packed)
-        tabs = "\t" if ".tsv" in name else ","
-        options = csv.WriteOptions(delimiter=tabs, quoting_style="needed")
+        separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
+        options = csv.WriteOptions(delimiter=separator, quoting_style="needed")
         self._writer = csv.CSVWriter(self._sink, self._schema, write_options=options)
 
-    def write(self, columns: "dict[str, np.ndarray]") -> None:
+    def write(self, columns: Columns) -> None:
         import pyarrow as pa
 
         self._writer.write_table(pa.table(_arrow(columns, self._schema), schema=self._schema))
@@ -138,43 +150,42 @@ class _Rows:
             self._sink.close()
 
 
-def _arrow(columns: "dict[str, np.ndarray]", schema: Any = None) -> dict[str, Any]:
-    import numpy as np
+def _arrow(columns: Columns, schema: Any = None) -> dict[str, Any]:
+    """Return columns as arrays of pyarrow, of the types of the schema if there is one."""
     import pyarrow as pa
 
-    kinds = {name: None if schema is None else schema.field(name).type for name in columns}
     found = {}
     for name, values in columns.items():
-        if values.dtype.kind in "OU" and kinds[name] is None:
-            kinds[name] = pa.string() if _all_texts(values) else None
-        elif kinds[name] == pa.string():  # the rows before may have had no value
-            values = np.array([each if _is_gap(each) else str(each) for each in values], object)
-        found[name] = pa.array(values, type=kinds[name], from_pandas=True)
+        kind = None if schema is None else schema.field(name).type
+        if values.dtype.kind in "OU" and kind is None:
+            kind = pa.string() if _are_texts(values) else None
+        elif kind == pa.string():  # all values of the first rows were texts or missing
+            values = np.array(
+                [each if is_missing_value(each) else str(each) for each in values], object
+            )
+        found[name] = pa.array(values, type=kind, from_pandas=True)
     return found
 
 
-def _all_texts(values: "np.ndarray") -> bool:
-    return all(isinstance(each, str) or _is_gap(each) for each in values)
+def _are_texts(values: np.ndarray) -> bool:
+    return all(isinstance(each, str) or is_missing_value(each) for each in values)
 
 
-def _is_gap(value: Any) -> bool:
-    return value is None or bool(value != value)
+class _NpzWriter:
+    """Write columns as the arrays of an NPZ file.
 
+    An array begins with its shape. So the rows of each column wait in a temporary file until all
+    are there.
+    """
 
-class _Arrays:
-    """Arrays for NPZ: of each column its rows wait in a file until their number is known."""
-
-    def __init__(self, file: Path | None, files: ExitStack) -> None:
-        assert file is not None
+    def __init__(self, file: Path, files: ExitStack) -> None:
         self._file = file
         self._files, self._waiting = files, dict[str, IO[bytes]]()
         self._texts: dict[str, list[str]] = {}
         self._kinds: dict[str, Any] = {}
         self._n_rows = 0
 
-    def write(self, columns: "dict[str, np.ndarray]") -> None:
-        import numpy as np
-
+    def write(self, columns: Columns) -> None:
         self._n_rows += len(next(iter(columns.values())))
         for name, values in columns.items():
             numbers = values.dtype.kind in "iufb"
@@ -191,12 +202,10 @@ class _Arrays:
                 content = np.ascontiguousarray(values, self._kinds[name][0])
                 self._waiting[name].write(content.tobytes())
             else:
-                texts = ["" if _is_gap(each) else str(each) for each in values]
+                texts = ["" if is_missing_value(each) else str(each) for each in values]
                 self._texts.setdefault(name, []).extend(texts)
 
     def close(self) -> None:
-        import numpy as np
-
         with zipfile.ZipFile(self._file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             for name, waiting in self._waiting.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -205,7 +214,7 @@ class _Arrays:
                     head = {"descr": dtype.str, "fortran_order": False, "shape": shape}
                     np.lib.format.write_array_header_2_0(member, head)
                     waiting.seek(0)
-                    while block := waiting.read(BLOCK):
+                    while block := waiting.read(COPY_BYTES):
                         member.write(block)
             for name, texts in self._texts.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

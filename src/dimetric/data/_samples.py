@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dimetric.data.columns import DataSet, is_missing
-from dimetric.data.encoder import TableEncoder
+from dimetric.data._dataset import DataSet
+from dimetric.data._encoder import TableEncoder
+from dimetric.data._missing import is_missing
 
 
 class Samples(NamedTuple):
@@ -55,7 +56,7 @@ def encoded(
     extra : iterable of str
         Columns that are no features, and are kept as they are.
     categories : mapping of names to sequences of str, optional
-        As in :class:`~dimetric.data.encoder.TableEncoder`.
+        As in :class:`~dimetric.data.TableEncoder`.
 
     Examples
     --------

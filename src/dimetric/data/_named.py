@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from dimetric._names import suggest
-from dimetric.data.columns import DataSet
-from dimetric.data.files import kind_of, names_in, read_file, stem
-from dimetric.data.keel import read_keel
-from dimetric.data.samples import encoded
-from dimetric.data.tables import read_table
+from dimetric.data._dataset import DataSet
+from dimetric.data._files import TableFile, table_name
+from dimetric.data._keel import read_keel
+from dimetric.data._missing import is_missing
+from dimetric.data._samples import encoded
+from dimetric.data._tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
 
@@ -60,7 +61,7 @@ def load_data_set(
         the numbers are in ``extra["fold5"]``, and the order in ``extra["pos5"]``.
     missing : {"drop", "impute", "raise"}, default="drop"
         What is done with rows that have missing values, as in
-        :func:`~dimetric.data.tables.read_table`.
+        :func:`~dimetric.data.read_table`.
     openml : bool, default=True
         Whether to ask OpenML for what is found nowhere else.
 
@@ -168,7 +169,7 @@ def _of_folder(folder: Path) -> dict[str, Reader]:
         elif file.suffix == ".npz":
             found.setdefault(file.stem, _arrays_file(file))
         elif file.name.endswith(TABLES) and file.name != "manifest.csv":
-            found.setdefault(stem(file), _table_file(file))
+            found.setdefault(table_name(file), _table_file(file))
     for name, by_count in folds.items():
         found[name] = _keel_folds(name, by_count)
     if not found:
@@ -183,13 +184,14 @@ def _keel_file(file: Path) -> Reader:
     return lambda missing: read_keel(file, missing=missing, name=file.stem)
 
 
-def _table_file(file: Path) -> Reader:
+def _table_file(path: Path) -> Reader:
     def read(missing: str) -> DataSet:
-        source: Any = file if kind_of(file) == "text" else read_file(file)
-        names = names_in(file) if source is file else [str(each) for each in source.columns]
+        file = TableFile.open(path)
+        source: Any = file if file.dialect is not None else file.read()
+        names = file.column_names() if source is file else [str(each) for each in source.columns]
         target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
         after = [] if target is None else names[names.index(target) + 1 :]
-        found = read_table(source, target, extra=after, missing=missing, name=stem(file))
+        found = read_table(source, target, extra=after, missing=missing, name=table_name(path))
         if target is None or found.y is None:
             return found
         return replace(found, y=found.y.astype(str))  # classes are names, whatever they look like
@@ -212,7 +214,7 @@ def _arrays_file(file: Path) -> Reader:
                     "y_train, X_test and y_test."
                 )
         names = tuple(f"x{i}" for i in range(X.shape[1]))
-        if not any(each.dtype.kind == "f" and np.isnan(each).any() for each in (X, y)):
+        if not any(is_missing(each).any() for each in (X, y)):
             return DataSet(X, y, names, "class", file.stem, (), extra)
         columns = dict(zip(names, X.T, strict=True)) | extra | {"class": y}
         return encoded(columns, "class", name=file.stem, missing=missing, extra=extra)
