@@ -81,15 +81,9 @@ def choose(
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
     left = seconds - (perf_counter() - started)
-    final_seconds = SETTINGS.final_share / (1 - SETTINGS.race_share) * left
-    smallest_class = np.min(np.unique(y[final], return_counts=True)[1])
-    can_tune = smallest_class >= SETTINGS.min_tuning_members
-    grid = candidate_grid(models[best], X.shape[1]) if can_tune else {}
-    grid, n_repeats = _affordable(grid, fit_seconds[best], final_seconds, options)
-    final_scores, n_repeats = run_final(
-        {BASELINE: None, best: models[best]}, X[final], y[final], final_seconds,
-        replace(options, random_state=random_state + 1),
-        param_grids={best: grid} if grid else None, n_repeats=n_repeats,
+    grid, final_scores, n_repeats = _final(
+        best, models[best], X[final], y[final], fit_seconds[best],
+        SETTINGS.final_share / (1 - SETTINGS.race_share) * left, options,
     )  # fmt: skip
     params = _best_params(models[best], X[race], y[race], grid, n_neighbors, random_state)
     posterior = correlated_t_test(
@@ -138,6 +132,23 @@ def _split_rows(
     if len(np.unique(y[rest])) < 2:
         return race, race
     return race, stratified_rows(rest, y, max_rows, cv, rng)
+
+
+def _final(
+    best: str, learner: Any, X: np.ndarray, y: np.ndarray, fit_seconds: float, seconds: float,
+    options: RaceOptions,
+) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:  # fmt: skip
+    """Return the grid of the final, the scores of both learners, and the number of repeats."""
+    smallest_class = np.min(np.unique(y, return_counts=True)[1])
+    can_tune = smallest_class >= SETTINGS.min_tuning_members
+    grid = candidate_grid(learner, X.shape[1]) if can_tune else {}
+    grid, n_repeats = _affordable(grid, fit_seconds, seconds, options)
+    scores, n_repeats = run_final(
+        {BASELINE: None, best: learner}, X, y, seconds,
+        replace(options, random_state=options.random_state + 1),  # other folds than in the race
+        param_grids={best: grid} if grid else None, n_repeats=n_repeats,
+    )  # fmt: skip
+    return grid, scores, n_repeats
 
 
 def _n_processes(X: np.ndarray, n_jobs: int | None) -> int | None:
