@@ -18,7 +18,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from dimetric import MDS, Isomap
 from dimetric.data import make_swiss_roll
-from dimetric.neighbors.knn import k_nearest
+from dimetric.neighbors.metric_search import metric_neighbors
 
 
 def isomap_of(n, params):
@@ -106,9 +106,9 @@ def smacof(n=2000, n_iter=40):
 
 def neighbours(n, d, k=10):
     X = np.random.default_rng(0).normal(size=(n, d)) / np.arange(1, d + 1) ** 0.25
-    k_nearest(X[:2000], k)
+    metric_neighbors(X[:2000], k)
     (t, ours), (their_t, graph) = in_turns(
-        lambda: k_nearest(X, k), lambda: kneighbors_graph(X, k, mode="distance"), repeats=3
+        lambda: metric_neighbors(X, k), lambda: kneighbors_graph(X, k, mode="distance"), repeats=3
     )
     same = np.mean(np.sort(ours[1], axis=1) == np.sort(graph.indices.reshape(n, k), axis=1))
     print(

@@ -614,7 +614,7 @@ def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
         at = np.concatenate([A.ravel(), objective.theta])
         with (
             patch.object(fast, "BLOCK", block),
-            patch.object(fast, "n_threads", lambda *_: threads),
+            patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)
         expected, expected_grad = function(engine)(at)

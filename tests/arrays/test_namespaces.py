@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dimetric._arrays.namespaces import smallest, to_host
+from dimetric._arrays.namespaces import smallest_in_rows, to_host
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -22,7 +22,7 @@ def test_smallest_begins_a_sort(m, k, levels, seed, hidden, namespace):
     D = rng.integers(0, levels, size=(5, m)).astype(float)
     D[rng.random(D.shape) < 0.5 * hidden] = np.inf
     k = min(k, m)
-    values, columns = (to_host(a) for a in smallest(namespace.asarray(D), k))
+    values, columns = (to_host(a) for a in smallest_in_rows(namespace.asarray(D), k))
     np.testing.assert_array_equal(values, np.sort(D, axis=1)[:, :k])
     np.testing.assert_array_equal(values, np.take_along_axis(D, columns, axis=1))
     assert all(len(set(row)) == k for row in columns.tolist())

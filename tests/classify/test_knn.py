@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from dimetric import LDA, NCA, PCA, KNNClassifier, KNNRegressor
 from dimetric.classify._neighbors import nearest_in_order
-from dimetric.neighbors import knn as search
+from dimetric.neighbors import metric_search as search
 
 
 def fading(distances):
@@ -103,7 +103,7 @@ def test_ties_are_the_same_in_every_search(namespace, few, monkeypatch):
     import dimetric.classify._neighbors as module
 
     monkeypatch.setattr(module, "FEW", few)
-    monkeypatch.setattr(search, "_fast_search", lambda: None)
+    monkeypatch.setattr(search, "compiled", lambda name: None)
     rng = np.random.default_rng(0)
     for d in (2, 15):
         X = rng.integers(0, 2, size=(300, d)).astype(float)

@@ -64,9 +64,9 @@ def test_is_scikit_learns(X, kernel, k):
 def test_iteration_is_decomposition(kernel, k, monkeypatch, namespace):
     X = digits(120)
     expected = KPCA(k, kernel=kernel).fit(X)
-    monkeypatch.setattr(space, "DENSE", 50)
+    monkeypatch.setattr(space, "DENSE_SAMPLES", 50)
     monkeypatch.setattr(space, "BLOCK", 1000)
-    monkeypatch.setattr(coordinates, "TILE", 1000)
+    monkeypatch.setattr(coordinates, "BLOCK_ENTRIES", 1000)
     found = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
     assert_allclose(host(found.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
     new = X[:9] * 0.9
@@ -290,7 +290,7 @@ def test_indefinite_kernel_says_so_and_uses_the_positive_part(n, k, rng):
 @pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
 def test_rounding_of_a_nearly_constant_kernel_is_no_component(dense, k, monkeypatch):
     """Values near 1 leave centred ones of .01, whose rounding errors are those of 1."""
-    monkeypatch.setattr(space, "DENSE", dense)
+    monkeypatch.setattr(space, "DENSE_SAMPLES", dense)
     X = load_iris().data
     kpca = KPCA(k, kernel="sigmoid").fit(X)
     Z = kpca.transform(X)
@@ -393,7 +393,7 @@ def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
     monkeypatch.setattr(space, "factor", None)
-    for module, name in ((maps, "BLOCK"), (space, "BLOCK"), (coordinates, "TILE")):
+    for module, name in ((maps, "BLOCK"), (space, "BLOCK"), (coordinates, "BLOCK_ENTRIES")):
         monkeypatch.setattr(module, name, 20 * len(X))
     tracemalloc.start()
     KPCA(3, kernel="precomputed").fit(K)

@@ -1,4 +1,4 @@
-"""Half a symmetric matrix, against all of it."""
+"""A symmetric matrix of which half is kept, against all of it."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from dimetric.kernels.functions import Kernel
 from dimetric.linalg.classical_scaling import centred_product
-from dimetric.linalg.symmetric import COLUMNS, TILE, Half, SymmetricProduct
+from dimetric.linalg.symmetric import COLUMNS, TILE, PackedSymmetric, SymmetricProduct
 
 SIZES = (1, TILE - 1, TILE, 2 * TILE + 3)
 
@@ -18,7 +18,7 @@ def symmetric(rng, n):
 
 
 def half_of(K):
-    return Half.of(len(K), K.dtype, lambda a, b: K[a, b])
+    return PackedSymmetric.of(len(K), K.dtype, lambda a, b: K[a, b])
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -17,7 +17,8 @@ from dimetric import MDS, Isomap
 from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import isomap as module
 from dimetric.manifold.circuits import scan_neighbors
-from dimetric.neighbors.graph import Neighborhood, geodesics
+from dimetric.neighbors.graph import Neighborhood
+from dimetric.neighbors.paths import geodesics
 
 ROLL, _, SHEET = make_swiss_roll(300, random_state=0)
 LINE = np.array([0.0, 1, 3, 6, 10])[:, None]

@@ -14,7 +14,7 @@ from dimetric import LLE
 from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import _local
 from dimetric.manifold._local import alignment, reconstruction_weights
-from dimetric.neighbors.knn import k_nearest
+from dimetric.neighbors.metric_search import metric_neighbors
 
 METHODS = ["standard", "modified", "hessian", "ltsa"]
 
@@ -116,7 +116,7 @@ def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
     monkeypatch.setattr(_local, "_blocks", lambda n, *_: _local.row_blocks(n, min(block, n)))
     sheet = rng.normal(size=(60, 2)) @ rng.normal(size=(2, d))
     X = sheet + 0.1 * rng.normal(size=(60, d))
-    neighbors = k_nearest(X, 7)[1]
+    neighbors = metric_neighbors(X, 7)[1]
     M = alignment(X, neighbors, 2, method=method, reg=1e-3)
     assert_allclose(M.toarray(), LOOPS[method](X, neighbors, 2, 1e-3), rtol=1e-8, atol=1e-9)
     assert_allclose(M @ np.ones(60), 0, atol=1e-10)
@@ -141,7 +141,7 @@ def test_embedding_is_that_of_scikit_learn(method, eigen_solver):
 @pytest.mark.parametrize("d", [4, 9])
 def test_weights_are_those_of_scikit_learn(d, rng):
     X, points = rng.normal(size=(30, d)), rng.normal(size=(40, d))
-    neighbors = k_nearest(X, 6, points)[1]
+    neighbors = metric_neighbors(X, 6, points)[1]
     expected = manifold._locally_linear.barycenter_weights(X, points, neighbors, reg=1e-3)
     assert_allclose(reconstruction_weights(X, points, neighbors, 1e-3), expected, rtol=1e-9)
 
@@ -149,7 +149,7 @@ def test_weights_are_those_of_scikit_learn(d, rng):
 def test_weights_without_a_ridge_reconstruct_exactly(rng):
     points = rng.normal(size=(30, 3))
     X = rng.normal(size=(9, 3))
-    neighbors = k_nearest(X, 6, points)[1]
+    neighbors = metric_neighbors(X, 6, points)[1]
     weights = reconstruction_weights(X, points, neighbors, 0.0)
     assert_allclose(np.einsum("ij,ijk->ik", weights, points[neighbors]), X, atol=1e-6)
     assert_allclose(weights.sum(axis=1), 1)

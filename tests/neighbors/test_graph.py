@@ -16,9 +16,10 @@ from sklearn.datasets import load_iris
 from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 
 from dimetric.data import make_swiss_roll
-from dimetric.neighbors import graph as module
-from dimetric.neighbors.graph import Neighborhood, bridged, geodesics, undirected
-from dimetric.neighbors.knn import k_nearest
+from dimetric.neighbors import paths
+from dimetric.neighbors.graph import Neighborhood, bridged, undirected
+from dimetric.neighbors.metric_search import metric_neighbors
+from dimetric.neighbors.paths import geodesics
 
 IRIS = load_iris().data
 ROLL = make_swiss_roll(300, random_state=0).X
@@ -39,7 +40,7 @@ def engine(request):
         pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
         yield
     else:
-        with patch.object(module, "_fast_paths", lambda: None):
+        with patch.object(paths, "compiled", lambda name: None):
             yield
 
 
@@ -51,7 +52,10 @@ def engine(request):
 def test_k_nearest_is_the_smallest_of_all_distances(d, dtype, rng):
     X, Y = rng.normal(size=(150, d)).astype(dtype), rng.normal(size=(40, d)).astype(dtype)
     D = cdist(X, X) + np.diag(np.full(150, np.inf))
-    for (distances, indices), all_ in ((k_nearest(X, 7), D), (k_nearest(Y, 7, X), cdist(Y, X))):
+    for (distances, indices), all_ in (
+        (metric_neighbors(X, 7), D),
+        (metric_neighbors(Y, 7, X), cdist(Y, X)),
+    ):
         assert distances.dtype == dtype
         assert_array_equal(indices, np.argsort(all_, axis=1)[:, :7])
         assert_allclose(distances, np.sort(all_, axis=1)[:, :7], rtol=1e-6)
@@ -60,7 +64,7 @@ def test_k_nearest_is_the_smallest_of_all_distances(d, dtype, rng):
 @pytest.mark.parametrize("d", [1, 3, 20])
 def test_nobody_is_its_own_neighbour(d):
     """Even where more than k samples are at one place."""
-    distances, indices = k_nearest(np.ones((9, d)), 3)
+    distances, indices = metric_neighbors(np.ones((9, d)), 3)
     assert not (indices == np.arange(9)[:, None]).any()
     assert all(len(set(row)) == 3 for row in indices)
     assert_array_equal(distances, 0)
@@ -76,7 +80,7 @@ def test_nobody_is_its_own_neighbour(d):
     ],
 )
 def test_any_metric(metric, params):
-    distances, _ = k_nearest(ROLL, 4, metric=metric, metric_params=params)
+    distances, _ = metric_neighbors(ROLL, 4, metric=metric, metric_params=params)
     name = metric if isinstance(metric, str) else "chebyshev"
     D = cdist(ROLL, ROLL, "cityblock" if name == "manhattan" else name, **(params or {}))
     assert_allclose(distances, np.sort(D + np.diag(np.full(300, np.inf)))[:, :4], atol=1e-12)
@@ -129,9 +133,9 @@ def test_row_order_does_not_matter(d, connected, rng):
     with pytest.warns(UserWarning, match="components") if connected else np.errstate():
         first = Neighborhood(3).graph(X, connected=connected)
         second = Neighborhood(3).graph(X[p], connected=connected)
-    paths, permuted = geodesics(first), geodesics(second)
-    assert_array_equal(np.isinf(paths).any(), not connected)
-    assert_allclose(permuted, paths[np.ix_(p, p)], rtol=1e-12)
+    lengths, permuted = geodesics(first), geodesics(second)
+    assert_array_equal(np.isinf(lengths).any(), not connected)
+    assert_allclose(permuted, lengths[np.ix_(p, p)], rtol=1e-12)
 
 
 def test_samples_at_one_place_are_linked():
@@ -199,7 +203,7 @@ def test_geodesics_are_scipys(k, method, sources, engine):
 def test_both_engines_give_the_same_bits(sources):
     pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
     fast = geodesics(roll_graph(4), sources, method="D")
-    with patch.object(module, "_fast_paths", lambda: None):
+    with patch.object(paths, "compiled", lambda name: None):
         assert_array_equal(geodesics(roll_graph(4), sources, method="D"), fast)
 
 
@@ -255,7 +259,9 @@ def test_neighbours_at_equal_distance_are_the_first(rng):
     D = cdist(X, X) + np.diag(np.full(len(X), np.inf))
     expected = np.argsort(D, axis=1, kind="stable")[:, :5]
     for shift in (0, 100):
-        assert_array_equal(k_nearest(X + shift, 5)[1], expected)
-        assert_array_equal(k_nearest(X[:9] + shift, 5, X + shift)[1][:, 1:], expected[:9, :4])
+        assert_array_equal(metric_neighbors(X + shift, 5)[1], expected)
+        assert_array_equal(
+            metric_neighbors(X[:9] + shift, 5, X + shift)[1][:, 1:], expected[:9, :4]
+        )
     given = Neighborhood(5, metric="precomputed").graph(cdist(X, X))
     assert abs(given - Neighborhood(5).graph(X)).max() == 0

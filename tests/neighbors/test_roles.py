@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.neighbors import search
+from dimetric.neighbors import euclidean_search
 from dimetric.neighbors.roles import enemies, friends
 
 few = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ samples have fewer")
@@ -43,7 +43,7 @@ def problems(draw):
 def test_ties_and_missing_neighbours(role, problem, tile):
     X, codes, k = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "TILE", tile)
+        patch.setattr(euclidean_search, "TILE_POINTS", tile)
         found = role(X, codes, k)
     indices, counts = by_definition(X, codes, k, role)
     np.testing.assert_array_equal(found.counts, counts)
@@ -60,7 +60,7 @@ def test_ties_and_missing_neighbours(role, problem, tile):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tiles_and_threads_make_no_difference(role, tile, threads, dtype, monkeypatch, rng):
     X, codes = rng.normal(size=(600, 5)).astype(dtype), np.sort(rng.integers(0, 4, 600))
-    monkeypatch.setattr(search, "TILE", tile)
+    monkeypatch.setattr(euclidean_search, "TILE_POINTS", tile)
     with threadpool_limits(threads, "blas"):
         found = role(X, codes, 3).indices
     np.testing.assert_array_equal(found, by_definition(X, codes, 3, role)[0])

@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA as TheirPCA
 import dimetric
 from dimetric.learners.nca import NCARule
 from dimetric.manifold._local import reconstruction_weights
-from dimetric.neighbors.knn import k_nearest
+from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
 
@@ -212,7 +212,7 @@ def locally_linear_embedding(X, **params):
 
 def barycenter_kneighbors_graph(X, n_neighbors, reg=1e-3):
     """Our weights as a matrix."""
-    neighbors = k_nearest(X, n_neighbors)[1]
+    neighbors = metric_neighbors(X, n_neighbors)[1]
     weights = reconstruction_weights(X, X, neighbors, reg).astype(X.dtype)
     starts = np.arange(0, neighbors.size + 1, n_neighbors)
     return sparse.csr_array((weights.ravel(), neighbors.ravel(), starts), shape=(len(X), len(X)))

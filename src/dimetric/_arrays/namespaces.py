@@ -1,7 +1,8 @@
-"""Array namespaces, and the gaps of the array-API standard.
+"""Array namespaces, and what the array-API standard lacks.
 
-Everything follows X: an algorithm asks ``xp = namespace(X)`` and writes the standard's functions.
-What the standard lacks (top-k, partial eigendecompositions, moves between devices) is here, once.
+Everything follows X: an algorithm starts with ``xp = namespace(X)`` and uses the functions of the
+standard. What the standard lacks (the k smallest entries, partial eigendecompositions, moves
+between devices) is written here, once.
 """
 
 from types import ModuleType
@@ -31,6 +32,11 @@ def namespace(*arrays: Array) -> ModuleType:
     return compat.array_namespace(*dense) if dense else compat.array_namespace(np.empty(0))
 
 
+def is_host(X: Array) -> bool:
+    """Tell whether an array is in host memory, rather than on an accelerator."""
+    return sparse.issparse(X) or "cpu" in str(compat.device(X)).lower()
+
+
 def to_host(a: Array) -> np.ndarray:
     """Copy an array of any namespace and device into host memory, as NumPy's."""
     if compat.is_torch_array(a):
@@ -43,7 +49,7 @@ def to_host(a: Array) -> np.ndarray:
 
 
 def like(a: Array, X: Array, dtype: Any = None) -> Array:
-    """Bring `a` to X's namespace and device, and to X's dtype unless another is named."""
+    """Return `a` in X's namespace, on X's device and in X's dtype, unless another is given."""
     xp = namespace(X)
     dtype = X.dtype if dtype is None else dtype
     if sparse.issparse(X) or compat.is_numpy_array(X):
@@ -59,23 +65,23 @@ def eps(a: Array) -> float:
 
 
 def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
-    """Return the (n, n_classes) indicator matrix, so that sums by class are one product.
+    """Return the (n, n_classes) indicator matrix; a product with it sums by class.
 
-    Scatter-adds do not accumulate repeated indices in every namespace; a product does.
+    A scatter-add would not accumulate repeated indices in every namespace.
     """
     xp = namespace(codes)
     classes = xp.arange(n_classes, dtype=codes.dtype, device=compat.device(codes))
     return xp.astype(codes[:, None] == classes[None, :], dtype)
 
 
-def smallest(D: Array, k: int) -> tuple[Array, Array]:
+def smallest_in_rows(D: Array, k: int) -> tuple[Array, Array]:
     """Return the k smallest entries of each row, ascending, and their columns.
 
-    Which of equal entries are among them, and in what order, is left to the namespace.
+    Which of several equal entries are returned, and in what order, depends on the namespace.
 
     Examples
     --------
-    >>> smallest(np.array([[4.0, 1.0, 3.0, 2.0]]), 2)
+    >>> smallest_in_rows(np.array([[4.0, 1.0, 3.0, 2.0]]), 2)
     (array([[1., 2.]]), array([[1, 3]]))
     """
     xp = namespace(D)
@@ -94,11 +100,10 @@ def smallest(D: Array, k: int) -> tuple[Array, Array]:
 def _some_smallest(D: np.ndarray, k: int) -> np.ndarray:
     """Return the columns of the k smallest entries of each row, in any order.
 
-    Long rows are cut into groups of columns. Each of the k groups with the smallest minima holds
-    an entry as small as any outside of them, so no others need be looked at; taking minima is
-    several times as fast as partitioning.
+    Long rows are cut into groups of columns. The k smallest entries lie in the k groups with the
+    smallest minima, or are equal to entries there. Minima are several times as fast as a partition.
     """
-    size = int((D.shape[1] / k) ** 0.5)  # of a group: few groups, and few entries in k of them
+    size = int((D.shape[1] / k) ** 0.5)  # of a group; balances the two partitions below
     if size < 4:
         return np.argpartition(D, k - 1, axis=1)[:, :k]
     n_groups = D.shape[1] // size
@@ -112,11 +117,11 @@ def _some_smallest(D: np.ndarray, k: int) -> np.ndarray:
     return np.take_along_axis(columns, chosen, axis=1)
 
 
-def eigh_top(S: Array, k: int) -> tuple[Array, Array]:
+def largest_eigenpairs(S: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, descending, and eigenvectors as rows.
 
-    Large NumPy matrices ask SciPy's LAPACK for those k alone. Smaller ones stay with NumPy's: the
-    two have a BLAS each, whose threads get in each other's way.
+    For large NumPy matrices SciPy's LAPACK computes those k alone. Smaller ones stay with NumPy's
+    LAPACK: each of the two has its own BLAS, whose threads would compete.
     """
     xp = namespace(S)
     d = S.shape[0]
@@ -128,8 +133,8 @@ def eigh_top(S: Array, k: int) -> tuple[Array, Array]:
     return xp.flip(values), xp.flip(vectors, axis=1).T
 
 
-def triangle(A: Array) -> Array:
-    """Return R of the QR decomposition; NumPy's path does not form the orthogonal factor."""
+def triangular_factor(A: Array) -> Array:
+    """Return R of the QR decomposition; for NumPy the orthogonal factor is not formed."""
     if compat.is_numpy_array(A):
         return np.linalg.qr(A, mode="r")
     return namespace(A).linalg.qr(A, mode="reduced").R

@@ -1,9 +1,10 @@
-"""Validation of arrays from any container, which stay in their namespace and on their device.
+"""Validation of arrays from any container; they stay in their namespace and on their device.
 
-NumPy arrays and data frames go through scikit-learn's own checks; arrays of another namespace get
+NumPy arrays and data frames go through scikit-learn's own checks. Arrays of another namespace get
 the same checks here, on their device.
 """
 
+from itertools import combinations_with_replacement
 from typing import Any
 
 import array_api_compat as compat
@@ -14,27 +15,28 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
 
 
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
-    """Return a finite floating array of `ndim` dimensions that no learner is fitted to."""
+    """Return a finite floating array of `ndim` dimensions, where there is no estimator to fit."""
     if is_foreign(Z):
-        return checked_foreign(Z, 1, ndim=ndim, name=name)
+        return _checked_foreign(Z, 1, ndim=ndim, name=name)
     Z = check_array(
         Z,
         accept_sparse="csr" if accept_sparse else False,
-        dtype=dtype_for(Z),
+        dtype=_dtype_for(Z),
         allow_nd=ndim > 2,
         input_name=name,
     )
     return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # not the old matrix class
 
 
-def checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
+def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
     """Check an array of another namespace as scikit-learn checks NumPy's; it stays where it is."""
     if compat.is_torch_array(X) and X.requires_grad:
-        X = X.detach()  # a fit is no part of anybody's graph
+        X = X.detach()  # no gradients flow through a fit
     xp = namespace(X)
     if X.ndim != ndim:
         raise ValueError(
@@ -55,10 +57,10 @@ def checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X
     return X
 
 
-def dtype_for(X: Any) -> Any:
+def _dtype_for(X: Any) -> Any:
     """Return the dtype to check samples with: float32 and float64 stay, others become float64.
 
-    scikit-learn sees the dtypes of pandas' columns, but not of other data frames'.
+    scikit-learn reads the dtypes of pandas' columns, but not those of other data frames.
     """
     frame = hasattr(X, "columns") and len(X.columns) > 0
     single = frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
@@ -68,16 +70,20 @@ def dtype_for(X: Any) -> Any:
 def checked_samples(
     learner: BaseEstimator, X: Array, *, reset: bool, min_samples: int = 1
 ) -> Array:
-    """Return samples as a finite floating array; note (`reset`) or compare features and names."""
+    """Return samples as a finite floating array.
+
+    With `reset` the learner notes their number of features and their names, otherwise the samples
+    must have those.
+    """
     if is_foreign(X):
-        X = checked_foreign(X, min_samples)
+        X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
         return X
     X = validate_data(learner, X, reset=reset, **_options(learner, X, min_samples))
     return sparse.csr_array(X) if sparse.issparse(X) else X  # not the old matrix class
 
 
-def checked_labelled(
+def checked_samples_with_labels(
     learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int
 ) -> tuple[Array, np.ndarray]:
     """Return checked samples, and their labels on the host."""
@@ -93,12 +99,12 @@ def checked_labelled(
     return X, y
 
 
-def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and the class of each sample as an integer: -1 if it has no label.
+def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes, and the class of each sample as an integer, -1 if it has no label.
 
     Examples
     --------
-    >>> coded(np.array([7, -1, 3, 7]), unlabelled=-1)
+    >>> encode_labels(np.array([7, -1, 3, 7]), unlabelled=-1)
     (array([3, 7]), array([ 1, -1,  0,  1]))
     """
     if unlabelled is None:
@@ -112,7 +118,7 @@ def coded(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.nd
     return classes, codes
 
 
-def taken(X: Array, rows: np.ndarray) -> Array:
+def take_rows(X: Array, rows: np.ndarray) -> Array:
     """Return some rows of samples, dense."""
     if sparse.issparse(X):
         return X[rows].toarray()
@@ -120,17 +126,62 @@ def taken(X: Array, rows: np.ndarray) -> Array:
     return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
 
 
-def in_range(X: Array, name: str = "X") -> tuple[Array, float]:
-    """Return X times a power of two that keeps sums of squares at ease, and that factor.
+def checked_dissimilarities(D: Array) -> None:
+    """Raise unless D is square, symmetric but for rounding, not negative, and 0 on the diagonal."""
+    xp = namespace(D)
+    n = D.shape[0]
+    if D.shape[1] != n:
+        raise ValueError(
+            f"Dissimilarities must be a square matrix; X has shape {tuple(D.shape)}. For samples "
+            "and features, choose another metric than 'precomputed'."
+        )
+    if bool(xp.any(D < 0)):
+        raise ValueError(
+            "Dissimilarities must not be negative. Similarities are no dissimilarities."
+        )
+    rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
+    if bool(xp.any(xp.linalg.diagonal(D) > rounding)):
+        raise ValueError("Dissimilarities of samples to themselves, on the diagonal, must be 0.")
+    uneven = asymmetric_pair(D, rounding)
+    if uneven is not None:
+        i, j = uneven
+        raise ValueError(
+            f"Dissimilarities must be symmetric, but that of samples {i} and {j} is "
+            f"{float(D[i, j]):.6g} one way and {float(D[j, i]):.6g} the other. "
+            "(D + D.T) / 2 is symmetric."
+        )
 
-    The factor is 1 for all ordinary data, and a power of two never costs a digit. Values whose
-    squares the dtype cannot hold are refused: neither could it hold a variance, or M.
+
+def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
+    """Return i and j with ``|A[i, j] - A[j, i]| > tol``, or None if A is symmetric up to `tol`.
+
+    Examples
+    --------
+    >>> asymmetric_pair(np.array([[0.0, 1.0], [2.0, 0.0]]), tol=0.5)
+    (0, 1)
+    """
+    xp = namespace(A)
+    tiles = list(row_blocks(A.shape[0], 256))  # a tile and its transpose fit a cache
+    for b, c in combinations_with_replacement(tiles, 2):
+        difference = A[b, c] - A[c, b].T
+        if max(float(xp.max(difference)), -float(xp.min(difference))) > tol:
+            i, j = np.unravel_index(np.argmax(np.abs(to_host(difference))), difference.shape)
+            return int(i) + b.start, int(j) + c.start
+    return None
+
+
+def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
+    """Rescale X so that squares neither overflow nor underflow; return X and the factor.
+
+    The factor is a power of two, so that no digit is lost, and 1 for all ordinary data. Values
+    whose squares the dtype cannot hold are refused: it could not hold a variance or a metric
+    either.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
     limit = 2.0**40 if X.dtype == xp.float32 else 2.0**200
     if compat.is_numpy_array(values):
-        # One fast pass settles nearly all cases: no value is above the root of the sum of
+        # One fast pass decides nearly all cases: no value is above the root of the sum of
         # squares, and the largest is not below the root of their mean.
         flat = values.ravel(order="K")
         with np.errstate(over="ignore"):
@@ -154,6 +205,6 @@ def in_range(X: Array, name: str = "X") -> tuple[Array, float]:
 def _options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
     return {
         "accept_sparse": "csr" if learner._accepts_sparse else False,
-        "dtype": dtype_for(X),
+        "dtype": _dtype_for(X),
         "ensure_min_samples": min_samples,
     }

@@ -8,7 +8,11 @@ from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
-from dimetric._arrays.validation import checked_labelled, checked_samples, in_range
+from dimetric._arrays.validation import (
+    checked_samples,
+    checked_samples_with_labels,
+    rescale_for_squares,
+)
 from dimetric._compat import HasMethods
 
 
@@ -28,7 +32,7 @@ class LearnedDistance(BaseEstimator):
 
     def _learn(self, X: Array, y: Any, learner: Any = None) -> Array:
         """Fit a copy of the learner, or of another one; return its map of the training samples."""
-        in_range(X)  # raises where squared distances would be infinite, or all 0
+        rescale_for_squares(X)  # raises where squared distances would be infinite, or all 0
         learner = self.learner if learner is None else learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:
@@ -58,7 +62,9 @@ class DistanceClassifier(ClassifierMixin, LearnedDistance):
 
     def _labelled(self, X: Any, y: Any) -> tuple[Array, np.ndarray]:
         """Return checked samples and their classes, as integers, of which it takes note."""
-        samples, labels = checked_labelled(self, X, y, reset=True, min_samples=self._min_samples)
+        samples, labels = checked_samples_with_labels(
+            self, X, y, reset=True, min_samples=self._min_samples
+        )
         self.classes_, codes = np.unique(labels, return_inverse=True)
         return samples, codes
 

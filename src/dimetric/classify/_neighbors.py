@@ -12,8 +12,8 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_foreign, like, to_host
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import LearnedDistance
-from dimetric.neighbors.knn import TREE_FEATURES, distances_between, k_nearest
-from dimetric.neighbors.search import nearest
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.metric_search import TREE_FEATURES, distances_between, metric_neighbors
 
 FEW = 5_000  # samples up to which a compiled search is not worth the loading
 
@@ -121,7 +121,7 @@ def nearest_in_order(
     """
     available = Z.shape[0] - 1 if points is None else points.shape[0]
     asked = min(k + 1, available)
-    search = nearest if _suits_product(Z) else k_nearest
+    search = euclidean_neighbors if _suits_product(Z) else metric_neighbors
     distances, indices = (to_host(a) for a in search(Z, asked, points))
     tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (asked > k))
     distances, indices = distances[:, :k].copy(), indices[:, :k].copy()

@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
-from dimetric.neighbors.clusters import class_clusters
+from dimetric.learners._class_clusters import class_clusters
 from dimetric.objectives.centroids import group_means
 
 

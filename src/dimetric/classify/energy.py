@@ -3,11 +3,10 @@
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, one_hot, smallest
+from dimetric._arrays.namespaces import Array, is_host, like, namespace, one_hot, smallest_in_rows
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
@@ -129,7 +128,7 @@ class EnergyClassifier(DistanceClassifier):
         centred = xp.astype(Z, xp.float64) - like(self._centre, Z, dtype=xp.float64)
         points = like(self._points, Z, dtype=xp.float64)
         thresholds = like(self._thresholds, Z, dtype=xp.float64)
-        size = 2**21 if "cpu" in str(compat.device(Z)).lower() else 2**26
+        size = 2**21 if is_host(Z) else 2**26
         blocks = [
             self._energies(squared_distances(centred[rows, :], points), thresholds)
             for rows in row_blocks(Z.shape[0], max(1, size // points.shape[0]))
@@ -153,7 +152,7 @@ class EnergyClassifier(DistanceClassifier):
         energies = []
         for c in range(n_classes):
             own, k = slice(starts[c], starts[c + 1]), min(self._k, starts[c + 1] - starts[c])
-            near = smallest(D[:, own], k)[0]
+            near = smallest_in_rows(D[:, own], k)[0]
             impostors = xp.zeros_like(D[:, 0])
             for others in (D[:, : own.start], D[:, own.stop :]):
                 for rank in range(k):

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.threads import one_blas_thread
-from dimetric._arrays.validation import checked_samples, in_range, taken
+from dimetric._arrays.validation import checked_samples, rescale_for_squares, take_rows
 from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
 from dimetric.kernels.functions import (
     BLOCK,
@@ -37,7 +38,6 @@ from dimetric.kernels.space import (
 )
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairTasks
-from dimetric.linalg.order import canonical_order
 from dimetric.supervision.validation import checked_pair_rows
 
 FEW = 2000  # samples up to which more threads of BLAS cost more than they gain
@@ -132,7 +132,7 @@ class KernelMetric(PairTasks, Learner):
         check_is_fitted(self)
         points, rows = checked_pair_rows(self, pairs, X)
         Z = self._mapped(points)
-        difference = taken(Z, rows[:, 0]) - taken(Z, rows[:, 1])
+        difference = take_rows(Z, rows[:, 0]) - take_rows(Z, rows[:, 1])
         return namespace(difference).linalg.vector_norm(difference, axis=1)
 
     def _mapped(self, X: Array) -> Array:
@@ -156,7 +156,7 @@ class KernelMetric(PairTasks, Learner):
 
     def _space(self, X: Array, n_components: float | None, *, principal: bool) -> Space:
         """Return coordinates of the samples; set what the map will refer to."""
-        in_range(X)  # refuses what has no variance in this dtype
+        rescale_for_squares(X)  # refuses what has no variance in this dtype
         xp, n = namespace(X), X.shape[0]
         precomputed = self.kernel == "precomputed"
         order = np.arange(n)

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpstrf
 
 from dimetric._arrays.namespaces import Array, eps
 from dimetric.kernels.functions import largest_of
-from dimetric.linalg.symmetric import Half
+from dimetric.linalg.symmetric import PackedSymmetric
 
 ONE_POINT = (
     "To this kernel all samples are the same point: there is nothing to tell them apart by. Choose "
@@ -144,12 +144,12 @@ def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
     return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
 
 
-def noise_of(K: Array | Half) -> float:
+def noise_of(K: Array | PackedSymmetric) -> float:
     """Return the size of eigenvalues that are nothing but rounding errors of a kernel's values.
 
     Centred or not: what centring takes away, it takes from values that are rounded already.
     """
-    values, largest = (K.tiles, K.largest) if isinstance(K, Half) else (K, largest_of(K))
+    values, largest = (K.tiles, K.largest) if isinstance(K, PackedSymmetric) else (K, largest_of(K))
     n = K.shape[0]
     # Rounding errors are a random matrix, whose norm grows as the root of n only.
     return max(n * 2.0**-52, 10 * n**0.5 * eps(values)) * largest

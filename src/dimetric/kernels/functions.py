@@ -13,7 +13,8 @@ from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
 from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import run_on_threads
-from dimetric.linalg.symmetric import TILE, Half, upper_tiles
+from dimetric._arrays.validation import asymmetric_pair
+from dimetric.linalg.symmetric import TILE, PackedSymmetric, upper_tiles
 
 NAMES = {"linear", "poly", "rbf", "laplacian", "sigmoid", "cosine", "precomputed"}
 BLOCK = 2**22  # numbers of a block of rows
@@ -139,7 +140,7 @@ class Kernel:
         """Whether half the values between the samples are enough: they are ours, on the host."""
         return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
 
-    def half(self, X: np.ndarray) -> Half:
+    def half(self, X: np.ndarray) -> PackedSymmetric:
         """Return the same matrix, of which half the values are computed and kept."""
         n = len(X)
         self._require(X, n * (n + TILE) // 2, n, n)
@@ -149,7 +150,7 @@ class Kernel:
             tile = self._values(A[a], B[b])
             return self._with_ones(tile) if a == b else tile
 
-        K = Half.of(n, X.dtype, values)
+        K = PackedSymmetric.of(n, X.dtype, values)
         if not np.isfinite(K.largest):
             raise ValueError(NOT_FINITE)
         return K
@@ -235,18 +236,14 @@ def checked_symmetric(K: Array, samples: np.ndarray) -> Array:
 
     `samples` are their numbers, for the message.
     """
-    xp, n = namespace(K), K.shape[0]
-    rounding = float(xp.finfo(K.dtype).eps) ** 0.5 * largest_of(K)
-    for rows in row_blocks(n, max(1, BLOCK // n)):
-        difference = xp.abs(K[rows, :] - K[:, rows].T)
-        if bool(xp.any(difference > rounding)):
-            i, j = divmod(int(xp.argmax(difference)), n)
-            i += rows.start
-            raise ValueError(
-                f"A kernel must be symmetric, but of samples {samples[i]} and {samples[j]} it is "
-                f"{float(K[i, j]):.6g}, and of {samples[j]} and {samples[i]} "
-                f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
-            )
+    uneven = asymmetric_pair(K, float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K))
+    if uneven is not None:
+        i, j = uneven
+        raise ValueError(
+            f"A kernel must be symmetric, but of samples {samples[i]} and {samples[j]} it is "
+            f"{float(K[i, j]):.6g}, and of {samples[j]} and {samples[i]} "
+            f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
+        )
     return K
 
 

@@ -29,13 +29,13 @@ from dimetric.kernels.factor import (
     warn_if_indefinite,
 )
 from dimetric.kernels.functions import BLOCK, Kernel
-from dimetric.linalg.classical_scaling import DENSE, centred_product
+from dimetric.linalg.classical_scaling import DENSE_SAMPLES, centred_product
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.principal_axes import from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.linalg.symmetric import Half, SymmetricProduct
+from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 ONE_LANDMARK = (
     "To this kernel all landmarks are the same point: raise n_landmarks or set landmarks='greedy'. "
@@ -108,16 +108,18 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
 
 def are_few(n_components: float | None, n: int) -> bool:
     """Tell whether so many principal coordinates of n samples are found by products alone."""
-    return isinstance(n_components, Integral) and n > DENSE and 8 * n_components <= n
+    return isinstance(n_components, Integral) and n > DENSE_SAMPLES and 8 * n_components <= n
 
 
-def principal_space(K: Array | Half, n_components: float | None, *, definite: bool) -> Space:
+def principal_space(
+    K: Array | PackedSymmetric, n_components: float | None, *, definite: bool
+) -> Space:
     """Return principal coordinates of all samples; parameters as of :func:`exact_space`.
 
     Few of many samples take products with K alone, which is neither centred nor copied, and of
     which the half is enough.
     """
-    if isinstance(K, Half) or are_few(n_components, K.shape[0]):
+    if isinstance(K, PackedSymmetric) or are_few(n_components, K.shape[0]):
         return _by_iteration(K, int(n_components or 0), definite)
     found = factor(to_host(K), definite=definite)
     F = found.F
@@ -168,8 +170,8 @@ def landmark_space(kernel: Kernel, X: Array, S: Array, n_components: float | Non
     )
 
 
-def _by_iteration(K: Array | Half, k: int, definite: bool) -> Space:
-    n, values_of_K = K.shape[0], K.tiles if isinstance(K, Half) else K
+def _by_iteration(K: Array | PackedSymmetric, k: int, definite: bool) -> Space:
+    n, values_of_K = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
     with one_blas_thread():  # what is left beside the products is small
         tol = max(1e-9, eps(values_of_K) / 100)
         noise = noise_of(K)
@@ -210,15 +212,15 @@ def _principal(
     return np.pad(values[:kept], (0, k - kept)), np.pad(axes.V[:kept], [(0, k - kept), (0, 0)])
 
 
-def _trace(K: Array | Half) -> float:
-    if isinstance(K, Half):
+def _trace(K: Array | PackedSymmetric) -> float:
+    if isinstance(K, PackedSymmetric):
         return K.trace
     return float(np.sum(to_host(namespace(K).linalg.diagonal(K)), dtype=np.float64))
 
 
-def _means(K: Array | Half) -> np.ndarray:
+def _means(K: Array | PackedSymmetric) -> np.ndarray:
     """Return the mean of each row, on the host."""
-    if isinstance(K, Half):
+    if isinstance(K, PackedSymmetric):
         return SymmetricProduct(K.n, K.tile)(np.ones((K.n, 1)))[:, 0] / K.n
     xp, n = namespace(K), K.shape[0]
     blocks = row_blocks(n, max(1, BLOCK // n))

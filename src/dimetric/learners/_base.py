@@ -15,10 +15,10 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace
 from dimetric._arrays.validation import (
     checked_array,
-    checked_labelled,
     checked_samples,
-    coded,
-    taken,
+    checked_samples_with_labels,
+    encode_labels,
+    take_rows,
 )
 from dimetric._compat import (
     CallbackSupportMixin,
@@ -167,8 +167,10 @@ class Learner(
         min_samples = min_samples or self._min_samples
         if not self._needs_labels:
             return checked_samples(self, X, reset=reset, min_samples=min_samples), None
-        samples, labels = checked_labelled(self, X, y, reset=reset, min_samples=min_samples)
-        self.classes_, codes = coded(labels, getattr(self, "unlabelled", None))
+        samples, labels = checked_samples_with_labels(
+            self, X, y, reset=reset, min_samples=min_samples
+        )
+        self.classes_, codes = encode_labels(labels, getattr(self, "unlabelled", None))
         return samples, codes
 
     def __sklearn_tags__(self) -> Tags:
@@ -283,7 +285,8 @@ class LinearMetric(PairTasks, Learner):
         xp = namespace(points)
         blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
         distances = [
-            _lengths((taken(points, rows[b, 0]) - taken(points, rows[b, 1])) @ L.T) for b in blocks
+            _lengths((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
+            for b in blocks
         ]
         return xp.concat(distances)
 

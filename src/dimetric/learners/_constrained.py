@@ -11,7 +11,7 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks, tall_block
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._coordinates import Coordinates
 from dimetric.learners._informed import InformedMetric
@@ -137,7 +137,7 @@ class BoundedMetric(InformedMetric):
 
     def _learn(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         X, supervision = self._in_order(X, supervision, by_class=True)
-        X, factor = in_range(X)  # no parameter has a unit
+        X, factor = rescale_for_squares(X)  # no parameter has a unit
         xp, d = namespace(X), X.shape[1]
         # The least of many distances between float32 samples would be a rounding error.
         at = Coordinates.of(

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, to_host, triangle
+from dimetric._arrays.namespaces import Array, eps, to_host, triangular_factor
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Progress, StrOptions
 from dimetric.learners._iterative import GradientMetric
 from dimetric.learners._solve import Solution, Watch
 from dimetric.learners._start import fitting_start
 from dimetric.linalg.psd import inverse_root, metric_of
-from dimetric.linalg.sample_span import directions
+from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.objective import Objective, metric_gradient
 from dimetric.solvers.certificates import (
@@ -131,7 +131,7 @@ def certified(
     ridge : float
         Weight of the trace in the objective.
     """
-    B, _, Q = directions(objective.points)
+    B, _, Q = sample_span(objective.points)
     if B.shape[1] == 0:  # all samples are one point: every metric is as good
         return Certificate(0.0, np.inf, proven=True)
 
@@ -171,6 +171,6 @@ def _definite(
     white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
     for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets
-        yield tangent(triangle(np.vstack([growth**0.5 * L, more**0.5 * white])))
+        yield tangent(triangular_factor(np.vstack([growth**0.5 * L, more**0.5 * white])))
     if ridge > 0 and np.isfinite(objective.infimum):
         yield objective.infimum, ridge * np.eye(len(within))

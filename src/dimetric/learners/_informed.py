@@ -9,11 +9,11 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress
 from dimetric.learners._base import LinearMetric, report
 from dimetric.learners._solve import Watch
-from dimetric.linalg.order import canonical_order
 from dimetric.objectives.listed import differing
 from dimetric.solvers.result import Result
 

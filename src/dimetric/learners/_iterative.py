@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.row_order import canonical_order
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._base import LinearMetric, report
 from dimetric.learners._coordinates import Coordinates
 from dimetric.learners._solve import Solution, Solver, Watch
 from dimetric.learners._start import NAMES, fitting_start, given_start, named_start
-from dimetric.linalg.order import canonical_order
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -23,8 +23,8 @@ from dimetric.solvers.result import FLAT, Result
 
 
 def into_range(X: Array, affected: str) -> tuple[Array, float]:
-    """Return what :func:`in_range` does, and warn of a factor that parameters do not know of."""
-    X, factor = in_range(X)
+    """Apply :func:`rescale_for_squares`, and warn if it changes what parameters mean."""
+    X, factor = rescale_for_squares(X)
     if factor != 1:
         warnings.warn(
             f"X holds values around {1 / factor:.0e}: they are learned from as if they were "

@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.row_order import in_canonical_order
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._base import LinearMetric
-from dimetric.linalg.order import in_canonical_order
+from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.scatter import difference_scatter
-from dimetric.linalg.spectral import in_span, top_eigenvectors
+from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
 
 
@@ -88,7 +89,7 @@ class ANMM(LinearMetric):
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         if len(self.classes_) < 2:
             raise ValueError("ANMM needs at least 2 classes; y holds 1.")
-        X, factor = in_range(X)
+        X, factor = rescale_for_squares(X)
         X, codes = in_canonical_order(X, codes)
         near, far = friends(X, codes, self.n_friends), enemies(X, codes, self.n_enemies)
         Z, lifted = in_span(X, k)

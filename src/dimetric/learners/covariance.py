@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._base import LinearMetric
 from dimetric.linalg.scatter import Moments, rounding_of
@@ -61,7 +61,7 @@ class Covariance(LinearMetric):
         self.reg = reg
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        X, factor = in_range(X)
+        X, factor = rescale_for_squares(X)
         n, d = X.shape
         S, is_root = _covariance(X, root=n <= d), n <= d
         T, reliable = self._whitening(S, X, is_root)

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.row_order import in_canonical_order
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._base import LinearMetric
-from dimetric.linalg.order import in_canonical_order
+from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.scatter import difference_scatter, rounding_of
-from dimetric.linalg.spectral import in_span, top_ratio, whitening
+from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.roles import Neighbors, enemies, friends
 
 
@@ -98,7 +99,7 @@ class DMLMJ(LinearMetric):
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
         if len(self.classes_) < 2:
             raise ValueError("DMLMJ needs at least 2 classes; y holds 1.")
-        X, factor = in_range(X)
+        X, factor = rescale_for_squares(X)
         X, codes = in_canonical_order(X, codes)
         near, far = friends(X, codes, self.n_neighbors), enemies(X, codes, self.n_neighbors)
         Z, lifted = in_span(X, k)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import checked_labelled, in_range
+from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric.learners._base import LinearMetric
 from dimetric.linalg.scatter import Moments
@@ -99,7 +99,7 @@ class LDA(LinearMetric):
         self.reg = reg
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        X, factor = in_range(X)
+        X, factor = rescale_for_squares(X)
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(f"LDA needs at least 2 classes; y holds {n_classes}.")
@@ -156,8 +156,8 @@ class LDA(LinearMetric):
         """
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
-        X, y = checked_labelled(self, X, y, reset=seen is None, min_samples=1)
-        in_range(X)  # refuses what has no variance in this dtype
+        X, y = checked_samples_with_labels(self, X, y, reset=seen is None, min_samples=1)
+        rescale_for_squares(X)  # refuses what has no variance in this dtype
         classes, codes = np.unique(y, return_inverse=True)
         labels = like(codes, X, dtype=namespace(X).int64)
         moments = Moments.root_of(X, labels, n_classes=len(classes))

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
 from dimetric.learners._centroid import CentroidMetric
-from dimetric.neighbors.clusters import class_clusters
+from dimetric.learners._class_clusters import class_clusters
 
 
 class NCMC(CentroidMetric):
@@ -142,5 +142,5 @@ class NCMC(CentroidMetric):
         self.n_centroids = n_centroids
 
     def _clusters(self, X: Array, codes: np.ndarray) -> np.ndarray:
-        A = in_range(X)[0]
+        A = rescale_for_squares(X)[0]
         return class_clusters(A, codes, self.n_centroids, self.classes_, self.random_state)

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import Tags, check_random_state
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.validation import checked_samples, in_range
+from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric.learners._base import LinearMetric
 from dimetric.linalg.principal_axes import PrincipalAxes, by_iteration, from_moments
@@ -127,7 +127,7 @@ class PCA(LinearMetric):
         self.random_state = random_state
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        X, factor = in_range(X)
+        X, factor = rescale_for_squares(X)
         solver = self._solver_for(X)
         self._check_n_components(min(X.shape), solver)
         X = X.toarray() if sparse.issparse(X) and solver == "full" else X
@@ -172,7 +172,7 @@ class PCA(LinearMetric):
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
         X = checked_samples(self, X, reset=seen is None)
-        in_range(X)  # refuses what has no variance in this dtype
+        rescale_for_squares(X)  # refuses what has no variance in this dtype
         self._check_n_components(X.shape[1], "incremental")
         moments = Moments.root_of(X.toarray() if sparse.issparse(X) else X)
         if seen is None:

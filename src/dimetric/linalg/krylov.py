@@ -1,4 +1,4 @@
-"""Eigenvalues of a symmetric matrix that is known only by its products."""
+"""The largest eigenvalues of a symmetric matrix that is given by its products alone."""
 
 import warnings
 from collections.abc import Callable
@@ -8,12 +8,12 @@ import numpy as np
 
 from dimetric.linalg.spectral import fixed_signs
 
-WIDTH = 192  # vectors kept before a restart; fewer of small matrices, more where many are asked for
-PASSES = 500
+BASIS_VECTORS = 192  # before a restart; fewer for small matrices, more if many are asked for
+MAX_PASSES = 500
 
 
-class Extremes(NamedTuple):
-    """The upper end of a spectrum.
+class LargestEigenpairs(NamedTuple):
+    """The upper end of a spectrum, and its lower bound.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ def largest_eigenvectors(
     *,
     tol: float = 1e-12,
     noise: float = 0.0,
-) -> Extremes:
+) -> LargestEigenpairs:
     r"""Return the k largest eigenvalues of a symmetric matrix and their eigenvectors.
 
-    A block Lanczos iteration with full orthogonalisation and thick restarts [1]_: a pass over the
+    A block Lanczos iteration with full orthogonalisation and thick restarts [1]_. A pass over the
     matrix serves several vectors, and where the largest eigenvalues stand out, a handful of passes
-    do. The next block are the residuals :math:`A v - \lambda v` of those that are wanted.
+    is enough. The next block consists of the residuals :math:`A v - \lambda v` of those wanted.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def largest_eigenvectors(
     n : int
         Size of A.
     k : int
-        Number of eigenvalues, fewer than n / 4.
+        Number of eigenvalues, below n / 4.
     tol : float, default=1e-12
         Largest residual, relative to the largest absolute eigenvalue.
     noise : float, default=0.0
@@ -69,20 +69,20 @@ def largest_eigenvectors(
     array([99., 98.])
     """
     block = k + 2
-    width = min(max(6 * block, min(WIDTH, n // 8)), n)
-    # Room that is taken once: fresh memory costs as much as a product
+    width = min(max(6 * block, min(BASIS_VECTORS, n // 8)), n)
+    # Allocated once: fresh memory costs as much as a product.
     basis, images = (np.empty((n, width), order="F") for _ in range(2))
     H = np.zeros((width, width))
     new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
     m = 0
-    for _ in range(PASSES):
+    for _ in range(MAX_PASSES):
         old, m = m, m + new.shape[1]
         basis[:, old:m], images[:, old:m] = new, product(new)
         H[:m, old:m] = basis[:, :m].T @ images[:, old:m]
         H[old:m, :old] = H[:old, old:m].T
         values, S = np.linalg.eigh(_symmetric(H[:m, :m]))
         values, S = values[::-1], S[:, ::-1]
-        # The largest, a few more that may turn out to be, and the smallest
+        # The largest, a few more that may overtake them, and the smallest.
         shown = np.r_[: min(2 * block, m - 1), m - 1]
         V = basis[:, :m] @ S[:, shown]
         residuals = images[:, :m] @ S[:, shown] - V * values[shown]
@@ -100,17 +100,17 @@ def largest_eigenvectors(
         new = _beside(basis[:, :m], residuals[:, np.flatnonzero(open_)[:block]])
     else:
         warnings.warn(
-            f"{k} eigenvectors were not found to the last digit in {PASSES} passes: the residual "
-            f"is {size[:k].max() / largest:.0e}.",
+            f"{k} eigenvectors were not found to the last digit in {MAX_PASSES} passes: the "
+            f"residual is {size[:k].max() / largest:.0e}.",
             stacklevel=3,
         )
-    return Extremes(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
+    return LargestEigenpairs(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
 
 
 def _beside(basis: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of what R adds to the span of another."""
+    """Return an orthonormal basis of what R adds to the span of the basis."""
     new = R / np.linalg.norm(R, axis=0)
-    for _ in range(2):  # of residuals that are nearly rounding errors, the first leaves little
+    for _ in range(2):  # the first pass is not exact where residuals are mostly rounding errors
         new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
     return new
 

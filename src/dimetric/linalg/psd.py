@@ -1,4 +1,4 @@
-"""Positive semidefinite matrices: projection on their cone, roots, and the way from M to L."""
+"""Positive semidefinite (PSD) matrices: projection, roots, and the way between M and L."""
 
 from dimetric._arrays.namespaces import Array, eps, namespace
 from dimetric.linalg.spectral import fixed_signs
@@ -93,7 +93,7 @@ def inverse_root(M: Array) -> Array:
 def _range(M: Array) -> tuple[Array, Array]:
     """Return the eigenvalues of a PSD matrix above rounding, descending, and vectors as rows."""
     xp = namespace(M)
-    # Not `eigh_top`: LAPACK's partial solver errs by several times the tolerance here.
+    # Not `largest_eigenpairs`: LAPACK's partial solver errs by several times the tolerance here.
     values, V = xp.linalg.eigh(_symmetric(M))
     tol = _tolerance(values)
     if not values[0] >= -tol:  # written so that NaN fails the comparison

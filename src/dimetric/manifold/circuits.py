@@ -9,11 +9,11 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.validation import checked_array, in_range
-from dimetric.linalg.dissimilarities import checked_dissimilarities
-from dimetric.neighbors.graph import geodesics, undirected
-from dimetric.neighbors.knn import k_nearest
+from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
+from dimetric.neighbors.graph import undirected
 from dimetric.neighbors.landmarks import draw_landmarks
+from dimetric.neighbors.metric_search import metric_neighbors
+from dimetric.neighbors.paths import geodesics
 
 NOTICEABLE, SUDDEN = 0.02, 3.0
 
@@ -100,14 +100,16 @@ def scan_neighbors(
     X = checked_array(X, "X")
     if metric == "precomputed":
         checked_dissimilarities(X)
-    X, factor = in_range(X)
+    X, factor = rescale_for_squares(X)
     X, numbers = to_host(X), np.unique(list(n_neighbors))
     if len(numbers) == 0 or numbers.dtype.kind != "i" or numbers[0] < 1:
         raise ValueError("n_neighbors must hold numbers of neighbours, from 1 on.")
     if n_sources < 1:
         raise ValueError(f"n_sources={n_sources} must be at least 1.")
     n = len(X)
-    distances, indices = k_nearest(X, numbers[-1], metric=metric, metric_params=metric_params)
+    distances, indices = metric_neighbors(
+        X, numbers[-1], metric=metric, metric_params=metric_params
+    )
     samples = None if metric == "precomputed" else X
     rows = draw_landmarks(n, min(n_sources, n), random_state, samples)
     table, previous = [], None

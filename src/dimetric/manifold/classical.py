@@ -8,8 +8,8 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.learners.pca import PCA
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.neighbors.knn import Metric, distances_between
 from dimetric.neighbors.landmarks import draw_landmarks
+from dimetric.neighbors.metric_search import Metric, distances_between
 
 
 @dataclass(frozen=True)

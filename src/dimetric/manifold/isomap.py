@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
-from dimetric.linalg.dissimilarities import checked_dissimilarities
 from dimetric.manifold.embedding import Embedding
-from dimetric.neighbors.graph import Neighborhood, geodesics
+from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.landmarks import draw_landmarks
+from dimetric.neighbors.paths import geodesics
 
 BLOCK = 2**22  # numbers held at once
 DOUBLE = 2**23  # geodesics up to which they are kept in double precision
@@ -167,7 +167,7 @@ class Isomap(Embedding):
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X)
         given = X
-        X, self._factor = in_range(X)
+        X, self._factor = rescale_for_squares(X)
         samples = self._on_host(X)
         graph = self._neighborhood().graph(samples, connected=True)
         rows = self._landmarks(samples)

@@ -9,14 +9,14 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.namespaces import Array, like, to_host
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.row_order import canonical_order
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners.pca import PCA
-from dimetric.linalg.order import canonical_order
-from dimetric.linalg.smallest_eigenvectors import bottom_eigenvectors
+from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
 from dimetric.manifold._local import alignment, reconstruction_weights
 from dimetric.manifold.embedding import Embedding
-from dimetric.neighbors.knn import k_nearest
+from dimetric.neighbors.metric_search import metric_neighbors
 
 
 class LLE(Embedding):
@@ -107,10 +107,10 @@ class LLE(Embedding):
         self.eigen_solver = eigen_solver
 
     def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        scaled, self._factor = in_range(X)
+        scaled, self._factor = rescale_for_squares(X)
         points, member = _distinct(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
-        _, neighbors = k_nearest(points, k)
+        _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
         if self.method == "standard":
             _warn_of_closed_groups(neighbors, len(parts))
@@ -134,11 +134,11 @@ class LLE(Embedding):
 
     def _place(self, X: Array) -> Array:
         """Return what the weights of the nearest training samples make of their coordinates."""
-        in_range(X)  # refuses what has no distances in this dtype
+        rescale_for_squares(X)  # refuses what has no distances in this dtype
         samples = self._factor * np.asarray(to_host(X), dtype=np.float64)
         points = np.asarray(to_host(self._points), dtype=np.float64)
         k = min(int(self.n_neighbors), len(points) - 1)
-        distances, neighbors = k_nearest(samples, k, points)
+        distances, neighbors = metric_neighbors(samples, k, points)
         weights = reconstruction_weights(samples, points, neighbors, self.reg)
         weights[distances[:, 0] == 0] = np.eye(1, k)  # a training sample
         return np.einsum("ij,ijk->ik", weights, to_host(self._coordinates)[neighbors])
@@ -150,7 +150,7 @@ class LLE(Embedding):
         few = min(k, n - 1)  # with n_neighbors < n_components a component can be that small
         small = n <= 200 or 4 * few >= n
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
-        values, V = bottom_eigenvectors(M, few, dense=dense or few >= n - 1)
+        values, V = smallest_eigenvectors(M, few, dense=dense or few >= n - 1)
         return np.pad(V.T, [(0, 0), (0, k - few)]), float(values.sum())
 
     def _checked_neighbors(self, n: int, d: int, distinct: int) -> int:

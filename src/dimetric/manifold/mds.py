@@ -11,16 +11,15 @@ from sklearn.utils import Tags
 
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import in_range
+from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._base import report
 from dimetric.linalg import classical_scaling as coordinates
-from dimetric.linalg.dissimilarities import checked_dissimilarities
 from dimetric.manifold.classical import Axes, References, principal_axes, references
 from dimetric.manifold.embedding import Embedding
 from dimetric.manifold.smacof import Configuration, smacof, starts
 from dimetric.manifold.stress import NonmetricStress, Stress, checked_weights
-from dimetric.neighbors.knn import is_euclidean
+from dimetric.neighbors.metric_search import is_euclidean
 from dimetric.solvers.result import STOPPED_BY_CALLBACK
 
 
@@ -211,7 +210,7 @@ class MDS(Embedding):
         self._check_parameters(X.shape[0])
         if self.metric == "precomputed":
             checked_dissimilarities(X)
-        X, self._factor = in_range(X)
+        X, self._factor = rescale_for_squares(X)
         self._unit = self._factor if self.metric_mds else 1.0  # disparities have none
         if self.algorithm == "smacof":
             return self._fit_stress(X, progress)

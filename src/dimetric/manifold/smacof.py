@@ -23,7 +23,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.manifold.stress import TILE, Stress
-from dimetric.neighbors.graph import geodesics
+from dimetric.neighbors.paths import geodesics
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
 

@@ -1,14 +1,13 @@
-"""Neighbour graphs: who is near whom, and how far it is from one to another along the edges.
+"""Neighbour graphs: an edge between samples that are near each other, made connected.
 
-Graphs are SciPy's, on the host: undirected, both directions of an edge stored, its length as the
-value. Two samples at the same place have an edge of length 0, which is stored as well.
+Graphs are SciPy's sparse arrays on the host. They are undirected: both directions of an edge are
+stored, with its length as the value. Two samples at the same place have an edge of length 0, which
+is stored as well.
 """
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,26 +15,31 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric.linalg.order import canonical_order
-from dimetric.neighbors.knn import Metric, distances_between, k_nearest, neighbors_under
+from dimetric._arrays.row_order import canonical_order
+from dimetric.neighbors.metric_search import (
+    Metric,
+    distances_between,
+    metric_neighbors,
+    neighbors_under,
+)
 
-Graph = Any  # a csr_array
+Graph = Any  # a SciPy csr_array
 
-BLOCK = 2**22  # distances held at once
+BLOCK = 2**22  # numbers in memory at once
 
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """Whom a sample is linked to: its nearest neighbours, or all within a radius.
+    """The samples that a sample is linked to: its nearest neighbours, or all within a radius.
 
     Parameters
     ----------
     n_neighbors : int or None
-        k.
+        Number of neighbours, k.
     radius : float or None
-        Used where `n_neighbors` is None. With both None, all edges of a sparse graph are kept.
+        Used if `n_neighbors` is None. With both None, all edges of a sparse graph are kept.
     metric, metric_params
-        Any of scikit-learn's; ``"precomputed"``: X holds distances, or is a sparse graph.
+        Any metric of scikit-learn; ``"precomputed"``: X holds distances, or is a sparse graph.
     """
 
     n_neighbors: int | None
@@ -46,8 +50,8 @@ class Neighborhood:
     def graph(self, X: Any, *, connected: bool = False) -> Graph:
         """Return the undirected graph of all samples.
 
-        Of several neighbours at equal distance the same are taken whatever order the samples
-        come in; of distances that are given, those of the first samples.
+        Ties among neighbours do not depend on the order of the samples; among precomputed
+        distances, the first samples win.
 
         Parameters
         ----------
@@ -89,7 +93,7 @@ class Neighborhood:
             model = neighbors_under(metric, params).fit(X if points is None else points)
             queries = None if points is None else X
             return sparse.csr_array(model.radius_neighbors_graph(queries, self.radius, "distance"))
-        distances, indices = k_nearest(
+        distances, indices = metric_neighbors(
             X, self.n_neighbors, points, metric=metric, metric_params=params
         )
         starts = np.arange(0, indices.size + 1, self.n_neighbors)
@@ -116,7 +120,7 @@ class Neighborhood:
         D : array or sparse array of shape (m, n)
             Distances from each of m samples to n others.
         alone : bool, default=False
-            They are all the same samples, so that the diagonal is no edge.
+            Both are the same samples, so that the diagonal is no edge.
         """
         k, n = self.n_neighbors, D.shape[1] - alone
         if k is not None and k > n:
@@ -126,7 +130,7 @@ class Neighborhood:
         reach: Any = np.inf if self.radius is None else self.radius
         parts = []
         for b in row_blocks(len(D), max(1, BLOCK // D.shape[1])):
-            if k is not None:  # and of equal ones _kept() takes the first
+            if k is not None:  # of equal ones _kept() takes the first
                 reach = np.partition(D[b], k - 1 + alone, axis=1)[:, k - 1 + alone, None]
             rows, columns = np.nonzero(D[b] <= reach)
             shape = (b.stop - b.start, D.shape[1])
@@ -166,7 +170,7 @@ def undirected(graph: Graph) -> Graph:
     array([[0., 1.],
            [1., 0.]])
     """
-    # Numbers of edges, shortest highest, and none of them 0: as lengths, zeros would be dropped.
+    # Edges are numbered from 1, the shortest highest: lengths of 0 would be dropped.
     order = np.argsort(-graph.data, kind="stable")
     number = np.empty(graph.nnz, np.int64)
     number[order] = np.arange(1, graph.nnz + 1)
@@ -180,15 +184,15 @@ def undirected(graph: Graph) -> Graph:
 def bridged(graph: Graph, between: Callable[[np.ndarray], np.ndarray]) -> tuple[Graph, np.ndarray]:
     """Return the graph made connected, and the lengths of the bridges that were added.
 
-    Every component but the largest gets the shortest edge that leaves it, until there is one
-    component left (Borůvka's algorithm): the bridges are the shortest that can be.
+    Every component but the largest gets the shortest edge that leaves it, until one component is
+    left (Borůvka's algorithm). No set of bridges is shorter in total.
 
     Parameters
     ----------
     graph : csr_array of shape (n, n)
         Undirected.
     between : callable
-        ``between(rows)`` returns the distances from those samples to all.
+        ``between(rows)`` returns the distances from these samples to all samples.
 
     Examples
     --------
@@ -234,63 +238,3 @@ def _shortest_leaving(
     ends = np.sort(np.stack([left, right], axis=1), axis=1)
     once = np.unique(ends, axis=0, return_index=True)[1]
     return left[once], right[once], length[once]
-
-
-def geodesics(
-    graph: Graph,
-    sources: np.ndarray | None = None,
-    *,
-    method: str = "auto",
-    dtype: Any = np.float64,
-) -> np.ndarray:
-    """Return the lengths of the shortest paths from sources to all nodes.
-
-    Parameters
-    ----------
-    graph : csr_array of shape (n, n)
-        Undirected.
-    sources : ndarray of shape (m,), optional
-        Distinct nodes, by default all.
-    method : {"auto", "D", "FW"}, default="auto"
-        Dijkstra's algorithm, or Floyd's and Warshall's, which is for small graphs with many
-        edges. ``"D"`` uses all cores if numba is installed (the extra ``fast``).
-    dtype : dtype, default=float64
-        Of the result. Paths are summed in float64.
-
-    Returns
-    -------
-    lengths : ndarray of shape (m, n)
-        Infinite where there is no path.
-
-    Examples
-    --------
-    >>> geodesics(Neighborhood(1).graph(np.array([[0.0], [1.0], [3.0]])))
-    array([[0., 1., 3.],
-           [1., 0., 2.],
-           [3., 2., 0.]])
-    """
-    n = graph.shape[0]
-    if graph.nnz and graph.data.min() < 0:
-        raise ValueError("Edges of negative length have no shortest paths.")
-    every = sources is None
-    sources = np.arange(n) if sources is None else np.asarray(sources)
-    if method == "FW" or (method == "auto" and every and n <= 512 and graph.nnz > n * n / 4):
-        return csgraph.floyd_warshall(graph)[sources].astype(dtype, copy=False)
-    lengths = np.empty((len(sources), n), dtype)
-    fast_paths = _fast_paths()
-    if fast_paths is not None:
-        data = graph.data.astype(np.float64, copy=False)
-        fast_paths.shortest_paths(graph.indptr, graph.indices, data, sources, lengths)
-        return lengths
-    for b in row_blocks(len(sources), max(1, BLOCK // n)):
-        lengths[b] = csgraph.dijkstra(graph, indices=sources[b])
-    return lengths
-
-
-@cache
-def _fast_paths() -> ModuleType | None:
-    try:
-        from dimetric.neighbors import fast_paths
-    except ImportError:  # numba is an extra
-        return None
-    return fast_paths

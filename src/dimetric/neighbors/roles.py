@@ -1,4 +1,4 @@
-"""Friends and enemies: the nearest samples of the same class, and of the others."""
+"""Friends and enemies: the nearest samples of the same class, and of other classes."""
 
 import warnings
 from dataclasses import dataclass
@@ -6,23 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric.neighbors.search import Part, Search
+from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
 
 
 @dataclass(frozen=True)
 class Neighbors:
-    """The neighbours in one role of each of n samples."""
+    """The friends, or the enemies, of each of n samples."""
 
-    indices: Array  # (n, k) rows, nearest first; a missing neighbour is the sample itself
-    counts: np.ndarray  # (n,) how many of them there are, at most k
+    indices: Array  # (n, k) rows, nearest first; the sample itself where there are fewer than k
+    counts: np.ndarray  # (n,) how many there are, at most k
 
 
 def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
-    """Return the k nearest samples of the same class, the sample itself left out.
+    """Return the k nearest samples of the same class, without the sample itself.
 
-    Exact, block by block; of friends at equal distance the first come first, unless they are
-    copies of the sample. A sample whose class has not so many others has as many friends as there
-    are, which a warning tells.
+    Exact, block by block. Of friends at equal distance the first rows come first, except among
+    copies of the sample. In a class of k samples or fewer, all others are friends, with a warning.
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
 
 
 def enemies(X: Array, codes: np.ndarray, k: int) -> Neighbors:
-    """Return the k nearest samples of other classes, as :func:`friends` does for the same.
+    """Return the k nearest samples of other classes; see :func:`friends`.
 
     Examples
     --------
@@ -66,7 +65,7 @@ def _neighbors(X: Array, codes: np.ndarray, k: int, role: str) -> Neighbors:
     n = len(codes)
     sizes = np.bincount(codes)[codes]
     counts = np.minimum(sizes - 1 if role == "friends" else n - sizes, min(k, n))
-    _tell_missing(counts, k, role)
+    _warn_of_missing(counts, k, role)
     k = int(counts.max())
     if k == 0:
         return Neighbors(like(np.empty((n, 0)), X, dtype=xp.int64), counts)
@@ -79,7 +78,7 @@ def _found(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
     """Return the indices of k neighbours of all samples; -1 where there are fewer."""
     xp = namespace(X)
     n = len(codes)
-    search, labels = Search(X), like(codes, X, dtype=xp.int64)
+    search, labels = EuclideanSearch(X), like(codes, X, dtype=xp.int64)
 
     def hide(D: Array, rows: Array, columns: slice) -> Array:
         same = xp.take(labels, rows)[:, None] == labels[columns][None, :]
@@ -100,7 +99,7 @@ def _found(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
     return search.over_blocks(of_block)[1]
 
 
-def _tell_missing(counts: np.ndarray, k: int, role: str) -> None:
+def _warn_of_missing(counts: np.ndarray, k: int, role: str) -> None:
     few = int(np.sum(counts < k))
     if few:
         whose = "their classes" if role == "friends" else "other classes"

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
 from dimetric.objectives.margins.impostors import distances_between
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
@@ -82,7 +83,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     ) -> None:
         xp = namespace(X)
         named, places = np.unique(rows, return_inverse=True)
-        self.points = xp.take(X, like(named, X, dtype=xp.int64), axis=0)
+        self.points = take_rows(X, named)
         self.rule, self.rows = rule, places.reshape(-1, 2)
         self.kinds = self.strata = kinds
         self.theta, self.infimum = np.asarray(theta, dtype=np.float64), infimum

@@ -1,17 +1,19 @@
 """The least squared distance between dissimilar samples, and smooth forms of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
 from dimetric.objectives import numpy_kernels
-from dimetric.objectives.engine import squared_distances
+from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, differing
 from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.side import Side
 
 
 class SoftminObjective(LeastDistance):
@@ -22,32 +24,36 @@ class SoftminObjective(LeastDistance):
     It falls to the least squared distance as :math:`\mu \to 0`, and its weights
     :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Samples that come several
     times count once, and pairs of identical samples, which no map takes apart, not at all; there
-    are ``n_pairs`` others. Memory is O(block n).
+    are ``n_pairs`` others. Memory is O(block n). As a smooth minimum is no sum over rows of
+    distances, this is no :class:`~dimetric.objectives.engine.Rule`.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples in canonical order, centred.
-    codes : ndarray of shape (n,)
-        Labels as integers from 0, ascending, on the host.
+    labels : ndarray of shape (n,)
+        Classes as integers from 0, ascending, on the host.
     originals : array of shape (n, m), optional
         Which samples are identical, if X are these under a map: its rounding tells them apart.
     """
 
     n_terms = 1.0
 
-    def __init__(self, X: Array, codes: np.ndarray, originals: Array | None = None) -> None:
-        xp, rows = namespace(X), to_host(X if originals is None else originals)
+    def __init__(self, X: Array, labels: np.ndarray, originals: Array | None = None) -> None:
+        rows = to_host(X if originals is None else originals)
         kept = np.flatnonzero(
-            np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(codes) != 0))
+            np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(labels) != 0))
         )
-        self.points = xp.take(X, like(kept, X, dtype=xp.int64), axis=0)
-        self.strata, self.theta = codes[kept], np.ones(1)
-        self._labels = like(self.strata, X, dtype=xp.int64)
-        counts = np.bincount(self.strata)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self._collapsed = _equal_rows(rows[kept])
-        n = len(kept)
+        self.points = take_rows(X, kept)
+        self.strata, self.theta = labels[kept], np.ones(1)
+        # Identical samples have the same position: they are no other ones.
+        positions = np.unique(rows[kept], axis=0, return_inverse=True)[1].reshape(-1)
+        self._collapsed = _equal_pairs(positions)
+        self.side = replace(
+            Side.of(self.points, labels=self.strata),
+            positions=like(positions, X, dtype=namespace(X).int64),
+        )
+        n, counts = len(kept), np.bincount(self.strata)
         self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._collapsed)
 
     def smallest(self, Z: Array) -> float:
@@ -78,12 +84,12 @@ class SoftminObjective(LeastDistance):
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        return numpy_kernels.softmin(Z, V, self._starts, mu, self._collapsed)
+        return numpy_kernels.softmin(Z, V, self.side, mu, self._collapsed)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the least squared distance, the sum of weights, and their Laplacian times V.
 
-        Each block is taken relative to its own least distance, until that of all is known.
+        Each block is take_rows relative to its own least distance, until that of all is known.
         """
         xp = namespace(Z)
         V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # the ones make degrees ride along
@@ -100,30 +106,27 @@ class SoftminObjective(LeastDistance):
 
     def _blocks(self, Z: Array) -> Iterator[tuple[slice, Array]]:
         """Yield rows, and their squared distances to all samples; infinite where none count."""
-        xp, n = namespace(Z), Z.shape[0]
-        block = 256 if "cpu" in str(compat.device(Z)).lower() else max(256, 2**26 // n)
-        both = np.concatenate([self._collapsed, self._collapsed[:, ::-1]])
-        for b in row_blocks(n, block):
-            left_out = to_host(self._labels[b])[:, None] == self.strata[None, :]
-            some = both[(both[:, 0] >= b.start) & (both[:, 0] < b.stop)]
-            left_out[some[:, 0] - b.start, some[:, 1]] = True
-            left_out = like(left_out, Z, dtype=xp.bool)
-            yield b, xp.where(left_out, xp.inf, squared_distances(Z[b, :], Z))
+        xp = namespace(Z)
+        for b, D in distance_blocks(Z, Z):
+            rows = self.side[b]
+            left_out = rows.same_label(self.side)
+            if len(self._collapsed):
+                left_out = left_out | ~rows.is_other(self.side)
+            yield b, xp.where(left_out, xp.inf, D)
 
 
-def _equal_rows(X: np.ndarray) -> np.ndarray:
-    """Return the pairs of equal rows, the smaller number first, ascending.
+def _equal_pairs(positions: np.ndarray) -> np.ndarray:
+    """Return the pairs of equal entries, the smaller index first, ascending.
 
     Examples
     --------
-    >>> _equal_rows(np.array([[1.0], [2.0], [1.0], [1.0]])).tolist()
+    >>> _equal_pairs(np.array([7, 8, 7, 7])).tolist()
     [[0, 2], [0, 3], [2, 3]]
     """
-    place = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(positions, kind="stable")
     found = [np.empty((0, 2), dtype=np.int64)]
-    for lag in range(1, len(X)):
-        same = place[order[lag:]] == place[order[:-lag]]
+    for lag in range(1, len(positions)):
+        same = positions[order[lag:]] == positions[order[:-lag]]
         if not same.any():
             break
         found.append(np.stack([order[:-lag][same], order[lag:][same]], axis=1))

@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, is_host, like, namespace, to_host
 from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import map_on_threads
-from dimetric.neighbors.knn import Metric, is_euclidean
+from dimetric.neighbors.metric_search import Metric, is_euclidean
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ def over_blocks(
     """
     index = distances.index(rows[:1])
     host = compat.is_numpy_array(index)
-    small = host or "cpu" in str(compat.device(index)).lower()
+    small = is_host(index)
     block = max(8, (_ENTRIES if small else 2**26) // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
     yield from map_on_threads(work, blocks, n_rows=len(rows)) if host else map(work, blocks)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.linalg.correlation import correlation, moments, residual_variance
-from dimetric.neighbors.knn import Metric
+from dimetric.neighbors.metric_search import Metric
 from dimetric.quality._distances import Distances, over_blocks
 from dimetric.quality._input import checked_embedding, checked_labels, sampled_points
 from dimetric.quality._ranks import neighbour_order, ranks_along, ranks_of

@@ -11,8 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
-from dimetric._arrays.validation import checked_array, in_range
-from dimetric.linalg.dissimilarities import checked_dissimilarities
+from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
 
 
 def checked_embedding(
@@ -42,8 +41,8 @@ def checked_embedding(
             "All points of Z are equal: neighbours in the embedding are the first rows.",
             stacklevel=3,
         )
-    X, per_x = in_range(X)
-    Z, per_z = in_range(like(Z, X, dtype=namespace(X).float64), "Z")
+    X, per_x = rescale_for_squares(X)
+    Z, per_z = rescale_for_squares(like(Z, X, dtype=namespace(X).float64), "Z")
     return X, Z, per_x / per_z, int(n_neighbors)
 
 

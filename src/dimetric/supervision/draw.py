@@ -8,8 +8,8 @@ from sklearn.utils import check_consistent_length, check_random_state
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import checked_array
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
-from dimetric.neighbors.search import nearest
 
 MOST = 10**8  # rows that are made without being asked for
 
@@ -179,7 +179,7 @@ def near_and_far(
             rows[classes.rows] = np.where(there, classes.rows[indices], -1)
             found.append(rows)
         return found[0], found[1]
-    near = to_host(nearest(X, k)[1])
+    near = to_host(euclidean_neighbors(X, k)[1])
     far = rng.randint(n, size=(n, k))
     hit = np.any(far[:, :, None] == near[:, None, :], axis=2) | (far == np.arange(n)[:, None])
     return near, np.where(hit, -1, far)

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric.linalg.order import canonical_order
+from dimetric._arrays.row_order import canonical_order
 
 FEW = 0.05  # share of rows to judge by that is worth a warning
 

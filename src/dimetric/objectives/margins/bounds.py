@@ -4,7 +4,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import eps, like, namespace, to_host
 from dimetric.linalg.psd import metric_of
-from dimetric.linalg.sample_span import directions
+from dimetric.linalg.sample_span import sample_span
 from dimetric.objectives.objective import Smoothable, metric_gradient
 from dimetric.solvers.certificates import Certificate, certify_from_below, gap_from_below
 
@@ -39,7 +39,7 @@ class MarginBounds:
         xp = namespace(objective.points)
         self._precision = eps(objective.points)
         X = xp.astype(objective.points, xp.float64)
-        B, E, Q = directions(X)
+        B, E, Q = sample_span(X)
         if not B.shape[1]:  # all samples are one point: any direction will do
             B, E, Q = np.eye(len(B), 1), np.eye(len(B), 1), np.eye(1)
         spreads = to_host(xp.std(X @ like(B, X), axis=0))

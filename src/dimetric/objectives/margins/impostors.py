@@ -1,6 +1,6 @@
 """Impostors, samples of other classes that are too near: an in-place NumPy path to their pushes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import frexp
@@ -12,6 +12,7 @@ from scipy import sparse
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, namespace
 from dimetric.objectives import numpy_kernels
+from dimetric.objectives.side import Side
 
 TILE = 2048  # columns of a block that are looked at together: they fit the cache
 SPARSE = 1 / 32  # share of impostors up to which single pairs cost less than matrix products
@@ -130,33 +131,26 @@ class Pushes:
         return self._buffer[:size].reshape(4, *shape)
 
 
-@numpy_kernels._single_threaded_blas
 def pushes(
-    Z: np.ndarray,
-    V: np.ndarray,
-    thresholds: np.ndarray,
-    starts: np.ndarray,
-    width: float,
-    *,
-    threads: int = 1,
+    Z: np.ndarray, V: np.ndarray, thresholds: np.ndarray, side: Side, width: float
 ) -> Pushes:
     """Return the sums over all samples and all impostors of each.
 
     Every two samples of different classes are looked at once, in single precision and from below,
-    so that no impostor is missed. Where these are few they are taken one by one, else all pairs
+    so that no impostor is missed. Where these are few they are take_rows one by one, else all pairs
     of a tile together: memory is O(tile + n).
 
     Parameters
     ----------
     Z : ndarray of shape (n, p)
-        Points, sorted by class; class c is ``Z[starts[c]:starts[c + 1]]``.
+        Points, sorted by class.
     V : ndarray of shape (n, m)
         What slopes are multiplied with.
     thresholds : ndarray of shape (n, k)
         Squared distances, one for each target, below which a sample of another class is an
         impostor; negative where there is no target.
-    starts : ndarray of shape (n_classes + 1,)
-        First samples of the classes, and n.
+    side : Side
+        The labels of the points; those of further points do not matter.
     width : float
         Of the smooth part of the hinge.
     """
@@ -165,13 +159,13 @@ def pushes(
     reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100  # some squares underflow
     limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
 
-    def work(blocks: range) -> Pushes:
+    def work(firsts: Iterator[int]) -> Pushes:
         total = Pushes(Z, V, thresholds, width)
-        few = _Few(total)
+        pairs = PairBuffer(total)
         buffer = np.empty(numpy_kernels.BLOCK * TILE, np.float32)
-        for first in blocks:
+        for first in firsts:
             rows = slice(first, min(first + numpy_kernels.BLOCK, n))
-            runs = numpy_kernels._class_runs(rows.start, rows.stop, starts)
+            runs = side.class_runs(rows.start, rows.stop)
             for start in range(runs[0][1].stop, n, TILE):
                 columns = slice(start, min(start + TILE, n))
                 mask = partial(_mask, runs[1:], rows, columns)
@@ -179,16 +173,16 @@ def pushes(
                 D = buffer[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(A[rows], B[columns].T, out=D)
                 mask(D, np.inf)
-                if not few.note(D, rows, columns, limit):
+                if not pairs.note(D, rows, columns, limit):
                     total.add_tile(rows, columns, mask)
-        few.hand_on()
+        pairs.hand_on()
         return total
 
-    first, *others = numpy_kernels._over_blocks(work, n, threads)
+    first, *others = numpy_kernels.over_row_blocks(work, n)
     return sum(others, start=first)
 
 
-class _Few:
+class PairBuffer:
     """Pairs of samples and impostors that are kept until they are worth a step of their own."""
 
     def __init__(self, total: Pushes) -> None:

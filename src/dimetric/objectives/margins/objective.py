@@ -13,17 +13,18 @@ The hinge :math:`h(t) = [t]_+` has a kink, where gradients say little. A parabol
 from dataclasses import dataclass
 from typing import Any
 
-import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
 from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.margins.impostors import distances_between, hinge, pushes
 from dimetric.objectives.objective import Smoothable
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
 
 
 @dataclass(frozen=True)
@@ -51,17 +52,17 @@ class MarginRule(Rule):
     push: float
     width: float
 
-    def n_terms(self, counts: np.ndarray) -> float:
+    def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of samples."""
         return float(self.n_samples)
 
     def block(
-        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any = None
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, derivative in the margin) of a block, see :class:`Rule`."""
-        columns = xp.arange(D.shape[1], device=compat.device(D))[None, :]
-        impostors = ~same & (columns < self.n_samples)
-        targets = xp.take(self.targets, rows, axis=0)
+        column = columns.positions[None, :]
+        impostors = ~rows.same_label(columns) & (column < self.n_samples)
+        targets = xp.take(self.targets, rows.positions, axis=0)
         distances = xp.take_along_axis(D, xp.clip(targets, 0), axis=1)
         nothing = xp.zeros_like(D)
         loss, W, slopes = 0.0, nothing, 0.0
@@ -73,12 +74,12 @@ class MarginRule(Rule):
             pushed = xp.sum(slope, axis=1, keepdims=True)
             loss += self.push * float(xp.sum(xp.where(impostors & there, value, nothing)))
             loss += self.pull * float(xp.sum(xp.where(there, distance, 0 * distance)))
-            W = W - slope + xp.where(there & (target == columns), self.pull + pushed, nothing)
+            W = W - slope + xp.where(there & (target == column), self.pull + pushed, nothing)
             slopes += float(xp.sum(pushed))
         return loss, W, slopes
 
     def fast(
-        self, Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: Any
+        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: Any
     ) -> tuple[float, np.ndarray, float]:
         """Return what ``engine.laplacian_product`` does."""
         n, k = self.n_samples, self.targets.shape[1]
@@ -87,7 +88,7 @@ class MarginRule(Rule):
         distances = distances_between(Z, samples, targets.ravel()).reshape(n, k)
         V1 = np.hstack([V, np.ones_like(V[:, :1])])  # the ones make the degrees ride along
         thresholds = np.where(there, 1 + distances, -1 - self.width).astype(Z.dtype)
-        pushed = pushes(Z[:n], V1[:n], thresholds, starts, self.width)
+        pushed = pushes(Z[:n], V1[:n], thresholds, side, self.width)
         weights = np.where(there, self.pull + self.push * pushed.slopes, 0).astype(Z.dtype)
         near = sparse.csr_array(
             (weights.ravel(), targets.ravel(), np.arange(0, n * k + 1, k)), shape=(n, len(Z))
@@ -163,9 +164,8 @@ class MarginObjective(PairwiseObjective, Smoothable):
         points = np.concatenate([rows, others])
         ranked = np.argsort(points)
         places = ranked[np.searchsorted(points[ranked], np.maximum(targets, points[ranked[0]]))]
-        xp = namespace(self.points)
         return MarginObjective(
-            xp.take(self.points, like(points, self.points, dtype=xp.int64), axis=0),
+            take_rows(self.points, points),
             np.concatenate([codes, np.full(len(others), codes[-1] + 1)]),
             np.where(targets < 0, -1, places),
             mu=self.mu,
@@ -177,7 +177,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
         X = self.points
         itself = np.arange(len(self.targets))[:, None]
-        near = like(np.where(self.targets < 0, itself, self.targets), X, dtype=self._labels.dtype)
+        near = like(np.where(self.targets < 0, itself, self.targets), X, dtype=namespace(X).int64)
         total = difference_scatter(X, near, np.ones(len(itself)), root=False)
         return (1 - self.mu) * to_host(total) / self.n_terms
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.neighbors.search import Search, nearest
+from dimetric.neighbors.euclidean_search import EuclideanSearch, euclidean_neighbors
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -14,7 +14,7 @@ points = rng.normal(size=(45, 4))
 
 @pytest.mark.parametrize("block", [7, 1024])
 def test_among_the_rows_themselves(block):
-    distances, indices = nearest(X, 5, block=block)
+    distances, indices = euclidean_neighbors(X, 5, block=block)
     expected = NearestNeighbors(n_neighbors=5, algorithm="brute").fit(X).kneighbors()
     np.testing.assert_allclose(distances, expected[0])
     np.testing.assert_array_equal(indices, expected[1])
@@ -22,7 +22,7 @@ def test_among_the_rows_themselves(block):
 
 @pytest.mark.parametrize("k", [1, 44, 45])
 def test_among_other_points(k):
-    distances, indices = nearest(X, k, points)
+    distances, indices = euclidean_neighbors(X, k, points)
     expected = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points).kneighbors(X)
     np.testing.assert_allclose(distances, expected[0])
     np.testing.assert_array_equal(indices, expected[1])
@@ -30,14 +30,14 @@ def test_among_other_points(k):
 
 def test_near_duplicates_far_from_the_origin_keep_their_digits():
     pair = np.array([[1e6, 0.0], [1e6 + 1e-5, 0.0], [0.0, 0.0], [-1e6, 3.0]])
-    distances, indices = nearest(pair, 1)
+    distances, indices = euclidean_neighbors(pair, 1)
     assert indices[:2, 0].tolist() == [1, 0]
     np.testing.assert_allclose(distances[:2, 0], 1e-5, rtol=1e-4)
 
 
 def test_follows_the_namespace(namespace):
-    distances, indices = nearest(namespace.asarray(X), 3, namespace.asarray(points))
-    expected = nearest(X, 3, points)
+    distances, indices = euclidean_neighbors(namespace.asarray(X), 3, namespace.asarray(points))
+    expected = euclidean_neighbors(X, 3, points)
     np.testing.assert_allclose(to_host(distances), expected[0])
     np.testing.assert_array_equal(to_host(indices), expected[1])
     assert type(distances) is type(namespace.asarray(X))
@@ -46,7 +46,7 @@ def test_follows_the_namespace(namespace):
 @pytest.mark.parametrize("k", [0, 60])
 def test_impossible_numbers_of_neighbours(k):
     with pytest.raises(ValueError, match=f"k={k} .* 1 to 59"):
-        nearest(X, k)
+        euclidean_neighbors(X, k)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_exact_where_one_product_is_not(far, spread, dtype, namespace):
     rng = np.random.default_rng(0)
     centres = np.repeat([[-far], [far]], 40, axis=0)
     A = (centres + spread * rng.normal(size=(80, 3))).astype(dtype)
-    distances, indices = nearest(namespace.asarray(A), 3)
+    distances, indices = euclidean_neighbors(namespace.asarray(A), 3)
     pairs = np.linalg.norm((A[:, None] - A).astype(np.float64), axis=2)
     np.fill_diagonal(pairs, np.inf)
     nearest_three = np.sort(pairs, axis=1)[:, :3]
@@ -67,7 +67,7 @@ def test_exact_where_one_product_is_not(far, spread, dtype, namespace):
 
 def test_equal_distances_come_in_the_order_of_the_points(namespace):
     grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
-    distances, indices = map(to_host, nearest(namespace.asarray(grid), 15))
+    distances, indices = map(to_host, euclidean_neighbors(namespace.asarray(grid), 15))
     assert all(
         i < j
         for row, d in zip(indices, distances, strict=True)
@@ -82,16 +82,16 @@ def test_exact_where_torch_is_allowed_to_round(rng):
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     try:
-        _, indices = nearest(torch.asarray(A), 5)
+        _, indices = euclidean_neighbors(torch.asarray(A), 5)
     finally:
         torch.set_float32_matmul_precision(before)
-    np.testing.assert_array_equal(to_host(indices), nearest(A, 5)[1])
+    np.testing.assert_array_equal(to_host(indices), euclidean_neighbors(A, 5)[1])
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e140])
 def test_sizes_that_single_precision_cannot_hold(size):
-    distances, indices = nearest(size * X, 3, size * points)
-    expected = nearest(X, 3, points)
+    distances, indices = euclidean_neighbors(size * X, 3, size * points)
+    expected = euclidean_neighbors(X, 3, points)
     np.testing.assert_allclose(distances, size * expected[0], rtol=1e-12)
     np.testing.assert_array_equal(indices, expected[1])
 
@@ -99,20 +99,20 @@ def test_sizes_that_single_precision_cannot_hold(size):
 @pytest.fixture
 def asked(monkeypatch):
     """How many queries were asked, each time that some were."""
-    asked, attempt = [], Search._attempt
+    asked, attempt = [], EuclideanSearch._attempt
 
     def counted(self, rows, *arguments):
         asked.append(len(rows))
         return attempt(self, rows, *arguments)
 
-    monkeypatch.setattr(Search, "_attempt", counted)
+    monkeypatch.setattr(EuclideanSearch, "_attempt", counted)
     return asked
 
 
 def test_copies_need_no_second_look(rng, asked):
     """As many as there are of them, the distance cannot be less than 0."""
     A = np.repeat(rng.normal(size=(3, 4)), 100, axis=0)
-    distances, indices = nearest(A, 5, block=300)
+    distances, indices = euclidean_neighbors(A, 5, block=300)
     assert (distances == 0).all()
     assert (indices // 100 == np.arange(300)[:, None] // 100).all()
     assert (indices != np.arange(300)[:, None]).all()
@@ -121,5 +121,5 @@ def test_copies_need_no_second_look(rng, asked):
 
 def test_double_precision_settles_what_single_cannot(rng, asked):
     A = np.repeat([[-1e3], [1e3]], 100, axis=0) + 1e-2 * rng.normal(size=(200, 3))
-    nearest(A, 3, block=200)
+    euclidean_neighbors(A, 3, block=200)
     assert asked == [200, 200]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric.linalg.order import canonical_order
+from dimetric._arrays.row_order import canonical_order
 
 
 def test_canonical_order_sorts_by_class_whatever_the_order_was(rng):

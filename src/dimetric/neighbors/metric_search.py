@@ -1,21 +1,20 @@
-"""Exact nearest neighbours under any metric, on the host, by the fastest way there is."""
+"""Exact neighbours under any metric, on the host, by the fastest method that applies."""
 
 from collections.abc import Callable
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from dimetric.neighbors.search import nearest
+from dimetric.neighbors._compiled import compiled
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 Metric = str | Callable[..., float]
 
-TREE_FEATURES = 12  # up to which a tree finds neighbours faster than a matrix product
+TREE_FEATURES = 12  # up to so many features a tree is faster than matrix products
 
 
-def k_nearest(
+def metric_neighbors(
     X: Any,
     k: int,
     points: Any = None,
@@ -25,8 +24,9 @@ def k_nearest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest points of every row of X under any metric, nearest first.
 
-    Exact. Euclidean distances between dense samples come from the fastest way there is: a tree in
-    few dimensions, else a matrix product (with numba one that uses every product twice).
+    Exact. Euclidean neighbours of dense samples come from a tree if there are few features, else
+    from matrix products (:func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors`, or with
+    numba a search that uses every product twice). All others come from scikit-learn.
 
     Parameters
     ----------
@@ -45,7 +45,9 @@ def k_nearest(
 
     Examples
     --------
-    >>> distances, indices = k_nearest(np.array([[0.0], [1.0], [5.0]]), 1, metric="cityblock")
+    >>> distances, indices = metric_neighbors(
+    ...     np.array([[0.0], [1.0], [5.0]]), 1, metric="cityblock"
+    ... )
     >>> distances.ravel(), indices.ravel()
     (array([1., 1., 4.]), array([1, 0, 1]))
     """
@@ -59,10 +61,10 @@ def k_nearest(
         return model.kneighbors(None if points is None else X, k)
     if X.shape[1] <= TREE_FEATURES:
         return _from_tree(X, k, points)
-    fast_search = _fast_search()
-    if points is None and fast_search is not None:
-        return fast_search.nearest_to_each_other(X, k)
-    return nearest(X, k, points)
+    numba_search = compiled("numba_search") if points is None else None
+    if numba_search is not None:
+        return numba_search.neighbors_of_each_other(X, k)
+    return euclidean_neighbors(X, k, points)
 
 
 def distances_between(
@@ -74,7 +76,7 @@ def distances_between(
 ) -> np.ndarray:
     """Return all distances between the rows of X and points, on the host, in X's dtype.
 
-    Euclidean ones come from the differences themselves: a matrix product would lose what is small.
+    Euclidean distances are computed from differences: a matrix product would lose small ones.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def distances_between(
 
 
 def neighbors_under(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
-    """Return scikit-learn's search under any metric; it wants p apart from other parameters."""
+    """Return scikit-learn's search under a metric; it takes p apart from other parameters."""
     from sklearn.neighbors import NearestNeighbors
 
     others = dict(metric_params or {})
@@ -111,7 +113,7 @@ def is_euclidean(metric: Metric, metric_params: dict[str, Any] | None) -> bool:
 def _from_tree(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarray]:
     """Ask a tree for more and more neighbours, until the last is farther than the k-th.
 
-    So, of points at equal distance the first come first; only among copies of a row any may come.
+    Then of points at equal distance the first rows come first, except among copies of a row.
     """
     from scipy.spatial import cKDTree
 
@@ -131,12 +133,3 @@ def _from_tree(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarr
         rows = rows[(last == kth) & (kth > 0) & (width < tree.n)]
         width *= 2
     return distances.astype(X.dtype, copy=False), indices
-
-
-@cache
-def _fast_search() -> ModuleType | None:
-    try:
-        from dimetric.neighbors import fast_search
-    except ImportError:  # numba is an extra
-        return None
-    return fast_search

@@ -10,9 +10,9 @@ from threadpoolctl import threadpool_limits
 
 pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
 
-from dimetric.neighbors import fast_search
-from dimetric.neighbors.fast_search import nearest_to_each_other
-from dimetric.neighbors.search import nearest
+from dimetric.neighbors import numba_search
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.numba_search import neighbors_of_each_other
 
 DATA = {
     "normal": lambda rng: rng.normal(size=(700, 20)),
@@ -33,8 +33,8 @@ DATA = {
 @pytest.mark.parametrize("data", DATA)
 def test_neighbours_are_those_of_the_plain_search(data, k, rng):
     X = DATA[data](rng)
-    distances, indices = nearest_to_each_other(X, k)
-    expected, whose = nearest(X.astype(np.float64), k)
+    distances, indices = neighbors_of_each_other(X, k)
+    expected, whose = euclidean_neighbors(X.astype(np.float64), k)
     assert distances.dtype == X.dtype
     assert_allclose(distances, expected, rtol=1e-6 if X.dtype == np.float32 else 1e-12)
     apart = expected > 0  # any copy of a sample may stand for the others
@@ -53,8 +53,8 @@ def test_neighbours_are_those_of_the_plain_search(data, k, rng):
 def test_any_samples(X, data):
     """With ties and repetitions: the distances are right, whoever is taken."""
     k = data.draw(st.integers(1, len(X) - 1))
-    distances, indices = nearest_to_each_other(X, k)
-    assert_array_equal(distances, nearest(X, k)[0])
+    distances, indices = neighbors_of_each_other(X, k)
+    assert_array_equal(distances, euclidean_neighbors(X, k)[0])
     between = np.linalg.norm(X[:, None] - X[indices], axis=2)
     assert_allclose(between, distances, atol=1e-12)
     assert all(i not in row and len(set(row)) == k for i, row in enumerate(indices))
@@ -64,13 +64,15 @@ def test_doubtful_rows_are_searched_again(rng, monkeypatch):
     """In a cluster far from the rest single precision tells nobody apart."""
     asked = []
     monkeypatch.setattr(
-        fast_search, "nearest", lambda X, *rest: asked.append(len(X)) or nearest(X, *rest)
+        numba_search,
+        "euclidean_neighbors",
+        lambda X, *rest: asked.append(len(X)) or euclidean_neighbors(X, *rest),
     )
     X = rng.normal(size=(400, 3))
-    nearest_to_each_other(X, 5)
+    neighbors_of_each_other(X, 5)
     assert sum(asked) < 20
     X[200:] = 1e5 + 1e-3 * X[200:]
-    assert_array_equal(nearest_to_each_other(X, 5)[1], nearest(X, 5)[1])
+    assert_array_equal(neighbors_of_each_other(X, 5)[1], euclidean_neighbors(X, 5)[1])
     assert asked[-1] >= 200
 
 
@@ -79,6 +81,6 @@ def test_threads_find_the_same(rng):
     found = []
     for threads in (1, 3):
         with threadpool_limits(threads, "blas"):
-            found.append(nearest_to_each_other(X, 6))
+            found.append(neighbors_of_each_other(X, 6))
     for first, second in zip(*found, strict=True):
         assert_array_equal(first, second)

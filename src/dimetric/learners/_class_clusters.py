@@ -1,4 +1,4 @@
-"""Clusters within classes, whose means are centroids."""
+"""Clusters within classes, by k-means; their means are centroids."""
 
 import warnings
 from typing import Any
@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric.linalg.order import canonical_order
+from dimetric._arrays.row_order import canonical_order
 
 
 def class_clusters(
@@ -23,12 +23,12 @@ def class_clusters(
     codes : ndarray of shape (n,)
         Their classes, as integers from 0.
     n_centroids : int or array-like of shape (n_classes,)
-        Clusters of every class, or of each; a class has no more than it has distinct samples,
-        which a warning tells.
+        Clusters of every class, or of each class. A class with fewer distinct samples gets one
+        for each of them, with a warning.
     classes : ndarray of shape (n_classes,)
         Labels.
     random_state : int, RandomState or None
-        Of k-means.
+        Seed of k-means.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def class_clusters(
     array([2])
     """
     wanted = _wanted(n_centroids, len(classes))
-    # The same seed for all classes, whose order is that of their names.
+    # One seed for all classes, so that a class's clusters do not depend on the other classes.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     A = to_host(X).astype(np.float64, copy=False)
     order = canonical_order(A, codes)

@@ -1,14 +1,13 @@
 """Shortest paths with numba (the extra ``fast``): many sources over one heap.
 
-Sources that are near one another reach all other nodes at about the same time. Sixteen of them
+Sources that are near each other reach all other nodes at about the same time. Sixteen of them
 share one queue, and the edges of a node are relaxed for all sixteen at once, in the lanes of the
-processor's vectors. A node that a later lane improves is queued again, so the distances are those
-of Dijkstra's algorithm to the last bit. It is queued between its first new distance and its last
-known one: by then most lanes have arrived, and it seldom comes again. Sources far apart would
-queue nodes again and again: these run alone, in one lane, which is Dijkstra's algorithm.
+processor's vectors. A node that a later lane improves is queued again, so the distances equal those
+of Dijkstra's algorithm to the last bit. Its key lies between its first new distance and its last
+known one: by then most lanes have arrived, and it is seldom queued again. Sources far apart would
+queue nodes again and again, so they run alone, in one lane, which is Dijkstra's algorithm.
 
-Kernels release the GIL and are run by threads of our own, so there is no second pool of threads
-that BLAS could fight.
+The kernels release the GIL and run on our own threads, not on a pool of numba's.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,8 +18,8 @@ from numba import njit
 
 from dimetric._arrays.threads import run_on_threads
 
-LANES = 16
-REACH = 400  # nodes looked at for the other sources of a group
+LANES = 16  # sources searched together
+GROUP_NODES = 400  # nodes visited to find the other sources of a group
 
 
 def shortest_paths(
@@ -38,10 +37,10 @@ def shortest_paths(
         Of any floating dtype; infinite where there is no path.
     """
     n, m = len(indptr) - 1, len(sources)
-    together = LANES * m >= n  # dense enough for sixteen of them to be near
+    together = LANES * m >= n  # then a group's sources are near each other
     order = _grouped(indptr, indices, sources) if together else np.arange(m)
     lanes, search = (LANES, _sixteen_lanes) if together else (1, _one_lane)
-    order = np.concatenate([order, np.repeat(order[-1:], -m % lanes)])  # fills the last group up
+    order = np.concatenate([order, np.repeat(order[-1:], -m % lanes)])  # fill up the last group
     groups = order.reshape(-1, lanes)
 
     def work(tasks: Iterator[np.ndarray]) -> None:
@@ -56,10 +55,10 @@ def shortest_paths(
 
 @njit(nogil=True, cache=True)
 def _grouped(indptr: Any, indices: Any, sources: Any) -> Any:  # pragma: no cover - compiled
-    """Return the numbers of the sources, in an order in which those that follow are near.
+    """Return the numbers of the sources, ordered so that each group of LANES is near each other.
 
-    From the first source that is left, the nearest others by number of edges are collected, but
-    not from further than a few hundred nodes: what is left there is collected later.
+    A group begins with the first source left and collects the nearest others by number of edges.
+    The search ends after GROUP_NODES nodes; sources beyond are collected by later groups.
     """
     n, m = len(indptr) - 1, len(sources)
     number = np.full(n, -1)  # of the source at a node; -1 where there is none, or none left
@@ -72,7 +71,7 @@ def _grouped(indptr: Any, indices: Any, sources: Any) -> Any:  # pragma: no cove
             continue
         queue[0], seen[sources[i]] = sources[i], i
         head, tail, last = 0, 1, min(done + LANES, m)
-        while head < tail and done < last and head < REACH:
+        while head < tail and done < last and head < GROUP_NODES:
             u = queue[head]
             head += 1
             if number[u] >= 0:
@@ -88,7 +87,7 @@ def _grouped(indptr: Any, indices: Any, sources: Any) -> Any:  # pragma: no cove
 
 @njit(nogil=True, cache=True, inline="always")
 def _rise(keys, nodes, place, p, key, node):  # type: ignore # pragma: no cover - compiled
-    """Put a node into a queue (a heap of four children each) at position p or above."""
+    """Put a node into the queue, a heap with four children a node, at position p or above."""
     while p > 0:
         parent = (p - 1) >> 2
         if keys[parent] <= key:
@@ -101,7 +100,7 @@ def _rise(keys, nodes, place, p, key, node):  # type: ignore # pragma: no cover 
 
 @njit(nogil=True, cache=True, inline="always")
 def _sink(keys, nodes, place, size):  # type: ignore # pragma: no cover - compiled
-    """Move the last node of a queue to its top, which is free, and down from there."""
+    """Move the last node of the queue to its top, which is free, and then down to its place."""
     key, node, p = keys[size], nodes[size], 0
     while True:
         first = 4 * p + 1
@@ -120,9 +119,9 @@ def _sink(keys, nodes, place, size):  # type: ignore # pragma: no cover - compil
 
 
 def _kernel(lanes: int) -> Callable[..., None]:
-    """Compile the search for groups of so many sources."""
+    """Compile the search for groups of `lanes` sources."""
 
-    # Only a loop of known length, whose minimum may be taken in any order, becomes vector code.
+    # The compiler vectorises a loop of known length whose minimum may be taken in any order.
     @njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc", "contract"})
     def search(indptr, indices, weights, group, dist, keys, nodes, place):  # type: ignore
         infinite = np.inf

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dimetric.linalg.smallest_eigenvectors import bottom_eigenvectors
+from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
 
 
 def laplacian(n, rng):
@@ -19,7 +19,7 @@ def laplacian(n, rng):
 def test_they_are_those_of_the_dense_matrix_but_for_the_constant_one(k, dense, rng):
     M = laplacian(300, rng)
     expected, vectors = np.linalg.eigh(M.toarray())
-    values, V = bottom_eigenvectors(M, k, dense=dense)
+    values, V = smallest_eigenvectors(M, k, dense=dense)
     np.testing.assert_allclose(values, expected[1 : k + 1], rtol=1e-9)
     np.testing.assert_allclose(V @ V.T, np.eye(k), atol=1e-10)
     np.testing.assert_allclose(V.sum(axis=1), 0, atol=1e-10)
@@ -32,7 +32,7 @@ def test_null_vectors_beside_the_constant_one_are_found(dense):
     """Of a matrix that sees no linear functions."""
     n = 400
     second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n - 2, n))
-    values, V = bottom_eigenvectors((second.T @ second).tocsc(), 2, dense=dense)
+    values, V = smallest_eigenvectors((second.T @ second).tocsc(), 2, dense=dense)
     line = np.arange(n) - (n - 1) / 2
     assert abs(values[0]) < 1e-12
     assert values[1] > 1e-11
@@ -45,14 +45,14 @@ def test_eigenvalues_far_below_the_shift_of_others_are_told_apart():
     links[[49, 149]] = 1e-10, 1e-8
     chain = sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(299, 300))
     M = (chain.T @ sparse.diags_array(links) @ chain).tocsc()
-    values, V = bottom_eigenvectors(M, 2)
-    expected, exact = bottom_eigenvectors(M, 2, dense=True)
+    values, V = smallest_eigenvectors(M, 2)
+    expected, exact = smallest_eigenvectors(M, 2, dense=True)
     np.testing.assert_allclose(values, expected, rtol=1e-3)
     np.testing.assert_allclose(V, exact, atol=1e-3)
 
 
 def test_the_smallest_matrices():
     M = sparse.csc_array([[1.0, -1.0], [-1.0, 1.0]])
-    values, V = bottom_eigenvectors(M, 1, dense=True)
+    values, V = smallest_eigenvectors(M, 1, dense=True)
     np.testing.assert_allclose(values, 2)
     np.testing.assert_allclose(np.abs(V), 0.5**0.5)

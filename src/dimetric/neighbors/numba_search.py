@@ -1,12 +1,12 @@
-r"""Exact nearest neighbours of samples among themselves with numba (the extra ``fast``).
+r"""Exact Euclidean neighbours of samples among themselves with numba (the extra ``fast``).
 
-The distance between two samples serves both, so half of the matrix product does. Products are in
-single precision, in blocks that stay in a core's cache, and a vectorised comparison with the
-farthest candidate of a row and of a column passes over nearly all of them. The few candidates that
-are left are measured in double precision. Where by a bound of the rounding another sample could be
-as near, the row is searched again in double precision.
+The distance between two samples serves both, so half of the matrix product is enough. Products are
+in single precision, in blocks that stay in a core's cache. A vectorised comparison with the
+farthest candidate of a row and of a column rejects nearly all of them. The distances of the
+remaining candidates are computed in double precision. If another sample could be as near, by a
+bound of the rounding, the row is searched again in double precision.
 
-Threads have candidates of their own, BLAS one thread each, and kernels release the GIL.
+Every thread has its own candidates. The kernels release the GIL.
 """
 
 from collections.abc import Iterator
@@ -17,29 +17,30 @@ import numpy as np
 from numba import njit
 
 from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.squared_distances import squared_norms
 from dimetric._arrays.threads import run_on_threads
-from dimetric.neighbors.search import nearest
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
-BLOCK = 256  # samples
+BLOCK = 256  # rows of a block of samples
 SPARE = 4  # candidates beyond those asked for
-FAR = np.float32(1e30)  # from samples that only fill up the last block
+FAR = np.float32(1e30)  # squared norm of rows that only fill up the last block
 
 
-def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def neighbors_of_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and indices of the k nearest other rows of each row, nearest first.
 
-    Of rows at equal distance the first come first; only among copies of a row any may come.
+    Of rows at equal distance the first come first, except among copies of a row.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
         Samples.
     k : int
-        Number of neighbours, fewer than samples.
+        Number of neighbours, fewer than there are samples.
 
     Examples
     --------
-    >>> distances, indices = nearest_to_each_other(np.array([[0.0], [1.0], [5.0]]), 1)
+    >>> distances, indices = neighbors_of_each_other(np.array([[0.0], [1.0], [5.0]]), 1)
     >>> distances.ravel(), indices.ravel()
     (array([1., 1., 4.]), array([1, 0, 1]))
     """
@@ -59,7 +60,7 @@ def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
     run_on_threads(measure, blocks, shared_queue=True)
     lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
     rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
-    farther = rough[:, -1] - rounding >= (unit * distances[:, k - 1]) ** 2  # are all others
+    farther = rough[:, -1] - rounding >= (unit * distances[:, k - 1]) ** 2  # all others
     doubtful = np.flatnonzero(~farther & (m < n - 1))
     distances, indices = distances[:, :k], indices[:, :k].astype(np.int64)
     if len(doubtful):
@@ -68,7 +69,7 @@ def nearest_to_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return centred samples in blocks, their squared norms, and the unit they are in."""
+    """Return centred and rescaled samples in blocks, their squared norms, and the factor."""
     n, d = X.shape
     centre = X.mean(axis=0, dtype=np.float64)
     largest = max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0)))
@@ -81,14 +82,14 @@ def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     def convert(tasks: Iterator[slice]) -> None:
         for b in tasks:
             points[b] = (X[b] - centre) * unit
-            norms[b] = np.einsum("ij,ij->i", points[b], points[b], dtype=np.float64)
+            norms[b] = squared_norms(points[b].astype(np.float64))
 
     run_on_threads(convert, blocks, shared_queue=True)
     return points.reshape(n_blocks, BLOCK, d), norms.reshape(n_blocks, BLOCK), unit
 
 
 def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m smallest squared distances of each sample, up to rounding, and to whom."""
+    """Return the m smallest squared distances of each sample, up to rounding, and the indices."""
     n_blocks = len(points)
     pairs = [(b, c) for b in range(n_blocks) for c in range(b, n_blocks)]
 
@@ -97,8 +98,8 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
         indices = np.zeros((n_blocks * BLOCK, m), np.int32)
         products = np.empty((BLOCK, BLOCK), np.float32)
         for b, c in tasks:
-            # Not the augmented product: the comparison below reads the tile once anyway, and adds
-            # the norms on the way, which two more columns of the product would not do faster.
+            # Without the norms as further columns: the comparison reads the tile anyway, and adds
+            # them on the way.
             np.matmul(points[b], points[c].T, out=products)
             _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
         return squares, indices
@@ -115,7 +116,7 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
 
 @njit(nogil=True, cache=True, inline="always")
 def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover - compiled
-    """Put a candidate in its place, and drop the farthest."""
+    """Insert a candidate at its place, and drop the farthest."""
     p = len(squares) - 1
     while p > 0 and squares[p - 1] > square:
         squares[p], indices[p] = squares[p - 1], indices[p - 1]
@@ -173,8 +174,10 @@ def _measure(X, points, indices, distances):  # type: ignore # pragma: no cover 
 
 
 def _others_nearest(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[Any, Any]:
-    """Search again, in double precision, without the rows themselves."""
-    distances, indices = nearest(X[rows].astype(np.float64), k + 1, X.astype(np.float64))
+    """Search again for some rows, in double precision, without the rows themselves."""
+    distances, indices = euclidean_neighbors(
+        X[rows].astype(np.float64), k + 1, X.astype(np.float64)
+    )
     others = indices != rows[:, None]
     others[others.all(axis=1), -1] = False
     return distances[others].reshape(-1, k), indices[others].reshape(-1, k)
