@@ -32,11 +32,17 @@ __all__ = [
     "Interval",
     "Progress",
     "StrOptions",
+    "check_params",
     "check_same_namespace",
     "fit_method",
     "framed",
     "validate_params",
 ]
+
+
+def check_params(estimator: BaseEstimator) -> None:
+    """Raise unless the parameters of an estimator meet its ``_parameter_constraints``."""
+    estimator._validate_params()
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
