@@ -31,7 +31,8 @@ from dimetric.solvers.certificates import (
 def tangent_value(G, M):
     """Return <G, M>, rounded up: f(M) - c of the tangent c + <G, N> at M."""
     terms = (G + G.T) / 2 * (M + M.T) / 2
-    return float(np.sum(terms)) + G.size * np.finfo(float).eps * float(np.sum(np.abs(terms)))
+    rounding = float(G.size * np.finfo(float).eps * np.sum(np.abs(terms)))
+    return float(np.sum(terms)) + rounding
 
 
 def gap_bound(G, M, radius):
