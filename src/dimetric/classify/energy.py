@@ -6,7 +6,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, is_host, like, namespace, one_hot, smallest_in_rows
+from dimetric._arrays.namespaces import (
+    Array,
+    is_host,
+    like,
+    namespace,
+    one_hot,
+    smallest_in_rows,
+    take_rows,
+)
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
@@ -102,7 +110,7 @@ class EnergyClassifier(DistanceClassifier):
         Z = self._learn(samples, self.classes_[codes], own)
         xp = namespace(Z)
         order = np.argsort(codes, kind="stable")
-        Z = xp.astype(xp.take(Z, like(order, Z, dtype=xp.int64), axis=0), xp.float64)
+        Z = xp.astype(take_rows(Z, order), xp.float64)
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
         targets = self._targets(order)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, moved, nearest_in_order
@@ -132,7 +132,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         super().fit(X, y)
         Z, xp = self._points, namespace(self._points)
         order = np.argsort(self._codes, kind="stable")
-        Z = xp.take(Z, like(order, Z, dtype=xp.int64), axis=0)
+        Z = take_rows(Z, order)
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
         unit = 1 / spread if spread > 0 else 1.0
@@ -200,7 +200,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
             return
         others = np.setdiff1d(np.arange(self.n_samples_fit_), members)
         if len(others):
-            theirs = xp.take(queries, like(others, queries, xp.int64), axis=0)
+            theirs = take_rows(queries, others)
             yield others, nearest_in_order(theirs @ L.T, min(k, size), points @ L.T)
         if size > 1:
             yield members, nearest_in_order(points @ L.T, min(k, size - 1))

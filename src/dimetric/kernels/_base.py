@@ -8,9 +8,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 from dimetric._arrays.threads import one_blas_thread
-from dimetric._arrays.validation import checked_samples, take_rows
+from dimetric._arrays.validation import checked_samples
 from dimetric._compat import StrOptions, check_same_namespace, framed
 from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK, KernelFunction

@@ -12,13 +12,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace
+from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows
 from dimetric._arrays.validation import (
     checked_array,
     checked_samples,
     checked_samples_with_labels,
     encode_labels,
-    take_rows,
 )
 from dimetric._compat import (
     CallbackSupportMixin,
