@@ -162,7 +162,8 @@ def neighborhood(X: Any, Z: Any, row: int, **options: Any) -> dict[str, Any]:
 def scan_neighbors(X: Any, n_neighbors: Any) -> dict[str, Any]:
     """Return what is known of the graphs of several numbers of neighbours."""
     return _fields(
-        manifold.scan_neighbors(X, n_neighbors), "n_neighbors n_parts mean_geodesic drop"
+        manifold.scan_neighbors(X, n_neighbors, random_state=0),
+        "n_neighbors n_parts mean_geodesic drop",
     )
 
 
@@ -188,23 +189,26 @@ def benchmark(
 
 def compare(X: Any, y: Any, learners: Any, budget: float, random_state: int) -> dict[str, Any]:
     """Return the answer to "which learner?"."""
-    found = advice.choose(X, y, learners, budget=budget, random_state=random_state, n_jobs=1)
-    return _fields(found, "best params scores means runs n_race verdict") | {
-        "dropped": found.given_up,
-        "final": found.judged,
-        "unseen": found.fresh,
-        "n_final": found.n_judge,
+    found = dimetric.compare(
+        X, y, learners=learners, budget=budget, random_state=random_state, n_jobs=1
+    ).choice
+    return _fields(found, "best params scores dropped n_race n_final verdict") | {
+        "means": found.mean_scores,
+        "runs": found.n_repeats,
+        "final": found.final_scores,
+        "unseen": found.judged_on_unseen_rows,
         "posterior": _fields(found.posterior, "left rope right samples"),
     }
 
 
 def insight(learner: Any, X: Any, y: Any, names: list[str]) -> dict[str, Any]:
     """Return what a learned distance changes."""
-    found = advice.insight(learner, X, y, names)
-    return _fields(found, "n_train n_test importance of_metric metric rows before after") | {
+    found = advice.insight(learner, X, y, names, random_state=0)
+    return _fields(found, "n_train n_test importance metric rows before after") | {
         "gained": [_fields(each, "row before after") for each in found.gained],
         "lost": [_fields(each, "row before after") for each in found.lost],
-        "unseen": found.drawn_are_left_out,
+        "of_metric": found.from_metric,
+        "unseen": found.shows_unseen_rows,
     }
 
 
