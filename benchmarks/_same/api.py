@@ -7,7 +7,7 @@ Results come back as plain dictionaries. Another version is recorded with an ada
 from typing import Any
 
 import dimetric
-from dimetric import advice, data, kernels, manifold, quality, selection, stats
+from dimetric import advice, data, kernels, manifold, quality, selection, solvers, stats
 from dimetric import benchmark as many
 from dimetric.supervision import Pairs, Triplets
 
@@ -26,7 +26,6 @@ SHORT_NAMES = {
     "BregmanProjections": "bregman",
     "FrankWolfe": "frank_wolfe",
 }
-RENAMED = {"increase": "learn_inc", "decrease": "learn_dec"}
 KERNEL_LEARNERS = ("KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN", "Kernelized")
 
 
@@ -39,19 +38,12 @@ def build(spec: Any) -> Any:
     """Return the estimator, solver or kernel of a spec; anything else as it is."""
     if not hasattr(spec, "params"):
         return spec
-    params: dict[str, Any] = {}
-    for name, value in spec.params.items():
-        if name == "solver" and hasattr(value, "params"):
-            params["solver"] = SHORT_NAMES[value.name]
-            if spec.name == "LSI" and value.name == "ProjectedGradient":
-                params["solver"] = "projected"
-            params |= {RENAMED.get(key, key): each for key, each in value.params.items()}
-        else:
-            params[name] = build(value) if name != "kernel" else None
+    params = {name: build(value) for name, value in spec.params.items() if name != "kernel"}
+    if spec.name in solvers.__all__:
+        return getattr(solvers, spec.name)(**params)
     if spec.name in KERNEL_LEARNERS:
-        seed = {"random_state": params.get("random_state")}
-        kernel = spec.params.get("kernel")
-        params["kernel"] = _kernel(**(kernel.params if kernel else {}), **seed)
+        kernel = spec.params["kernel"].params if "kernel" in spec.params else {}
+        params["kernel"] = _kernel(**kernel, random_state=params.get("random_state"))
         if spec.name != "KLMNN":  # elsewhere nothing but the landmarks is random
             params.pop("random_state", None)
     return getattr(dimetric, spec.name)(**params)
