@@ -30,7 +30,16 @@ THEIRS = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-OURS_TOO = {"TableEncoder": "dimetric.data.encoder"}  # estimators without a name at the top
+SOLVERS = (  # parameters of learners
+    "BregmanProjections",
+    "FrankWolfe",
+    "GradientDescent",
+    "LBFGS",
+    "ProjectedGradient",
+    "SGD",
+)
+# Estimators and solvers without a name at the top.
+OURS_TOO = {"TableEncoder": "dimetric.data.encoder"} | dict.fromkeys(SOLVERS, "dimetric.solvers")
 RECORDS = {
     "Kernel": "dimetric.kernels.functions",
     "Axes": "dimetric.manifold.classical",

@@ -37,7 +37,7 @@ from dimetric.kernels.space import (
     principal_space,
 )
 from dimetric.learners._base import Learner
-from dimetric.learners._pair_scoring import PairTasks
+from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.supervision.validation import checked_pair_rows
 
 FEW = 2000  # samples up to which more threads of BLAS cost more than they gain
@@ -48,7 +48,7 @@ def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     return one_blas_thread() if n_samples <= FEW else nullcontext()
 
 
-class KernelMetric(PairTasks, Learner):
+class KernelMetric(PairScoringMixin, Learner):
     r"""A learner of a linear map of the feature space of a kernel, and so of a distance.
 
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
@@ -63,7 +63,7 @@ class KernelMetric(PairTasks, Learner):
     X_fit_: Array | None
     landmarks_: Array
     gamma_: float
-    _learned: ClassVar[str] = "components_"
+    _fitted_attribute: ClassVar[str] = "components_"
     _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(NAMES), callable],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],

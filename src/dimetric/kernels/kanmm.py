@@ -12,6 +12,7 @@ from dimetric.learners.anmm import ANMM
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class KANMM(KernelizedMetric):
@@ -116,16 +117,19 @@ class KANMM(KernelizedMetric):
     def _linear(self) -> ANMM:
         return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
 
-    def _fit_in_space(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit_in_space(
+        self, X: Array, supervision: Supervision | None, progress: Progress
+    ) -> dict[str, Any]:
         if self.orthonormal == "map":
-            return super()._fit_in_space(X, codes, progress)
+            return super()._fit_in_space(X, supervision, progress)
         space = self._space(X, self.n_components_kernel, principal=False)
         m = len(space.mean)
         k = m if self.n_components is None else int(self.n_components)
         if k > m:
             name = "n_landmarks" if self._has_landmarks(X.shape[0]) else "n_samples"
             raise ValueError(f"n_components={k} must be at most {name}={m}.")
-        xp, by_class = namespace(X), np.argsort(codes, kind="stable")
+        xp, codes = namespace(X), checked_labels(supervision).codes
+        by_class = np.argsort(codes, kind="stable")
         order = like(by_class, X, dtype=xp.int64)
         Z, K = (xp.take(a, order, axis=0) for a in (space.scores(), self._references(X)))
         near = friends(Z, codes[by_class], self.n_friends)

@@ -7,6 +7,7 @@ from dimetric._compat import Progress
 from dimetric.kernels.functions import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.dmlmj import DMLMJ
+from dimetric.supervision.labels import Supervision
 
 
 class KDMLMJ(KernelizedMetric):
@@ -101,5 +102,5 @@ class KDMLMJ(KernelizedMetric):
     def _linear(self) -> DMLMJ:
         return DMLMJ(self.n_components, n_neighbors=self.n_neighbors, alpha=self.alpha)
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        return super()._fit(X, codes, progress) | {"reg": float(self.alpha)}
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        return super()._fit(X, supervision, progress) | {"reg": float(self.alpha)}

@@ -1,5 +1,6 @@
 """Any linear learner in the feature space of a kernel."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -7,11 +8,12 @@ from typing import Any, ClassVar
 from sklearn.base import clone
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._compat import Interval, Progress
+from dimetric._compat import Interval, Progress, check_params
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels.functions import KernelLike
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.spectral import fixed_signs
+from dimetric.supervision.labels import Supervision
 
 
 class KernelizedMetric(KernelMetric):
@@ -50,14 +52,14 @@ class KernelizedMetric(KernelMetric):
         self.landmarks = landmarks
         self.random_state = random_state
 
+    @abstractmethod
     def _linear(self) -> LinearMetric:
         """Return the linear learner, not fitted."""
-        raise TypeError(f"{type(self).__name__} does not say what it kernelises.")
 
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         if self._fewest_classes > 0 and len(self.classes_) < self._fewest_classes:
             raise ValueError(
                 f"{type(self).__name__} needs at least {self._fewest_classes} classes; y holds "
@@ -66,9 +68,11 @@ class KernelizedMetric(KernelMetric):
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 
-    def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit_in_space(
+        self, X: Array, supervision: Supervision | None, progress: Progress
+    ) -> dict[str, Any]:
         learner = self._linear()
-        learner._validate_params()
+        check_params(learner)
         space = self._space(X, self.n_components_kernel, principal=False)
         k = getattr(learner, "n_components", None)
         if k is not None and k > space.rank:
@@ -235,12 +239,8 @@ class Kernelized(KernelizedMetric):
         return clone(self.learner)
 
     @property
-    def _needs_labels(self) -> bool:  # type: ignore[override]
-        return getattr(self.learner, "_needs_labels", True)
-
-    @property
-    def _takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        return getattr(self.learner, "_takes", ("y",))
+    def _supervision_kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        return getattr(self.learner, "_supervision_kinds", ("y",))
 
     @property
     def unlabelled(self) -> Any:

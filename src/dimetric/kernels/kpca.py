@@ -13,6 +13,7 @@ from dimetric._arrays.validation import checked_array
 from dimetric._compat import Interval, Progress
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels.functions import Kernel, KernelLike
+from dimetric.supervision.labels import Supervision
 
 
 def _goes_back(learner: "KPCA") -> bool:
@@ -102,7 +103,7 @@ class KPCA(KernelMetric):
     True
     """
 
-    _needs_labels: ClassVar[bool] = False
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._kernel_constraints | {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -140,7 +141,7 @@ class KPCA(KernelMetric):
         self.alpha = alpha
         self.random_state = random_state
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         if self.fit_inverse_transform and self.kernel == "precomputed":
             raise ValueError(
                 "fit_inverse_transform needs samples to go back to, not a precomputed kernel."

@@ -1,5 +1,6 @@
 """What embeddings share: coordinates of the training samples, and a way to place new ones."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -19,12 +20,12 @@ class Embedding(Learner):
     """
 
     embedding_: Array
-    _learned: ClassVar[str] = "embedding_"
-    _needs_labels: ClassVar[bool] = False
+    _fitted_attribute: ClassVar[str] = "embedding_"
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def _place(self, X: Array) -> Array:
         """Return the coordinates of checked new samples."""
-        raise TypeError(f"{type(self).__name__} does not say where it puts new samples.")
 
     def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
         """Learn the embedding and return it: ``embedding_``, not the training samples placed anew.

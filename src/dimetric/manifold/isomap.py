@@ -24,6 +24,7 @@ from dimetric.manifold.embedding import Embedding
 from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.paths import geodesics
+from dimetric.supervision.labels import Supervision
 
 BLOCK = 2**22  # numbers held at once
 DOUBLE = 2**23  # geodesics up to which they are kept in double precision
@@ -164,7 +165,7 @@ class Isomap(Embedding):
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X)
         given = X
         X, self._factor = rescale_for_squares(X)

@@ -17,6 +17,7 @@ from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
 from dimetric.manifold._local import alignment, reconstruction_weights
 from dimetric.manifold.embedding import Embedding
 from dimetric.neighbors.metric_search import metric_neighbors
+from dimetric.supervision.labels import Supervision
 
 
 class LLE(Embedding):
@@ -106,7 +107,7 @@ class LLE(Embedding):
         self.method = method
         self.eigen_solver = eigen_solver
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
         points, member = _distinct(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))

@@ -13,7 +13,7 @@ from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
-from dimetric.learners._base import report
+from dimetric.learners._verbose import report
 from dimetric.linalg import classical_scaling as coordinates
 from dimetric.manifold.classical import Axes, References, principal_axes, references
 from dimetric.manifold.embedding import Embedding
@@ -21,6 +21,7 @@ from dimetric.manifold.smacof import Configuration, smacof, starts
 from dimetric.manifold.stress import NonmetricStress, Stress, checked_weights
 from dimetric.neighbors.metric_search import is_euclidean
 from dimetric.solvers.result import STOPPED_BY_CALLBACK
+from dimetric.supervision.labels import Supervision
 
 
 class MDS(Embedding):
@@ -206,7 +207,7 @@ class MDS(Embedding):
     def _max_steps(self) -> int:
         return self.n_init * self.max_iter if self.algorithm == "smacof" else 0
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
         if self.metric == "precomputed":
             checked_dissimilarities(X)
