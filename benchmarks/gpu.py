@@ -16,6 +16,7 @@ import dimetric
 from dimetric import LDA, NCA, PCA
 from dimetric.learners.nca import NCARule
 from dimetric.objectives.engine import pairwise_loss
+from dimetric.objectives.side import Side
 
 
 def seconds(call, repeats=5):
@@ -37,7 +38,12 @@ LEARNERS = [
     *(dimetric.ITML(random_state=0), dimetric.LSI(), dimetric.DMLEig()),
     *(dimetric.KPCA(3), dimetric.KDA(), dimetric.KANMM(3), dimetric.KDMLMJ(3)),
     dimetric.Kernelized(dimetric.NCA(2, reg=0.1)),
-    *(dimetric.MDS(), dimetric.MDS(algorithm="smacof"), dimetric.Isomap(), dimetric.LLE(12)),
+    *(
+        dimetric.MDS(),
+        dimetric.MDS(algorithm="smacof"),
+        dimetric.Isomap(),
+        dimetric.LLE(n_neighbors=12),
+    ),
 ]
 
 
@@ -64,8 +70,9 @@ def main():
     labels = torch.asarray(rng.integers(0, 10, n), device="cuda")
     A = torch.randn(n, d, device="cuda") / 28 + torch.randn(10, d, device="cuda")[labels] / 56
     L = torch.randn(k, d, device="cuda") / 28 * 5
+    side = Side.of(A, labels=labels)
     for block in (256, 1024, 4096):
-        best = seconds(lambda b=block: pairwise_loss(NCARule(), L, A, labels, block=b))
+        best = seconds(lambda b=block: pairwise_loss(NCARule(), L, A, side, block=b))
         print(f"NCA loss and gradient, {n:,} x {d} -> {k}, block {block}: {best * 1e3:.0f} ms")
     print(f"PCA to 50: {seconds(lambda: PCA(50).fit(A)) * 1e3:.0f} ms")
     print(f"LDA: {seconds(lambda: LDA().fit(A, labels)) * 1e3:.0f} ms")

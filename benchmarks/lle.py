@@ -5,14 +5,14 @@ from _measure import extra_megabytes, in_turns
 from sklearn.manifold import LocallyLinearEmbedding
 
 from dimetric import LLE
-from dimetric.data import swiss_roll
+from dimetric.data import make_swiss_roll
 
 N_NEIGHBORS = 12
 
 
 def against(n, method, repeats):
     """Print both sides of one method, and how well each finds the roll's parameter."""
-    X, t, _ = swiss_roll(n, random_state=0)
+    X, t, _ = make_swiss_roll(n, random_state=0)
     (ours, model), (theirs, rival) = in_turns(
         lambda: LLE(N_NEIGHBORS, method=method).fit(X),
         lambda: LocallyLinearEmbedding(
@@ -31,7 +31,7 @@ def against(n, method, repeats):
 
 def large(n):
     """Prepare the fit whose memory is measured."""
-    X = swiss_roll(n, random_state=0).X
+    X = make_swiss_roll(n, random_state=0).X
     return lambda: LLE(N_NEIGHBORS, method="ltsa").fit(X)
 
 

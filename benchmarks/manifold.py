@@ -17,24 +17,24 @@ from sklearn.manifold import Isomap as ReferenceIsomap
 from sklearn.neighbors import kneighbors_graph
 
 from dimetric import MDS, Isomap
-from dimetric.data.toy import swiss_roll
+from dimetric.data import make_swiss_roll
 from dimetric.neighbors.metric_search import metric_neighbors
 
 
 def isomap_of(n, params):
-    X = swiss_roll(n, random_state=0).X
+    X = make_swiss_roll(n, random_state=0).X
     Isomap(**params).fit(X[:2000])  # compiled, or loaded
     return lambda: Isomap(**params).fit(X)
 
 
 def reference_isomap_of(n, params):
-    X = swiss_roll(n, random_state=0).X
+    X = make_swiss_roll(n, random_state=0).X
     ReferenceIsomap(**params).fit(X[:200])
     return lambda: ReferenceIsomap(**params).fit(X)
 
 
 def isomap(n=8000, k=10):
-    sheet = swiss_roll(n, random_state=0).coordinates
+    sheet = make_swiss_roll(n, random_state=0).coordinates
     ours, theirs = isomap_of(n, {"n_neighbors": k}), reference_isomap_of(n, {"n_neighbors": k})
     (t, model), (their_t, rival) = in_turns(ours, theirs, repeats=2)
     mine, others = (
@@ -51,7 +51,7 @@ def isomap(n=8000, k=10):
 
 def with_landmarks(n, m, k):
     """Prepare the fit whose time and memory are measured together: it can take long."""
-    X, _, sheet = swiss_roll(n, random_state=0)
+    X, _, sheet = make_swiss_roll(n, random_state=0)
     isomap = Isomap(n_neighbors=k, n_landmarks=m, random_state=0)
     isomap.fit(X[:2000])  # compiled, or loaded
 

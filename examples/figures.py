@@ -37,7 +37,7 @@ from dimetric import (
     NCMClassifier,
     benchmark,
 )
-from dimetric.data import parallel_bands, s_curve
+from dimetric.data import make_parallel_bands, make_s_curve
 from dimetric.plot import EmbeddingDisplay, MetricDisplay, RegionsDisplay, SimplexDisplay
 from dimetric.quality import embedding_quality
 
@@ -60,7 +60,7 @@ def cloud(n: int, axes, angle: float, seed: int, centre=(0.0, 0.0)) -> np.ndarra
 
 def figure_3():
     """Three bands: neighbours mix them, until a distance is learned that sees across them."""
-    X, y, _ = parallel_bands(60, n_classes=3, length=30, noise=0.08, random_state=1)
+    X, y, _ = make_parallel_bands(60, n_classes=3, length=30, noise=0.08, random_state=1)
     X, y = X @ np.array([[0.7, 0.7], [-0.7, 0.7]]), np.array(["A", "B", "C"])[y]
     display = RegionsDisplay.from_learner(NCA(), X, y, n_neighbors=1, mapped=True)
     euclidean, learned = KNNClassifier(1).fit(X, y), KNNClassifier(1, learner=NCA()).fit(X, y)
@@ -302,7 +302,7 @@ def figure_10_1():
 
 def figure_10_4():
     """3000 samples of a bent sheet: as they are, flattened by PCA, unrolled, and in truth."""
-    X, t, truth = s_curve(3000, random_state=0)
+    X, t, truth = make_s_curve(3000, random_state=0)
     figure = plt.figure(figsize=(12, 9), layout="constrained")
     EmbeddingDisplay.from_embedding(
         X[:, [0, 2, 1]], t, ax=figure.add_subplot(2, 2, 1, projection="3d"), title="samples"

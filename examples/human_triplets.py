@@ -31,7 +31,7 @@ def main() -> None:
 
     folds = list(learned_from.split(4, random_state=0))
     euclidean = float(np.mean([PCA().fit(X).score_triplets(test, X) for _, test in folds]))
-    scores = cross_validate_pairs(LMNN(reg=0.1), Z, learned_from, cv=folds)["test_score"]
+    scores = cross_validate_pairs(LMNN(reg=0.1), Z, learned_from, cv=folds).test_score
     print("agreement with triplets of materials that are new to it, 4 folds")
     print(f"  Euclidean {euclidean:.3f}")
     print(f"  LMNN      {np.mean(scores):.3f}  ({np.mean(scores) - euclidean:+.3f})")

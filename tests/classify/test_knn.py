@@ -10,10 +10,8 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from dimetric import LDA, NCA, PCA, KNNClassifier, KNNRegressor
-from dimetric.classify import KNNScore, knn_scores
 from dimetric.classify._neighbors import nearest_in_order
 from dimetric.neighbors import metric_search as search
-from dimetric.stats import bayes_error_bounds
 
 
 def fading(distances):
@@ -203,70 +201,6 @@ def test_bad_targets():
         KNNRegressor(1).fit(X, np.zeros((4, 2, 2)))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         KNNRegressor(1, learner=LDA()).fit(X, [1.5, 2.5, 3.5, 4.5])
-
-
-# Many learners in one pass
-
-
-def test_many_learners_are_one_by_one():
-    X, y, X_new, y_new = split(load_wine)
-    learners = {"as it is": None, "LDA": LDA(), "PCA": PCA(2)}
-    found = knn_scores(learners, X, y, X_new, y_new, n_neighbors=[1, 4], weights="distance")
-    assert [(each.learner, each.n_neighbors) for each in found] == [
-        (name, k) for name in learners for k in (1, 4)
-    ]
-    for each in found:
-        alone = KNNClassifier(
-            each.n_neighbors, learner=learners[each.learner], weights="distance"
-        ).fit(X, y)
-        assert each.train == alone.score()
-        assert each.test == alone.score(X_new, y_new)
-        assert each.time > 0
-
-
-def test_names_of_learners():
-    X, y = load_iris(return_X_y=True)
-    found = knn_scores([None, LDA(), PCA(1), PCA(2)], X, y)
-    names = ["Euclidean", "LDA", "PCA(n_components=1)", "PCA(n_components=2)"]
-    assert [each.learner for each in found] == names
-    assert isinstance(found[0], KNNScore)
-    assert np.isnan(found[0].test)
-    with pytest.raises(ValueError, match=r"Two learners are LDA\(\): give a mapping"):
-        knn_scores([LDA(), LDA()], X, y)
-    with pytest.raises(ValueError, match="X_test and y_test go together"):
-        knn_scores([None], X, y, X)
-    for wrong in ([], 2.5, [1, "2"]):
-        with pytest.raises(ValueError, match="must be an int, or several"):
-            knn_scores([None], X, y, n_neighbors=wrong)
-    for one in (None, LDA()):
-        with pytest.raises(TypeError, match="is one learner: give a list"):
-            knn_scores(one, X, y)
-
-
-# The Bayes error
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 7])
-def test_bounds_are_those_of_cover_and_hart(n_classes):
-    rng = np.random.default_rng(n_classes)
-    y = rng.integers(0, n_classes, size=400)
-    X = np.where(rng.random(400) < 0.7, y, rng.integers(0, n_classes, size=400))[:, None] * 1.0
-    X = X + rng.normal(scale=1e-3, size=X.shape)
-    lower, upper = bayes_error_bounds(X, y)
-    assert_allclose(upper, 1 - KNeighborsClassifier(1).fit(X, y).score(None, y))
-    ratio = n_classes / (n_classes - 1)
-    assert_allclose(lower * (2 - ratio * lower), upper)
-    truth = 0.3 * (n_classes - 1) / n_classes  # where errors are even, the lower bound is tight
-    assert_allclose(lower, truth, atol=0.05)
-    assert truth < upper
-
-
-def test_bounds_of_noise_and_of_points():
-    X = np.arange(10.0)[:, None]
-    assert bayes_error_bounds(X, np.arange(10) % 2) == (0.5, 1.0)  # worse than chance
-    assert bayes_error_bounds(np.repeat([0.0, 5.0], 5)[:, None], np.repeat([0, 1], 5)) == (0, 0)
-    with pytest.raises(ValueError, match="needs at least 2 classes; y holds 1"):
-        bayes_error_bounds(X, np.zeros(10))
 
 
 def test_parameters_of_the_learner_are_validated():

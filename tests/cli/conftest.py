@@ -13,7 +13,7 @@ from dimetric.cli.main import app
 def alone(monkeypatch):
     """No data sets from elsewhere, and a terminal of some width."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
-    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -103,8 +103,7 @@ def test_transform_is_that_of_the_model(typed, wine, model, ending):
 
 @pytest.mark.parametrize("cells", [10, 10**6])
 def test_predict_is_that_of_the_model(typed, wine, model, cells, monkeypatch):
-    monkeypatch.setattr("dimetric.data.files.read_chunks.__kwdefaults__",
-                        {"texts": (), "header": None, "cells": cells})  # fmt: skip
+    monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", cells)
     out = wine.parent / "p.csv"
     done = typed("predict", model, wine, "--out", out, "--shares", "--json")
     assert done.exit_code == 0, done.output
@@ -307,8 +306,7 @@ def test_a_model_without_names_takes_no_class_for_a_feature(typed, tmp_path, mon
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
 def test_results_keep_their_kind_after_rows_without_any(typed, tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("dimetric.data.files.read_chunks.__kwdefaults__",
-                        {"texts": (), "header": None, "cells": 4})  # fmt: skip
+    monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", 4)
     frame = pd.DataFrame({"a": [0.0, 1, 2, 10, 11, 12], "b": 0.5, "class": [0, 0, 0, 1, 1, 1]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     model, out = tmp_path / "m.dimetric", tmp_path / f"p.{ending}"
@@ -330,8 +328,8 @@ def test_a_result_that_cannot_be_finished_leaves_nothing_behind(typed, wine, mod
     def full(self):
         raise OSError("No space left on device")
 
-    for ending, writer in (("npz", "_Arrays"), ("csv", "_Rows")):
-        monkeypatch.setattr(f"dimetric.cli._columns.{writer}.close", full)
+    for ending, writer in (("npz", "_NpzWriter"), ("csv", "_RowWriter")):
+        monkeypatch.setattr(f"dimetric.data._writers.{writer}.close", full)
         done = typed("transform", model, wine, "--out", wine.parent / f"z.{ending}")
         assert isinstance(done.exception, OSError)
         assert {each.name for each in wine.parent.iterdir()} == {"wine.csv", "wine.dimetric"}
@@ -347,8 +345,7 @@ def test_a_table_without_rows(typed, wine, model):
 @pytest.fixture
 def long_ids(wine, monkeypatch):
     """Wine in Parquet, read two rows at a time, with ids that no float holds, and some missing."""
-    monkeypatch.setattr("dimetric.data.files.read_chunks.__kwdefaults__",
-                        {"texts": (), "header": None, "cells": 20})  # fmt: skip
+    monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", 20)
 
     def write(*missing):
         frame = pd.read_csv(wine).head(8)

@@ -1,16 +1,19 @@
 """Tables as people have them in files, read at once and some rows at a time."""
 
 import gzip
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from dimetric.data import read_table
-from dimetric.data.dialect import Dialect, dialect_of
-from dimetric.data.files import read_chunks, read_file
+from dimetric.data import _dialect, _files, load_data_set, read_table
+from dimetric.data._dialect import HEAD_BYTES, Dialect, detect_dialect
+from dimetric.data._files import TableFile
 
 TWO = [[1.0, 2.0], [3.0, 4.0]]
 
@@ -93,7 +96,7 @@ def test_dates_are_no_thousands(tmp_path):
         read_table(path, missing="impute")
     data = read_table(path, missing="impute", drop=["when"])
     assert_array_equal(data.X, [[1234.5], [619], [3.5]])
-    parts = list(read_chunks(path, cells=3))
+    parts = list(TableFile.open(path).chunks(cells=3))
     assert [part["a"].iloc[0] for part in parts] == [1234.5, "-", 3.5]
 
 
@@ -165,7 +168,7 @@ def test_spaces_around_names(tmp_path):
     data = read_table(path)
     assert (data.feature_names, data.target_name) == (("a",), "class")
     assert_array_equal(data.y, ["01", "1"])
-    assert next(read_chunks(path, texts=["class"]))["class"].tolist() == ["01", "1"]
+    assert next(TableFile.open(path).chunks(texts=["class"]))["class"].tolist() == ["01", "1"]
 
 
 def test_arrays_without_classes(tmp_path):
@@ -182,15 +185,93 @@ def test_a_column_without_name_is_no_target(tmp_path):
 def test_header_as_told(tmp_path):
     path = file(tmp_path, "5,3,x\n4,9,y\n")
     assert len(read_table(path, header=True).X) == 1
-    assert read_file(path, header=False).shape == (2, 3)
+    assert TableFile.open(path, header=False).read().shape == (2, 3)
 
 
-def test_late_latin_letters(tmp_path):
-    content = b"a,b\n" + b"1,x\n" * 400_000 + "2,é\n".encode("latin-1")
-    path = file(tmp_path, content)
-    assert dialect_of(path) == Dialect(",", True, ".", "cp1252")
-    assert read_file(path)["b"].iloc[-1] == "é"
-    assert dialect_of(file(tmp_path, b"a\n\x81\n")).encoding == "latin-1"
+LATE = b"a,b\n" + b"1,x\n" * 400_000 + "2,é\n3,\x81".encode("latin-1")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
+def test_late_latin_letters(tmp_path, monkeypatch, library, name):
+    chosen = (pd, True) if library == "pandas" else (pl, False)
+    monkeypatch.setattr(_files, "_library", lambda: chosen)
+    content = gzip.compress(LATE) if name.endswith(".gz") else LATE
+    table = TableFile.open(file(tmp_path, content, name))
+    assert table.dialect == Dialect(",", True, ".", "utf-8")  # of the first part
+    assert list(table.read()["b"])[-2:] == ["é", "\x81"]
+    if library == "pandas":
+        *_, last = table.chunks(texts=["b"])
+        assert list(last["b"])[-2:] == ["é", "\x81"]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "letters"),
+    [
+        ("a,b\n1,é".encode(), "utf-8", ["é"]),
+        ("a,b\n1,é".encode("cp1252"), "cp1252", ["é"]),
+        ("a,b\n1,€".encode("cp1252"), "cp1252", ["€"]),
+        (b"a,b\n1,\x81", "latin-1", ["\x81"]),
+        (b"a,b\n1,\xe9\n" + b"2,x\n" * 300_000 + b"3,\x81", "cp1252", ["é", "\x81"]),
+    ],
+)
+def test_encodings(tmp_path, content, encoding, letters):
+    table = TableFile.open(file(tmp_path, content))
+    assert table.dialect.encoding == encoding
+    assert [each for each in table.read()["b"] if each != "x"] == letters
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The files whose dialect was detected, and the numbers of bytes that this has read."""
+    found = SimpleNamespace(paths=[], bytes=[])
+    detect, opened = _dialect.detect_dialect, _dialect._opened
+
+    def detected(path, header=None):
+        found.paths.append(Path(path).name)
+        return detect(path, header)
+
+    @contextmanager
+    def reading(path):
+        with opened(path) as stream:
+            yield SimpleNamespace(read=lambda n: found.bytes.append(n) or stream.read(n))
+
+    monkeypatch.setattr(_files, "detect_dialect", detected)
+    monkeypatch.setattr(_dialect, "_opened", reading)
+    return found
+
+
+def test_the_dialect_is_detected_once_a_file(tmp_path, counted):
+    path = file(tmp_path, "1,5;2,5;x\n3,5;4,5;y\n5,5;1,5;x\n", "bare.csv")
+    read_table(path)
+    assert counted.paths == ["bare.csv"]
+    assert counted.bytes == [HEAD_BYTES]
+    load_data_set("bare", tmp_path)
+    assert counted.paths == ["bare.csv"] * 2
+    table = TableFile.open(path)
+    table.column_names(), table.read(), list(table.chunks(cells=3))
+    assert counted.paths == ["bare.csv"] * 3
+    assert counted.bytes == [HEAD_BYTES] * 3
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
+def test_detection_looks_at_the_first_part_alone(tmp_path, counted, name):
+    head = "größe;klasse\n" + "1,5;a\n" * 200_000
+    tail = b"\0\xff\xfe|,|,|,1.5\n" * 100_000
+    assert len(head) > HEAD_BYTES
+    content = head.encode() + tail
+    path = file(tmp_path, gzip.compress(content) if name.endswith(".gz") else content, name)
+    assert detect_dialect(path) == Dialect(";", True, ",", "utf-8")
+    assert counted.bytes == [HEAD_BYTES]
+
+
+def test_the_first_part_may_end_anywhere(tmp_path):
+    line = "1,5;größe größe\n".encode()
+    for start in range(len(line)):
+        names = "n" * start + ";klasse\n"
+        content = names.encode() + line * (HEAD_BYTES // len(line) + 2)
+        assert content[HEAD_BYTES - 1 : HEAD_BYTES]
+        assert detect_dialect(file(tmp_path, content)) == Dialect(";", True, ",", "utf-8")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +300,7 @@ def test_arrays(tmp_path):
         assert_array_equal(data.y, y)
         assert data.feature_names == ("x0", "x1")
     np.save(tmp_path / "a.npy", X)
-    assert list(read_file(tmp_path / "a.npy")) == ["x0", "x1"]
+    assert list(TableFile.open(tmp_path / "a.npy").read()) == ["x0", "x1"]
 
 
 @pytest.mark.parametrize(
@@ -233,10 +314,10 @@ def test_arrays(tmp_path):
 def test_arrays_that_are_no_tables(tmp_path, arrays, sentence):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(ValueError, match=sentence):
-        read_file(tmp_path / "a.npz")
+        TableFile.open(tmp_path / "a.npz").read()
     (tmp_path / "b.npz").write_bytes(b"no archive")
     with pytest.raises(ValueError, match=r"b\.npz cannot be read"):
-        read_file(tmp_path / "b.npz")
+        TableFile.open(tmp_path / "b.npz").read()
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "npz", "npz-f", "npy"])
@@ -256,16 +337,16 @@ def test_chunks_are_the_table(tmp_path, ending):
     else:
         frame.to_csv(path, index=False)
     parts = [np.column_stack([np.asarray(part[name]) for name in frame])
-             for part in read_chunks(path, cells=12)]  # fmt: skip
+             for part in TableFile.open(path).chunks(cells=12)]  # fmt: skip
     assert [len(part) for part in parts] == [4] * 6 + [1]
     np.testing.assert_allclose(np.concatenate(parts), X, rtol=1e-15)
 
 
 def test_texts_stay_texts_in_every_chunk(tmp_path):
     path = file(tmp_path, "id,kind\n001,1\n002,2\n003,x\n")
-    parts = list(read_chunks(path, texts=["id", "kind"], cells=2))
+    parts = list(TableFile.open(path).chunks(texts=["id", "kind"], cells=2))
     assert [part["id"].iloc[0] for part in parts] == ["001", "002", "003"]
     assert [part["kind"].iloc[0] for part in parts] == ["1", "2", "x"]
     bare = file(tmp_path, "5.1,1\n4.9,2\n", "bare.csv")
-    parts = list(read_chunks(bare, texts=["x1"], cells=2))
+    parts = list(TableFile.open(bare).chunks(texts=["x1"], cells=2))
     assert [part["x1"].iloc[0] for part in parts] == ["1", "2"]

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from keel_files import write_keel
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_iris
 
-from dimetric.data import read_keel, write_keel
+from dimetric.data import read_keel
 
 TEXT = """\
 % a comment
@@ -173,26 +174,6 @@ def test_odd_names_are_read_as_written(path, name):
     data = read_keel(path)
     assert data.feature_names == (name,)
     assert_array_equal(data.y, ["it's", "é"])
-
-
-@pytest.mark.parametrize(
-    ("options", "labels", "sentence"),
-    [
-        ({"feature_names": ["a"]}, ["x", "y"], "feature_names must be 2 different names"),
-        ({"feature_names": ["a", "class"]}, ["x", "y"], "none of them 'class'"),
-        ({}, ["x,y", "z"], "'x,y' cannot be written"),
-        ({}, ["?", "z"], "cannot be written in a KEEL file: rename it"),
-        *(({}, [each, "z"], "label .* cannot be written in a KEEL file: rename it")
-          for each in (" a", "x\ry", "x\u2028y", "'q'")),
-        *(({"feature_names": [each, "b"]}, ["x", "y"], "name .* cannot be written in a KEEL file")
-          for each in ("", "a\nb", "a\u2028b", "'\"")),
-        ({}, ["x"], "inconsistent numbers of samples"),
-    ],
-)  # fmt: skip
-def test_bad_writing(path, options, labels, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        write_keel(path, [[1.0, 2.0], [3.0, 4.0]], labels, **options)
-    assert not path.exists()
 
 
 def test_categories_that_look_like_numbers(tmp_path):

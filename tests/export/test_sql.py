@@ -12,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
-from dimetric.data.encoder import TableEncoder
-from dimetric.data.files import read_file
+from dimetric.data._encoder import TableEncoder
+from dimetric.data._files import TableFile
+from dimetric.export import to_sql
+from dimetric.export._index import mapped
 from dimetric.export._quote import quoted
-from dimetric.export.index import mapped
-from dimetric.export.sql import to_sql
 
 MODELS = [
     PCA(2),
@@ -163,7 +163,7 @@ def test_blanks_around_texts(tmp_path):
     file.write_text("id,a,colour\n" + "".join(
         f"{i},{i * i % 7}, {['red', 'green', 'blue'][i % 3]} \n" for i in range(30)
     ))  # fmt: skip
-    frame = read_file(file)[["a", "colour"]]
+    frame = TableFile.open(file).read()[["a", "colour"]]
     model = make_pipeline(TableEncoder(), PCA(2)).fit(frame)
     with duckdb.connect() as base:
         base.execute(f"CREATE TABLE samples AS SELECT * FROM read_csv('{file}')")

@@ -69,13 +69,13 @@ def test_objective_is_the_loop(rng):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [1, 7, 128])
 def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
-    monkeypatch.setattr(fast, "BLOCK", block)
-    monkeypatch.setattr(fast, "n_threads", lambda *_: threads)
+    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
+    monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
     theta = np.array([0.01])
     objective = PairwiseObjective(DistanceRule(), A, labels, theta)
     value, product, _ = objective.evaluate(A, A, theta)
-    expected, other, _ = laplacian_product(DistanceRule(), A, A, labels, theta)
+    expected, other, _ = laplacian_product(DistanceRule(), A, A, objective.side, theta)
     np.testing.assert_allclose(value, expected, rtol=1e-12)
     np.testing.assert_allclose(product, other, atol=1e-10)
 

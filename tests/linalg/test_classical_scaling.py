@@ -94,7 +94,7 @@ def test_negative_eigenvalues_are_never_rooted():
 
 @pytest.mark.parametrize(("n", "dense"), [(5, True), (60, True), (60, False)])
 def test_additive_constant_is_the_smallest(n, dense, rng, monkeypatch):
-    monkeypatch.setattr(coordinates, "DENSE", 512 if dense else 0)
+    monkeypatch.setattr(coordinates, "DENSE_SAMPLES", 512 if dense else 0)
     D = dissimilarities(n, "random", rng)
     c, off = additive_constant(D), 1 - np.eye(n)
     assert c > 0

@@ -7,9 +7,9 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from dimetric._arrays.namespaces import to_host
+from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.spectral import (
     fixed_signs,
-    in_span,
     lanczos_svd,
     randomized_svd,
     top_eigenvectors,

@@ -14,17 +14,17 @@ from sklearn.manifold import Isomap as Reference
 from sklearn.neighbors import kneighbors_graph
 
 from dimetric import MDS, Isomap
-from dimetric.data.toy import s_curve, swiss_roll
+from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import isomap as module
-from dimetric.manifold.circuits import scan_neighbors
+from dimetric.manifold._neighbor_scan import scan_neighbors
 from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.paths import geodesics
 
-ROLL, _, SHEET = swiss_roll(300, random_state=0)
+ROLL, _, SHEET = make_swiss_roll(300, random_state=0)
 LINE = np.array([0.0, 1, 3, 6, 10])[:, None]
 
 
-@pytest.mark.parametrize("sampled", [swiss_roll, s_curve])
+@pytest.mark.parametrize("sampled", [make_swiss_roll, make_s_curve])
 @pytest.mark.parametrize("landmarks", [None, 200])
 def test_sheets_are_unrolled(sampled, landmarks):
     X, _, sheet = sampled(3000, random_state=0)
@@ -54,13 +54,13 @@ def test_it_is_scikit_learns(params):
     signs = np.sign(np.sum(ours.embedding_ * theirs.embedding_, axis=0))
     assert_allclose(ours.embedding_, signs * theirs.embedding_, atol=1e-8)
     assert_allclose(ours.reconstruction_error(), theirs.reconstruction_error())
-    new = swiss_roll(40, random_state=1).X
+    new = make_swiss_roll(40, random_state=1).X
     assert_allclose(ours.transform(new), signs * theirs.transform(new), atol=1e-8)
 
 
 def test_single_precision_is_felt_in_the_eighth_digit(monkeypatch):
     exact = Isomap(n_neighbors=6).fit(ROLL)
-    monkeypatch.setattr(module, "DOUBLE", 0)
+    monkeypatch.setattr(module, "DOUBLE_PRECISION", 0)
     single = Isomap(n_neighbors=6).fit(ROLL)
     assert single._map.lengths.dtype == np.float32
     size = np.abs(exact.embedding_).max()
@@ -120,7 +120,7 @@ def test_neighbours_of_a_graph_are_chosen_again():
     expected = Isomap(n_neighbors=6).fit(ROLL)
     isomap = Isomap(n_neighbors=6, metric="precomputed").fit(graph)
     assert_allclose(isomap.embedding_, expected.embedding_, atol=1e-8)
-    new = swiss_roll(9, random_state=1).X
+    new = make_swiss_roll(9, random_state=1).X
     placed = isomap.transform(sparse.csr_array(cdist(new, ROLL)))
     assert_allclose(placed, expected.transform(new), atol=1e-8)
 
@@ -135,7 +135,7 @@ def test_samples_at_one_place_are_kept(rng):
 def test_a_regressor_places_new_samples():
     isomap = Isomap(n_neighbors=6, regressor=LinearRegression()).fit(ROLL)
     by_hand = LinearRegression().fit(ROLL, isomap.embedding_)
-    new = swiss_roll(9, random_state=1).X
+    new = make_swiss_roll(9, random_state=1).X
     assert_allclose(isomap.transform(new), by_hand.predict(new))
     one = Isomap(n_neighbors=6, n_components=1, regressor=LinearRegression()).fit(ROLL)
     assert one.transform(new).shape == (9, 1)
@@ -143,7 +143,7 @@ def test_a_regressor_places_new_samples():
 
 def test_negative_eigenvalues_are_reported():
     with pytest.warns(UserWarning, match=r"\d+ of 40 eigenvalues are negative.*Ask for fewer"):
-        isomap = Isomap(n_neighbors=3, n_components=40).fit(swiss_roll(41, random_state=0).X)
+        isomap = Isomap(n_neighbors=3, n_components=40).fit(make_swiss_roll(41, random_state=0).X)
     assert isomap.metadata()["smallest_eigenvalue"] < 0
     assert np.isfinite(isomap.embedding_).all()
 
@@ -172,8 +172,8 @@ def test_new_samples_out_of_reach_are_linked_to_the_nearest():
 
 def test_scan_finds_open_and_short_circuits():
     """Those of a roll of known turns: a path between them jumps a gap."""
-    X, t, _ = swiss_roll(1000, random_state=0)
-    scan = scan_neighbors(X, range(2, 26))
+    X, t, _ = make_swiss_roll(1000, random_state=0)
+    scan = scan_neighbors(X, range(2, 26), random_state=0)
     graphs = [Neighborhood(k).graph(X).tocoo() for k in scan.n_neighbors]
     jumps = np.array([np.any(np.abs(t[g.row] - t[g.col]) > 4) for g in graphs])
     first = np.argmax(jumps)
@@ -191,13 +191,14 @@ def test_scan_finds_open_and_short_circuits():
 
 
 def test_scan_of_a_plain_sheet_finds_no_short_circuit(rng):
-    scan = scan_neighbors(rng.random((500, 2)), range(4, 30))
+    scan = scan_neighbors(rng.random((500, 2)), range(4, 30), random_state=0)
     assert not scan.short_circuit.any()
 
 
 def test_scan_takes_any_array_and_metric(namespace):
-    expected = scan_neighbors(ROLL, [4, 6])
-    assert_array_equal(scan_neighbors(namespace.asarray(ROLL), [6, 4, 4]).drop, expected.drop)
+    expected = scan_neighbors(ROLL, [4, 6], random_state=0)
+    found = scan_neighbors(namespace.asarray(ROLL), [6, 4, 4], random_state=0)
+    assert_array_equal(found.drop, expected.drop)
     n = len(ROLL)  # all are sources
     given = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed", n_sources=n)
     expected = scan_neighbors(ROLL[::-1], [4, 6], n_sources=n)
@@ -273,7 +274,7 @@ def test_known_samples_stay_where_there_are_ties(params, rng):
 def test_a_thin_sheet_keeps_its_second_coordinate_in_single_precision(rng, monkeypatch):
     X = rng.uniform(size=(400, 2)) * [1, 8e-4]
     double = Isomap(n_neighbors=40).fit(X)
-    monkeypatch.setattr(module, "DOUBLE", 0)
+    monkeypatch.setattr(module, "DOUBLE_PRECISION", 0)
     single = Isomap(n_neighbors=40).fit(X)
     assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=0.02)
     assert np.abs(single.embedding_[:, 1]).max() > 4e-4

@@ -15,14 +15,14 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_iris
 from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 
-from dimetric.data.toy import swiss_roll
+from dimetric.data import make_swiss_roll
 from dimetric.neighbors import paths
 from dimetric.neighbors.graph import Neighborhood, bridged, undirected
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.neighbors.paths import geodesics
 
 IRIS = load_iris().data
-ROLL = swiss_roll(300, random_state=0).X
+ROLL = make_swiss_roll(300, random_state=0).X
 
 
 def symmetric(graph):

@@ -7,8 +7,8 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.objectives import centroids
-from dimetric.objectives.centroids import CentroidObjective, group_means
+from dimetric.objectives.bipartite import BipartiteObjective
+from dimetric.objectives.centroids import CentroidObjective, CentroidRule, group_means
 from dimetric.objectives.objective import Objective, on_maps, on_metrics
 
 rng = np.random.default_rng(0)
@@ -54,6 +54,22 @@ def test_both_ways_to_the_gradient_are_one(k, of_metric, namespace):
     assert_allclose(to_host(S), to_host(expected_S), atol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+@pytest.mark.parametrize("block", [None, 4])
+def test_evaluation_is_the_engine(block, scale, namespace):
+    problem, L = objective(namespace, block=block), namespace.asarray(scale * MAPS[2])
+    C = problem.points[31:, :]
+    engine = BipartiteObjective(
+        CentroidRule(), problem.points[:31, :], C, problem.rows, problem.columns
+    )
+    Z = problem.points @ L.T
+    loss, product, _ = problem.evaluate(Z, problem.points, problem.theta)
+    expected, expected_product, _ = engine.evaluate(Z, problem.points, problem.theta)
+    assert_allclose(loss, expected, rtol=1e-10)
+    assert_allclose(to_host(product), to_host(expected_product), atol=1e-10)
+    assert (problem.n_terms, problem.infimum) == (engine.n_terms, engine.infimum) == (31.0, 0.0)
+
+
 @pytest.mark.parametrize("k", MAPS)
 def test_maps_and_metrics_are_two_views_of_one_objective(k):
     L = MAPS[k]
@@ -66,7 +82,7 @@ def test_maps_and_metrics_are_two_views_of_one_objective(k):
 @pytest.mark.parametrize("k", MAPS)
 @pytest.mark.parametrize("threads", [2, 3, 99])
 def test_threads_share_the_blocks(k, threads, monkeypatch):
-    monkeypatch.setattr(centroids, "n_threads", lambda *_: threads)
+    monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     value, grad = on_maps(objective(block=4))(MAPS[k].ravel())
     again, same_grad = on_maps(objective(block=4))(MAPS[k].ravel())
     assert value == again

@@ -6,29 +6,33 @@ from oracles import weighted_scatter
 from scipy.optimize import approx_fprime
 
 from dimetric._arrays.namespaces import to_host
+from dimetric._arrays.squared_distances import squared_distances
 from dimetric.learners.nca import NCARule
-from dimetric.objectives.engine import Rule, pairwise_loss, squared_distances
+from dimetric.objectives.engine import Rule, pairwise_loss
 from dimetric.objectives.objective import on_maps, on_metrics
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(23, 4))
 X -= X.mean(0)
 codes = np.sort(rng.integers(0, 3, 23))
 L = rng.normal(size=(2, 4))
+SIDE = Side.of(X, labels=codes)
 
 
 class Stress(Rule):
     """A rule whose answer is known: sum of d2 * theta over pairs of a class, d2 elsewhere."""
 
-    def block(self, xp, D, same, rows, theta):
+    def block(self, xp, D, rows, columns, theta):
+        same = rows.same_label(columns)
         W = xp.where(same, theta, xp.ones_like(D))
         return xp.sum(W * D), W, xp.sum(xp.where(same, D, xp.zeros_like(D)))
 
 
 @pytest.mark.parametrize("block", [5, 256])
 def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
-    loss, grad, dtheta = pairwise_loss(Stress(), L, X, codes, 3.0, block=block)
+    loss, grad, dtheta = pairwise_loss(Stress(), L, X, SIDE, 3.0, block=block)
     D = squared_distances(X @ L.T, X @ L.T)
     same = codes[:, None] == codes
     np.testing.assert_allclose(loss, (D * np.where(same, 3.0, 1.0)).sum())
@@ -37,10 +41,11 @@ def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
 
 
 def test_every_namespace_gives_the_same(namespace):
+    there = namespace.asarray(X)
     loss, grad, _ = pairwise_loss(
-        NCARule(), namespace.asarray(L), namespace.asarray(X), namespace.asarray(codes), block=6
+        NCARule(), namespace.asarray(L), there, Side.of(there, labels=codes), block=6
     )
-    expected = pairwise_loss(NCARule(), L, X, codes, block=6)
+    expected = pairwise_loss(NCARule(), L, X, SIDE, block=6)
     np.testing.assert_allclose(loss, expected[0])
     np.testing.assert_allclose(to_host(grad), expected[1], atol=1e-12)
 
@@ -49,13 +54,13 @@ def test_every_namespace_gives_the_same(namespace):
 def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
     f = on_maps(PairwiseObjective(NCARule(), namespace.asarray(X), codes), ridge=ridge)
     value, grad = f(L.ravel())
-    loss = pairwise_loss(NCARule(), L, X, codes)[0]
+    loss = pairwise_loss(NCARule(), L, X, SIDE)[0]
     np.testing.assert_allclose(value, loss / 23 + ridge * (L**2).sum())
     np.testing.assert_allclose(grad, approx_fprime(L.ravel(), lambda x: f(x)[0]), atol=1e-6)
 
 
 def test_the_objective_wants_samples_sorted_by_class():
-    with pytest.raises(ValueError, match="codes must be ascending"):
+    with pytest.raises(ValueError, match="labels must be ascending"):
         PairwiseObjective(NCARule(), X, codes[::-1])
 
 

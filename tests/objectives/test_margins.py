@@ -108,11 +108,11 @@ def test_fast_path_is_the_engine(problem, sizes, sparse, threads, width, dtype):
     engine = by_engine(MarginObjective(X, codes, targets, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast, "BLOCK", sizes[0]),
-            patch.object(impostors, "TILE", sizes[1]),
-            patch.object(impostors, "PENDING", sizes[2]),
-            patch.object(impostors, "SPARSE", sparse),
-            patch.object(fast, "n_threads", lambda *_: threads),
+            patch.object(fast, "BLOCK_ROWS", sizes[0]),
+            patch.object(impostors, "TILE_COLUMNS", sizes[1]),
+            patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
+            patch.object(impostors, "SPARSE_SHARE", sparse),
+            patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)
         expected, expected_grad = function(engine)(at)
@@ -221,9 +221,10 @@ def test_memory_is_of_tiles_however_many_impostors_there_are(rng):
 
 def test_engine_holds_blocks(rng):
     X, codes, targets = problem(rng)
-    rule = MarginObjective(X, codes, targets, mu=0.3, width=0.2).rule
+    objective = MarginObjective(X, codes, targets, mu=0.3, width=0.2)
+    rule, side = objective.rule, objective.side
     Z = X @ rng.normal(size=(3, 2))
-    whole, parts = (laplacian_product(rule, Z, X, codes, block=b) for b in (100, 5))
+    whole, parts = (laplacian_product(rule, Z, X, side, block=b) for b in (100, 5))
     assert_allclose(parts[0], whole[0])
     assert_allclose(parts[1], whole[1], atol=1e-12)
     assert_allclose(parts[2], whole[2])

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap
-from dimetric.data import s_curve
+from dimetric.data import make_s_curve
 from dimetric.quality import eigenvalue_shares, residual_variances
 
 X, y = load_wine(return_X_y=True)
@@ -48,7 +48,7 @@ def test_of_stress_each_dimension_is_fitted():
 
 
 def test_geodesics():
-    sheet = s_curve(500, random_state=0).X
+    sheet = make_s_curve(500, random_state=0).X
     found = residual_variances(Isomap(n_neighbors=8), sheet)
     assert list(found) == [1, 2, 3]
     for k, value in found.items():

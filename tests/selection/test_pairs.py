@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import LDML, LMNN, Pairs, Triplets
-from dimetric.selection import cross_validate_pairs, search_pairs
+from dimetric.selection import cross_validate_pairs, tune_pairs
 
 X, y = load_iris(return_X_y=True)
 PAIRS = Pairs.from_labels(y, 800, random_state=0)
@@ -21,15 +21,16 @@ def test_by_hand():
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=3, random_state=0)
     again = cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
     expected = [LDML().fit(X, pairs=train).score_pairs(test, X) for train, test in folds]
-    assert_array_equal(found["test_score"], expected)
-    assert_array_equal(again["test_score"], expected)
-    assert found.keys() == {"test_score", "train_score", "fit_time"}
+    assert_array_equal(found.test_score, expected)
+    assert_array_equal(again.test_score, expected)
+    assert len(found.train_score) == 3
+    assert np.all(found.fit_time > 0)
 
 
 def test_accuracy_is_at_the_threshold_of_training():
     folds = list(PAIRS.split(3, random_state=0))
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds, scoring="accuracy")
-    for score, (train, test) in zip(found["test_score"], folds, strict=True):
+    for score, (train, test) in zip(found.test_score, folds, strict=True):
         ldml = LDML().fit(X, pairs=train).calibrate_threshold(train, X)
         assert score == np.mean(ldml.predict_pairs(test, X) == test.is_similar)
 
@@ -38,7 +39,7 @@ def test_triplets():
     folds = list(TRIPLETS.split(3, random_state=0))
     found = cross_validate_pairs(LMNN(), X, TRIPLETS, cv=folds)
     expected = [LMNN().fit(X, triplets=train).score_triplets(test, X) for train, test in folds]
-    assert_array_equal(found["test_score"], expected)
+    assert_array_equal(found.test_score, expected)
 
 
 def test_own_score():
@@ -47,13 +48,13 @@ def test_own_score():
         return -learner.pair_distance(pairs, samples).min()
 
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=2, scoring=nearest, random_state=0)
-    assert np.all(found["test_score"] <= 0)
+    assert np.all(found.test_score <= 0)
 
 
 def test_vectors_of_their_own():
     vectors = Pairs.from_arrays(X[PAIRS.similar], X[PAIRS.dissimilar])
     found = cross_validate_pairs(LDML(), None, vectors, cv=3, random_state=0)
-    assert found["test_score"].min() > 0.9
+    assert found.test_score.min() > 0.9
 
 
 def test_pipeline():
@@ -61,31 +62,35 @@ def test_pipeline():
     found = cross_validate_pairs(make_pipeline(StandardScaler(), LDML()), X, PAIRS, cv=folds)
     Z = StandardScaler().fit_transform(X)
     expected = cross_validate_pairs(LDML(), Z, PAIRS, cv=folds)
-    assert_array_equal(found["test_score"], expected["test_score"])
+    assert_array_equal(found.test_score, expected.test_score)
     alone = cross_validate_pairs(Pipeline([("ldml", LDML())]), Z, PAIRS, cv=folds)
-    assert_array_equal(alone["test_score"], expected["test_score"])
+    assert_array_equal(alone.test_score, expected.test_score)
 
 
 def test_search():
     folds = list(PAIRS.split(3, random_state=0))
     grid = {"reg": [1000.0, 0.01], "n_components": [1, None]}
-    found = search_pairs(LDML(), X, PAIRS, grid, cv=folds)
-    assert len(found.table) == 4
-    assert found.score == max(row["test_score"] for row in found.table)
-    for row in found.table:
-        by_hand = cross_validate_pairs(LDML(**row["params"]), X, PAIRS, cv=folds)
-        assert_allclose(row["test_score"], by_hand["test_score"].mean())
-    refitted = LDML(**found.params).fit(X, pairs=PAIRS)
-    assert_array_equal(found.learner.components_, refitted.components_)
-    assert hasattr(found.learner, "threshold_")
+    found = tune_pairs(LDML(), X, PAIRS, grid, cv=folds)
+    table = found.cv_results_
+    assert len(table["params"]) == 4
+    assert found.best_score_ == max(table["mean_test_score"])
+    for i, params in enumerate(table["params"]):
+        by_hand = cross_validate_pairs(LDML(**params), X, PAIRS, cv=folds)
+        assert_allclose(table["mean_test_score"][i], by_hand.test_score.mean())
+        assert_allclose(table["mean_train_score"][i], by_hand.train_score.mean())
+        assert table["split1_test_score"][i] == by_hand.test_score[1]
+        assert table["mean_fit_time"][i] > 0
+    refitted = LDML(**found.best_params_).fit(X, pairs=PAIRS)
+    assert_array_equal(found.best_estimator_.components_, refitted.components_)
+    assert hasattr(found.best_estimator_, "threshold_")
 
 
 def test_search_with_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), LMNN())
     grid = {"lmnn__mu": [0.3, 0.7], "standardscaler__with_std": [False, True]}
-    found = search_pairs(pipeline, X, TRIPLETS, grid, cv=2, random_state=0)
-    assert found.learner.transform(X).shape == (150, 4)
-    assert found.learner["lmnn"].mu == found.params["lmnn__mu"]
+    found = tune_pairs(pipeline, X, TRIPLETS, grid, cv=2, random_state=0)
+    assert found.best_estimator_.transform(X).shape == (150, 4)
+    assert found.best_estimator_["lmnn"].mu == found.best_params_["lmnn__mu"]
     assert not hasattr(pipeline["standardscaler"], "scale_")  # the given one is left alone
 
 
@@ -102,30 +107,30 @@ def test_wrong():
 
 def test_wrong_folds():
     for cv in (KFold(3), 2.5):
-        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or these"):
+        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or the folds"):
             cross_validate_pairs(LDML(), X, PAIRS, cv=cv)
     with pytest.raises(TypeError, match="pairs must be Pairs or Triplets, got list"):
-        search_pairs(LDML(), X, [[0, 1], [2, 3]], {"reg": [1.0]})
-    with pytest.raises(ValueError, match="params holds no candidate"):
-        search_pairs(LDML(), X, PAIRS, [], cv=2)
+        tune_pairs(LDML(), X, [[0, 1], [2, 3]], {"reg": [1.0]})
+    with pytest.raises(ValueError, match="param_grid is empty"):
+        tune_pairs(LDML(), X, PAIRS, [], cv=2)
 
 
 def test_any_integer_is_a_number_of_folds():
     expected = cross_validate_pairs(LDML(), X, PAIRS, cv=2, random_state=0)
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=np.int64(2), random_state=0)
-    assert_array_equal(found["test_score"], expected["test_score"])
+    assert_array_equal(found.test_score, expected.test_score)
 
 
 def test_folds_of_one_kind_are_named():
     similar, rest = PAIRS[:10], PAIRS[10:]
     folds = [(rest[::2], rest[1::2]), (rest, similar)]
-    says = r"Fold 2 has Pairs\(10 similar, 0 dissimilar\) to judge by.*shared=True"
+    says = r"Fold 2 has Pairs\(10 similar, 0 dissimilar\) to score on.*shared=True"
     with pytest.raises(ValueError, match=says):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
     with pytest.raises(ValueError, match=r"Fold 1 has .* to learn from, but both kinds"):
         cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, rest)])
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
-    assert 0 <= found["test_score"][0] <= 1  # which one kind is enough for
+    assert 0 <= found.test_score[0] <= 1  # which one kind is enough for
     few = Triplets.from_labels(y[::10], 30, random_state=0)
     with pytest.raises(ValueError, match=r"Fold \d of 5 has nothing to .*shared=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

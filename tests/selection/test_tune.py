@@ -6,10 +6,12 @@ import pytest
 from estimators import samples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import uniform
+from sklearn import model_selection
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
@@ -40,6 +42,15 @@ X, y = samples(n=60)
 WINE = load_wine(return_X_y=True)
 
 
+def fold_scores(found):
+    """Return the scores of all parameters, a column for each fold."""
+    splits = [name for name in found.cv_results_ if name.startswith("split")]
+    scores = np.stack([found.cv_results_[name] for name in splits], axis=1)
+    assert_allclose(found.cv_results_["mean_test_score"], scores.mean(axis=1))
+    assert_allclose(found.cv_results_["std_test_score"], scores.std(axis=1))
+    return scores
+
+
 # Folds
 
 
@@ -56,6 +67,26 @@ def test_folds_are_stratified_and_cover_all():
     assert not np.array_equal(folds[0][1], splits(X, y, 4, 3, random_state=1)[0][1])
 
 
+def test_folds_of_splitters():
+    own = StratifiedKFold(3, shuffle=True, random_state=1)
+    expected = [(train.tolist(), test.tolist()) for train, test in own.split(X, y)]
+    masks = [(np.isin(np.arange(60), train), test) for train, test in expected]
+    for cv in (own, expected, iter(expected), masks):
+        found = splits(X, y, cv, random_state=5)
+        assert [(train.tolist(), test.tolist()) for train, test in found] == expected
+    model = KNNClassifier(3)
+    scores = cross_validate(model, X, y, cv=own).test_score
+    assert_array_equal(scores, model_selection.cross_val_score(model, X, y, cv=own))
+    tuned = tune(PCA(), X, y, {"n_components": [1, 2]}, cv=own)
+    again = tune(PCA(), X, y, {"n_components": [1, 2]}, cv=expected)
+    assert_array_equal(fold_scores(tuned), fold_scores(again))
+    for wrong in ("5", None):
+        with pytest.raises(ValueError, match="must be an int of at least 2, a splitter, or"):
+            splits(X, y, wrong)
+    with pytest.raises(ValueError, match="n_repeats=2 needs an int as cv"):
+        splits(X, y, own, 2)
+
+
 def test_folds_of_numbers():
     assert len(splits(X, X[:, 0], 5)) == 5
     assert len(splits(X, None, 5)) == 5
@@ -68,7 +99,7 @@ def test_fewer_folds_than_asked():
     with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
         assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
     with pytest.warns(UserWarning, match="cv=10 is more than .* members, 2: there are 2"):
-        assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], cv=10).test) == 2
+        assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], cv=10).test_score) == 2
     with pytest.warns(UserWarning, match="cv=5 is more than there are samples, 4: there"):
         assert len(splits(X[:4], None, 5)) == 4
     with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
@@ -79,11 +110,11 @@ def test_whole_numbers_are_no_classes_of_a_regressor():
     sizes = np.round(10 * X[:, 0])
     found = cross_validate(KNNRegressor(), X, sizes, random_state=0)
     folds = splits(X, None, 5, random_state=0)
-    for score, (train, test) in zip(found.test, folds, strict=True):
+    for score, (train, test) in zip(found.test_score, folds, strict=True):
         assert score == KNNRegressor().fit(X[train], sizes[train]).score(X[test], sizes[test])
     tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
-    assert isinstance(tuned.best_model, KNNRegressor)
-    assert_array_equal(tuned.scores[0], found.test)
+    assert isinstance(tuned.best_estimator_, KNNRegressor)
+    assert_array_equal(fold_scores(tuned)[0], found.test_score)
     with pytest.raises(ValueError, match="KNNRegressor is a regressor: its criterion is 'score'"):
         tune(KNNRegressor(), X, sizes, {"n_neighbors": [3]}, criterion=3)
 
@@ -109,10 +140,12 @@ def test_cross_validation_by_a_loop(model):
     found = cross_validate(model, X, y, cv=3, n_repeats=2, random_state=4)
     for i, (train, test) in enumerate(splits(X, y, 3, 2, random_state=4)):
         fitted = clone(model).fit(X[train], y[train])
-        assert found.test[i] == fitted.score(X[test], y[test])
+        assert found.test_score[i] == fitted.score(X[test], y[test])
         on_train = fitted.score(X[train], y[train])
-        assert found.train[i] == (fitted.score() if hasattr(fitted, "kneighbors") else on_train)
-        assert found.time[i] > 0
+        assert found.train_score[i] == (
+            fitted.score() if hasattr(fitted, "kneighbors") else on_train
+        )
+        assert found.fit_time[i] > 0
 
 
 def test_cross_validation_of_pipelines_and_regressors():
@@ -120,30 +153,32 @@ def test_cross_validation_of_pipelines_and_regressors():
     found = cross_validate(pipeline, X, y, cv=3, random_state=0)
     train, test = splits(X, y, 3, random_state=0)[0]
     fitted = clone(pipeline).fit(X[train], y[train])
-    assert found.test[0] == fitted.score(X[test], y[test])
-    assert found.train[0] == fitted[-1].score()
-    assert cross_validate(KNNRegressor(), X, X[:, 0], random_state=0).test.mean() > 0.5
+    assert found.test_score[0] == fitted.score(X[test], y[test])
+    assert found.train_score[0] == fitted[-1].score()
+    assert cross_validate(KNNRegressor(), X, X[:, 0], random_state=0).test_score.mean() > 0.5
 
 
 def test_frames_and_jobs():
     frame = pd.DataFrame(X, columns=list("abcd"))
     plain = cross_validate(KNNClassifier(), X, y, random_state=0)
-    assert_array_equal(cross_validate(KNNClassifier(), frame, y, random_state=0).test, plain.test)
+    assert_array_equal(
+        cross_validate(KNNClassifier(), frame, y, random_state=0).test_score, plain.test_score
+    )
     parallel = cross_validate(KNNClassifier(), X, y, random_state=0, n_jobs=2)
-    assert_array_equal(parallel.test, plain.test)
+    assert_array_equal(parallel.test_score, plain.test_score)
 
 
 def test_torch():
     torch = pytest.importorskip("torch")
     there = torch.asarray(X), torch.asarray(y)
     assert_allclose(
-        cross_validate(KNNClassifier(), *there, random_state=0).test,
-        cross_validate(KNNClassifier(), X, y, random_state=0).test,
+        cross_validate(KNNClassifier(), *there, random_state=0).test_score,
+        cross_validate(KNNClassifier(), X, y, random_state=0).test_score,
     )
 
 
 def test_models_that_cannot_be_scored():
-    with pytest.raises(ValueError, match=r"model=LDA\(\) has no method score.*KNNClassifier"):
+    with pytest.raises(ValueError, match=r"estimator=LDA\(\) has no method score.*KNNClassifier"):
         cross_validate(LDA(), X, y)
 
 
@@ -158,7 +193,7 @@ def test_metadata_by_a_loop():
 
 
 def test_metadata_of_any_kind():
-    found = metadata_cross_validate(NCA(), X, y, cv=3)
+    found = metadata_cross_validate(NCA(), X, y, cv=3, random_state=0)
     assert found["reason"].dtype == object
     assert found["converged"].dtype == bool
     assert "n_components" in metadata_cross_validate(make_pipeline(MinMaxScaler(), PCA(2)), X)
@@ -173,17 +208,17 @@ def test_tuning_by_neighbours_is_a_loop():
     grid = {"n_components": [1, 2, 3], "whiten": [True, False]}
     found = tune(PCA(), *WINE, grid, criterion=5, cv=3, random_state=0)
     X, y = WINE
-    for params, scores in zip(found.params, found.scores, strict=True):
+    for params, scores in zip(found.cv_results_["params"], fold_scores(found), strict=True):
         for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
             model = KNNClassifier(5, learner=PCA(**params)).fit(X[train], y[train])
             assert score == model.score(X[test], y[test])
-    assert len(found.params) == 6
-    best = np.argmax(found.scores.mean(axis=1))
-    assert found.best_params == found.params[best]
-    assert found.best_score == found.scores[best].mean()
-    assert isinstance(found.best_model, KNNClassifier)
-    assert found.best_model.learner_.get_params() == PCA(**found.best_params).get_params()
-    assert found.best_model.n_samples_fit_ == len(X)
+    assert len(found.cv_results_["params"]) == 6
+    best = np.argmax(found.cv_results_["mean_test_score"])
+    assert found.best_params_ == found.cv_results_["params"][best]
+    assert found.best_score_ == fold_scores(found)[best].mean()
+    assert isinstance(found.best_estimator_, KNNClassifier)
+    assert found.best_estimator_.learner_.get_params() == PCA(**found.best_params_).get_params()
+    assert found.best_estimator_.n_samples_fit_ == len(X)
 
 
 def test_tuning_by_metadata():
@@ -193,11 +228,11 @@ def test_tuning_by_metadata():
         metadata_cross_validate(LMNN(mu=mu), X, y, cv=2, random_state=0)["final_objective"]
         for mu in (0.2, 0.8)
     ]
-    assert_allclose(found.scores, values)
-    assert found.best_score == np.min(found.scores.mean(axis=1))  # LMNN minimises
-    assert isinstance(found.best_model, LMNN)
+    assert_allclose(fold_scores(found), values)
+    assert found.best_score_ == np.min(found.cv_results_["mean_test_score"])  # LMNN minimises
+    assert isinstance(found.best_estimator_, LMNN)
     found = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
-    assert found.best_params == {"reg": 0.0}  # and NCA maximises
+    assert found.best_params_ == {"reg": 0.0}  # and NCA maximises
 
 
 def test_tuning_by_time(monkeypatch):
@@ -214,37 +249,38 @@ def test_tuning_by_time(monkeypatch):
     monkeypatch.setattr(PCA, "fit", slow)
     monkeypatch.setattr(_validation.time, "time", lambda: clock[0])
     found = tune(PCA(), X, None, {"n_components": [1, 2, 3]}, criterion="time")
-    assert found.best_params == {"n_components": 3}
-    assert found.best_score == 0.5
+    assert found.best_params_ == {"n_components": 3}
+    assert found.best_score_ == 0.5
 
 
 def test_direction():
     grid = {"n_components": [1, 3]}
     small = tune(PCA(), X, None, grid, criterion="accumulated_eigenvalues", greater_is_better=False)
     large = tune(PCA(), X, None, grid, criterion="accumulated_eigenvalues", greater_is_better=True)
-    assert (small.best_params["n_components"], large.best_params["n_components"]) == (1, 3)
+    assert (small.best_params_["n_components"], large.best_params_["n_components"]) == (1, 3)
 
 
 def test_tuning_of_classifiers_with_tied_parameters():
     grid = [{"n_centroids": [k], "learner__n_centroids": [k]} for k in (1, 3)]
     model = NCMCClassifier(learner=NCMC(random_state=0), random_state=0)
     found = tune(model, *load_iris(return_X_y=True), grid, cv=3, random_state=0)
-    assert len(found.params) == 2
-    assert found.best_params["n_centroids"] == found.best_params["learner__n_centroids"]
-    assert isinstance(found.best_model, NCMCClassifier)
+    assert len(found.cv_results_["params"]) == 2
+    assert found.best_params_["n_centroids"] == found.best_params_["learner__n_centroids"]
+    assert isinstance(found.best_estimator_, NCMCClassifier)
 
 
 def test_tuning_of_b():
     grid = {"b": [0.1, 1.0, None]}
     found = tune(LDML(), X, y, grid, cv=3, random_state=0)
-    assert found.best_params["b"] in grid["b"]
+    assert found.best_params_["b"] in grid["b"]
 
 
 def test_draws():
-    options = {"criterion": 3, "n_draws": 4, "cv": 2, "random_state": 0}
+    options = {"criterion": 3, "n_iter": 4, "cv": 2, "random_state": 0}
     found = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
-    assert len(found.params) == 4
-    assert found.params == tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options).params
+    assert len(found.cv_results_["params"]) == 4
+    again = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
+    assert found.cv_results_["params"] == again.cv_results_["params"]
 
 
 def test_pipelines_and_jobs():
@@ -252,16 +288,18 @@ def test_pipelines_and_jobs():
     options = {"cv": 3, "random_state": 0}
     found = tune(learner, *WINE, {"pca__n_components": [1, 4]}, **options)
     again = tune(learner, *WINE, {"pca__n_components": [1, 4]}, n_jobs=2, **options)
-    assert_array_equal(found.scores, again.scores)
-    assert found.best_params == {"pca__n_components": 4}
-    assert repr(found).startswith("Tuned(best_params={'pca__n_components': 4}, best_score=0.9")
+    assert_array_equal(fold_scores(found), fold_scores(again))
+    assert found.best_params_ == {"pca__n_components": 4}
+    assert repr(found).startswith(
+        "TuningResult(best_params_={'pca__n_components': 4}, best_score_=0.9"
+    )
 
 
 def test_what_fails_is_not_best():
     with pytest.warns(FitFailedWarning):
         found = tune(PCA(), X, y, {"n_components": [99, 2]}, random_state=0)
-    assert np.isnan(found.scores[0]).all()
-    assert found.best_params == {"n_components": 2}
+    assert np.isnan(fold_scores(found)[0]).all()
+    assert found.best_params_ == {"n_components": 2}
 
 
 @pytest.mark.parametrize(
@@ -277,7 +315,7 @@ def test_what_fails_is_not_best():
         (MinMaxScaler(), {"clip": [True]}, {"criterion": "gap"}, "has no method metadata"),
         (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier: its criterion"),
         (PCA(), {"n_components": [1]}, {"criterion": "accumulated_eigenvalues"},
-         "Say by greater_is_better whether"),
+         "Give greater_is_better: "),
     ],
 )  # fmt: skip
 def test_bad_criteria(model, grid, options, sentence):
@@ -288,7 +326,9 @@ def test_bad_criteria(model, grid, options, sentence):
 
 
 def test_nothing_to_judge():
-    with pytest.raises(ValueError, match=r"model=None has no method fit. Without a learner, tun"):
+    with pytest.raises(
+        ValueError, match=r"estimator=None has no method fit. Without a learner, tun"
+    ):
         tune(None, X, y, {"reg": [0]})
     with pytest.raises(ValueError, match="judge by classes: y is needed"):
         choose_dimension(PCA(), X)
@@ -307,40 +347,44 @@ def test_tuning_neighbours_is_tuning_each():
     found = tune_knn(PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", cv=3,
                      random_state=0)  # fmt: skip
     X, y = WINE
-    assert len(found.params) == 4
-    for params, scores in zip(found.params, found.scores, strict=True):
+    assert len(found.cv_results_["params"]) == 4
+    for params, scores in zip(found.cv_results_["params"], fold_scores(found), strict=True):
         for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
             learner = PCA(params["n_components"])
             model = KNNClassifier(params["n_neighbors"], learner=learner, weights="distance")
             assert score == model.fit(X[train], y[train]).score(X[test], y[test])
-    best = np.argmax(found.scores.mean(axis=1))
-    assert found.best_params == found.params[best]
-    assert found.best_model.n_neighbors == found.best_params["n_neighbors"]
-    assert found.best_model.learner_.n_components == found.best_params["n_components"]
+    best = np.argmax(found.cv_results_["mean_test_score"])
+    assert found.best_params_ == found.cv_results_["params"][best]
+    assert found.best_estimator_.n_neighbors == found.best_params_["n_neighbors"]
+    assert found.best_estimator_.learner_.n_components == found.best_params_["n_components"]
 
 
 def test_neighbours_that_vote_and_those_of_the_learner():
     found = tune_knn(DMLMJ(), X, y, {"n_neighbors": [7]}, n_neighbors=[1, 3], random_state=0)
-    assert found.params == [{"n_neighbors": k, "learner__n_neighbors": 7} for k in (1, 3)]
-    assert found.best_model.n_neighbors == found.best_params["n_neighbors"]
-    assert found.best_model.learner_.n_neighbors == 7
+    assert found.cv_results_["params"] == [
+        {"n_neighbors": k, "learner__n_neighbors": 7} for k in (1, 3)
+    ]
+    assert found.best_estimator_.n_neighbors == found.best_params_["n_neighbors"]
+    assert found.best_estimator_.learner_.n_neighbors == 7
     tied = [{"n_neighbors": [5], "n_components": [2]}, {"n_neighbors": [7]}]
     found = tune_knn(DMLMJ(), X, y, tied, n_neighbors=[3], random_state=0)
-    assert found.params == [{"n_neighbors": 3, "learner__n_neighbors": 5, "n_components": 2},
-                            {"n_neighbors": 3, "learner__n_neighbors": 7}]  # fmt: skip
+    assert found.cv_results_["params"] == [
+        {"n_neighbors": 3, "learner__n_neighbors": 5, "n_components": 2},
+        {"n_neighbors": 3, "learner__n_neighbors": 7},
+    ]
 
 
 def test_tuning_neighbours_without_a_learner():
     found = tune_knn(None, X, y, random_state=0)
-    assert [each["n_neighbors"] for each in found.params] == [1, 3, 5, 7, 9]
-    with pytest.raises(ValueError, match="params are those of a learner, but learner=None"):
+    assert [each["n_neighbors"] for each in found.cv_results_["params"]] == [1, 3, 5, 7, 9]
+    with pytest.raises(ValueError, match="parameters of a learner, but learner=None"):
         tune_knn(None, X, y, {"reg": [1]})
     for k in (0, 2.5):
         with pytest.raises(ValueError, match=f"n_neighbors={k} must be an int of at least 1"):
             tune_knn(None, X, y, n_neighbors=iter([k, 1]))
     with pytest.raises(ValueError, match="n_neighbors is empty"):
         tune_knn(None, X, y, n_neighbors=[])
-    with pytest.raises(ValueError, match=r"params=\['reg'\] must map names to values"):
+    with pytest.raises(ValueError, match=r"param_grid=\['reg'\] must map names to values"):
         tune_knn(PCA(), X, y, ["reg"])
     with pytest.raises(ValueError, match="All the 5 fits failed"):
         tune_knn(PCA(), X, y, {"n_components": [99]})
@@ -363,7 +407,7 @@ def test_dimension_by_threshold(threshold):
 def test_dimension_by_neighbours():
     found = choose_dimension(PCA(), *WINE, dimensions=[8, 1], cv=3, random_state=0)
     tuned = tune(PCA(), *WINE, {"n_components": [1, 8]}, cv=3, random_state=0)
-    assert found == tuned.best_params["n_components"]
+    assert found == tuned.best_params_["n_components"]
     assert choose_dimension(LDA(), *load_iris(return_X_y=True), dimensions=[1, 2]) in (1, 2)
 
 
@@ -374,6 +418,7 @@ def test_dimension_by_neighbours():
         (NCA(), {"threshold": 0.9}, "NCA has no eigenvalues: give dimensions"),
         (PCA(), {"threshold": 1.5}, "threshold=1.5 must be above 0 and at most 1"),
         (PCA(), {"threshold": 0.5, "dimensions": [1]}, "Give dimensions or a threshold, not both"),
+        (PCA(), {"n_neighbors": 0}, "n_neighbors=0 must be an int of at least 1"),
     ],
 )
 def test_bad_dimensions(learner, options, sentence):
@@ -382,4 +427,5 @@ def test_bad_dimensions(learner, options, sentence):
 
 
 def test_other_regressors():
-    assert cross_validate(LinearRegression(), X, X @ np.ones(4), random_state=0).test.min() > 0.99
+    found = cross_validate(LinearRegression(), X, X @ np.ones(4), random_state=0)
+    assert found.test_score.min() > 0.99

@@ -87,7 +87,7 @@ def test_signed_rank_test_without_a_rope_is_that_of_baycomp(n):
 
 
 def test_signed_rank_test_by_a_loop(monkeypatch):
-    monkeypatch.setattr(bayes, "WEIGHTS", 64)  # several blocks
+    monkeypatch.setattr(bayes, "BLOCK_VALUES", 64)  # several blocks
     a, b = scores(6)
     found = bayes.signed_rank_test(a, b, 0.01, random_state=3, s=2.0, z0=0.05, n_samples=20)
     z = [0.05, *(b - a)]
@@ -102,7 +102,7 @@ def test_signed_rank_test_by_a_loop(monkeypatch):
 @pytest.mark.parametrize("rope", [0.01, 0.03])
 def test_correlated_t_test_is_that_of_baycomp(runs, rope):
     a, b = scores(20, seed=runs)
-    ours = bayes.correlated_t_test(a, b, rope, random_state=0, runs=runs)
+    ours = bayes.correlated_t_test(a, b, rope, random_state=0, n_repeats=runs)
     theirs = baycomp.CorrelatedTTest(a, b, rope, runs)
     assert_allclose(probabilities(ours), theirs.probs(), atol=1e-12)
     shares = [np.mean(ours.samples < -rope), np.mean(ours.samples > rope)]
@@ -174,9 +174,17 @@ def test_bad_input(test, a, b, options, sentence):
         (bayes.sign_test, {"s": -1}, "s=-1 must be a number of at least 0"),
         (bayes.sign_test, {"z0": np.inf}, "z0=inf must be a difference"),
         (bayes.signed_rank_test, {"s": 0}, "s=0 leaves the signed-rank test without a prior"),
-        (bayes.correlated_t_test, {"runs": 3}, "runs=3 must cut the 4 scores into equal runs"),
-        (bayes.correlated_t_test, {"runs": 4}, "runs=4 must cut .* of at least 2 folds"),
-        (bayes.correlated_t_test, {"runs": 1.0}, "runs=1.0 must cut"),
+        (
+            bayes.correlated_t_test,
+            {"n_repeats": 3},
+            "must divide the 4 scores into equal parts",
+        ),
+        (
+            bayes.correlated_t_test,
+            {"n_repeats": 4},
+            "=4 must divide .* of at least 2 folds",
+        ),
+        (bayes.correlated_t_test, {"n_repeats": 1.0}, "n_repeats=1.0 must divide"),
     ],
 )
 def test_bad_options(test, options, sentence):

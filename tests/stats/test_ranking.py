@@ -13,7 +13,7 @@ def test_ranks_are_those_of_scipy():
     table = rng.integers(0, 5, size=(30, 7)) / 10  # many ties
     expected = np.array([stats.rankdata(-row, method="average") for row in table])
     assert_array_equal(ranks(table), expected)
-    assert_array_equal(ranks(table, higher_is_better=False), 8 - expected)
+    assert_array_equal(ranks(table, greater_is_better=False), 8 - expected)
     found = averages(table)
     assert_allclose(found.scores, table.mean(axis=0))
     assert_allclose(found.ranks, expected.mean(axis=0))
@@ -24,7 +24,7 @@ def test_rounding_breaks_no_tie():
     assert 0.1 + 0.2 != 0.3
     assert_array_equal(ranks([[0.1 + 0.2, 0.3]]), [[1.5, 1.5]])
     times = [[1e-14, 2e-14], [3e8, 3e8 * (1 + 1e-15)], [0.0, 0.0]]
-    assert_array_equal(ranks(times, higher_is_better=False), [[1, 2], [1.5, 1.5], [1.5, 1.5]])
+    assert_array_equal(ranks(times, greater_is_better=False), [[1, 2], [1.5, 1.5], [1.5, 1.5]])
 
 
 def test_missing_scores():

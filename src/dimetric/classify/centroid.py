@@ -166,8 +166,8 @@ class NCMCClassifier(NearestCentroids):
 
     Examples
     --------
-    >>> from dimetric.data import rings
-    >>> X, y, _ = rings(300, n_classes=2, random_state=0)
+    >>> from dimetric.data import make_rings
+    >>> X, y, _ = make_rings(300, n_classes=2, random_state=0)
     >>> one, many = NCMClassifier().fit(X, y), NCMCClassifier(12, random_state=0).fit(X, y)
     >>> one.score(X, y) < 0.7, many.score(X, y) > 0.95
     (True, True)

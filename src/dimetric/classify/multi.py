@@ -14,9 +14,10 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, moved, nearest_in_order
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.objective import MarginRule
 from dimetric.objectives.margins.targets import nearest_targets
+from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, Result
 
 WIDTHS = (0.1, 0.01)  # of the hinge's smooth part, of one stage after the other
@@ -224,20 +225,18 @@ class JointMargins:
         self.X, self.mu = X, mu
         xp = namespace(X)
         self._targets = like(nearest_targets(X, codes, n_neighbors), X, dtype=xp.int64)
-        self._starts = np.searchsorted(codes, np.arange(codes[-1] + 2)).tolist()
-        self._labels = like(codes, X, dtype=xp.int64)
+        self._side = Side.of(X, labels=codes)
 
     def evaluate(self, maps: np.ndarray, width: float) -> tuple[float, np.ndarray]:
         """Return the mean of all pulls and pushes, and its gradient, of shape (C, p, d)."""
         X, xp = self.X, namespace(self.X)
         n = X.shape[0]
-        classes = [slice(*ends) for ends in zip(self._starts[:-1], self._starts[1:], strict=True)]
+        classes = [own for _, own in self._side.class_runs(0, n)]
         mapped = [X @ like(L, X).T for L in maps]
-        index = xp.arange(n, device=compat.device(X))
         loss, grad = 0.0, np.zeros(maps.shape)
         for b in row_blocks(n, max(64, 2**18 // n)):
             D = [squared_distances(Z[b, :], Z[c, :]) for Z, c in zip(mapped, classes, strict=True)]
-            value, W = self._weights(xp.concat(D, axis=1), index[b], width)
+            value, W = self._weights(xp.concat(D, axis=1), self._side[b], width)
             loss += float(value)
             for number, (Z, c) in enumerate(zip(mapped, classes, strict=True)):
                 Wc, ones = W[:, c], xp.ones_like(X[:, :1])
@@ -246,21 +245,20 @@ class JointMargins:
                 grad[number] += to_host(rows.T @ X[b, :] + columns.T @ X[c, :])
         return loss / n, 2 * grad / n
 
-    def _weights(self, D: Array, rows: Array, width: float) -> tuple[float, Any]:
+    def _weights(self, D: Array, rows: Side, width: float) -> tuple[float, Any]:
         """Return the sum over a block of squared distances, and its derivatives, perhaps sparse."""
         xp = namespace(D)
-        same = xp.take(self._labels, rows)[:, None] == self._labels[None, :]
         if compat.is_numpy_array(D):
-            targets = self._targets[rows]
+            targets = self._targets[rows.positions]
             there = targets >= 0
             near = np.take_along_axis(D, np.maximum(targets, 0), axis=1)
             thresholds = np.where(there, 1 + near, -1 - width)
             impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
-            impostors &= ~same
+            impostors &= ~rows.same_label(self._side)
             if np.count_nonzero(impostors) < SPARSE * D.size:
                 return self._sparse_weights(D, impostors, thresholds, targets, width)
         rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width)
-        return rule.block(xp, D, same, rows)[:2]
+        return rule.block(xp, D, rows, self._side)[:2]
 
     def _sparse_weights(
         self,

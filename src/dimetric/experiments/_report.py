@@ -4,57 +4,22 @@ import csv
 import os
 import platform
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 
-from dimetric.experiments._paper import Block, Reproduction
-from dimetric.stats._bayes import Posterior
+from dimetric._versions import installed_versions
+from dimetric.experiments._paper import Reproduction
+from dimetric.experiments._tables import DIMENSION_SEPARATOR, Block
+from dimetric.stats._verdict import verdict
 
-__all__ = ["coverage", "markdown", "verdict", "write"]
+__all__ = ["coverage", "markdown", "write"]
 
-SURE = 0.95  # a probability from which on a verdict is plain
-ERRORS = 3  # standard errors of the draws up to which two probabilities are equal
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def verdict(baseline: str, learner: str, found: Posterior) -> str:
-    """Say what is believed of two learners.
-
-    Parameters
-    ----------
-    baseline, learner : str
-        Names of a and b.
-    found : Posterior
-        Of a test of a and b.
-
-    Examples
-    --------
-    >>> verdict("Euclidean", "NCA", Posterior(0.01, 0.02, 0.97, np.empty(0)))
-    'NCA is better than Euclidean with probability 0.97.'
-    >>> verdict("Euclidean", "NCA", Posterior(0.1, 0.6, 0.3, np.empty(0)))
-    'Undecided; most likely NCA does as well as Euclidean, with probability 0.60.'
-    """
-    sayings = {
-        f"{learner} is worse than {baseline}": found.left,
-        f"{learner} does as well as {baseline}": found.rope,
-        f"{learner} is better than {baseline}": found.right,
-    }
-    saying, probability = max(sayings.items(), key=lambda each: each[1])
-    if probability >= SURE:
-        return f"{saying} with probability {probability:.2f}."
-    draws = len(found.samples) if found.samples.ndim == 2 else 0  # those of one column are exact
-    error = ERRORS * (2 * probability / draws) ** 0.5 if draws else 0.0
-    equal = [each for each, other in sayings.items() if other >= probability - error]
-    if len(equal) > 1:
-        likely = "equally likely" if not draws else "equally likely within the error of the draws"
-        return f"Undecided; {likely}: {', '.join(equal)}; with probability {probability:.2f} each."
-    return f"Undecided; most likely {saying}, with probability {probability:.2f}."
-
-
 def coverage(block: Block) -> str:
-    """Say over how many rows averages and ranks are, if not over all; else nothing.
+    """Say over how many rows averages and ranks are taken; an empty text if over all.
 
     Parameters
     ----------
@@ -81,7 +46,7 @@ def write(found: Reproduction, folder: str | Path) -> list[Path]:
     found : Reproduction
         The experiment.
     folder : path
-        Where to; made if it is not there.
+        Where to write; made if it does not exist.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -161,12 +126,7 @@ def _introduction(found: Reproduction) -> str:
 
 
 def _machine() -> str:
-    versions = []
-    for name in PACKAGES:
-        try:
-            versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
+    """Return the processor and the versions that the experiment ran with."""
     processor = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as file:
@@ -174,32 +134,42 @@ def _machine() -> str:
             processor = next(models, processor)
     except OSError:
         pass
-    return (
-        f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, "
-        f"{', '.join(versions)}."
-    )
+    versions = ", ".join(f"{name} {each}" for name, each in installed_versions(PACKAGES).items())
+    return f"{processor}, {os.cpu_count()} cores; {versions}."
+
+
+AVERAGES = [
+    "learner",
+    "test",
+    "published",
+    "difference",
+    "rank",
+    "published rank",
+    "train",
+    "published train",
+    "seconds a fit",
+]
 
 
 def _averages(found: Reproduction, block: Block) -> str:
-    """Return average scores, ranks and times of each learner."""
-    head = ["learner", "test", "published", "difference", "rank", "published rank",
-            "train", "published train", "seconds a fit"]  # fmt: skip
+    """Return a table of average scores, ranks and times of each learner."""
     test, rank = block.averages("test")
-    was, was_rank = block.averages("published_test")
-    train, was_train = block.averages("train")[0], block.averages("published_train")[0]
+    published, published_rank = block.averages("published_test")
+    train, published_train = block.averages("train")[0], block.averages("published_train")[0]
     lines = []
     for j, learner in enumerate(block.learners):
         times = [
             cell.time
             for cell in found.result.cells
-            if cell.learner.partition(" @ ")[0] == learner and block.name in ("", cell.data)
+            if cell.learner.partition(DIMENSION_SEPARATOR)[0] == learner
+            and block.name in ("", cell.data)
         ]
-        numbers = [test[j], was[j], test[j] - was[j]]
-        lines.append(
-            [learner, *map(_number, numbers), _number(rank[j], 2), _number(was_rank[j], 2),
-             _number(train[j]), _number(was_train[j]), _number(float(np.mean(times)), 3)]
-        )  # fmt: skip
-    return _table(head, lines)
+        scores = [_number(each) for each in (test[j], published[j], test[j] - published[j])]
+        ranks = [_number(each, 2) for each in (rank[j], published_rank[j])]
+        trained = [_number(each) for each in (train[j], published_train[j])]
+        seconds = _number(float(np.mean(times)), 3)
+        lines.append([learner, *scores, *ranks, *trained, seconds])
+    return _table(AVERAGES, lines)
 
 
 def _scores(block: Block, what: str) -> str:
@@ -212,7 +182,7 @@ def _scores(block: Block, what: str) -> str:
 
 
 def _troubles(found: Reproduction) -> list[str]:
-    """Return a part about cells that have no score, if there are any."""
+    """Return a section about cells without a score, if there are any."""
     bad = [cell for cell in found.result.cells if cell.status != "ok"]
     if not bad:
         return []

@@ -38,13 +38,16 @@ SOLVERS = (  # parameters of learners
     "ProjectedGradient",
     "SGD",
 )
-# Estimators and solvers without a name at the top.
-OURS_TOO = {"TableEncoder": "dimetric.data.encoder"} | dict.fromkeys(SOLVERS, "dimetric.solvers")
+# Estimators and parameter objects without a name at the top.
+OURS_TOO = {
+    "Kernel": "dimetric.kernels",
+    "TableEncoder": "dimetric.data._encoder",
+} | dict.fromkeys(SOLVERS, "dimetric.solvers")
 RECORDS = {
-    "Kernel": "dimetric.kernels.functions",
-    "Axes": "dimetric.manifold.classical",
-    "References": "dimetric.manifold.classical",
-    "Configuration": "dimetric.manifold.smacof",
+    "KernelFunction": "dimetric.kernels._function",
+    "Axes": "dimetric.manifold._classical",
+    "References": "dimetric.manifold._classical",
+    "Configuration": "dimetric.manifold._smacof",
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
@@ -65,7 +68,7 @@ SCHEMA = {
         "landmarks_": "maybe int m",
         "dual_coef_": "maybe float m d",
         "gamma_": "number",
-        "_kernel": "Kernel",
+        "_kernel": "KernelFunction",
         "_Z_fit": "maybe float m k",
     },
     "Embedding": {"embedding_": "float n k"},
@@ -96,7 +99,7 @@ SCHEMA = {
         "_k": "count",
         "_mu": "number",
     },
-    "Kernel": {
+    "KernelFunction": {
         "name": "text",
         "gamma": "number",
         "degree": "number",

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import checked_samples, checked_samples_with_labels
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
+from dimetric.supervision._validation import checked_constraints, source_of
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
-from dimetric.supervision.validation import checked_constraints, source_of
 
 # By parameter: the names that are short for objects, and the classes of these.
 NamedObjects: TypeAlias = Mapping[str, Mapping[str, type]]

@@ -12,8 +12,8 @@ from dimetric._compat import check_same_namespace, framed
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
+from dimetric.supervision._validation import checked_pair_rows
 from dimetric.supervision.pairs import Pairs
-from dimetric.supervision.validation import checked_pair_rows
 
 
 class LinearMetric(PairScoringMixin, Learner):

@@ -10,8 +10,9 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._ordering import in_canonical_order
+from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.scatter import difference_scatter
-from dimetric.linalg.spectral import in_span, top_eigenvectors
+from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
 from dimetric.supervision.labels import Supervision, checked_labels
 

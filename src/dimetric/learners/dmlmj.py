@@ -11,8 +11,9 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._ordering import in_canonical_order
+from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.scatter import difference_scatter, rounding_of
-from dimetric.linalg.spectral import in_span, top_ratio, whitening
+from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.roles import Neighbors, enemies, friends
 from dimetric.supervision.labels import Supervision, checked_labels
 

@@ -27,7 +27,7 @@ from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
-from dimetric.supervision.draw import ByClass
+from dimetric.supervision._draw import LabelledCombinations
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -223,7 +223,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             n = min(MAX_DEFAULT_CONSTRAINTS, 20 * labels.n_classes**2)
         _, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
         by_appearance = np.argsort(np.argsort(first))
-        classes = ByClass(by_appearance[codes])
+        classes = LabelledCombinations(by_appearance[codes])
         return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
 
     def _objective(

@@ -16,6 +16,7 @@ from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, Result, Solver
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
@@ -38,18 +39,17 @@ class LDMLRule(Rule):
         self.b = b
 
     def fast(
-        self, Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray
+        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
         """Return what the engine does, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.ldml(Z, V, starts, self._threshold(theta))
+        return numpy_kernels.ldml(Z, V, side, self._threshold(theta))
 
     def block(
-        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
-        half = xp.astype(others, D.dtype) / 2
-        losses, W = self._terms(xp, D, same, theta)
+        half = xp.astype(rows.is_other(columns), D.dtype) / 2
+        losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
         return xp.sum(half * losses), W, -float(xp.sum(W))
 
@@ -68,12 +68,11 @@ class LDMLRule(Rule):
         W = sign * xp.where(U > 0, xp.ones_like(E), E) / (1 + E)
         return xp.clip(U, 0.0, None) + xp.log1p(E), W
 
-    def n_terms(self, counts: np.ndarray) -> float:
+    def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of pairs."""
-        n = int(np.sum(counts))
-        return n * (n - 1) / 2
+        return rows.n_other(columns) / 2
 
-    def infimum(self, counts: np.ndarray) -> float:
+    def infimum(self, rows: Side, columns: Side) -> float:
         """Return 0: no finite map is certain of all pairs."""
         return 0.0
 

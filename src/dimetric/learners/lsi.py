@@ -14,6 +14,7 @@ from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
 from dimetric.solvers import LBFGS, ProjectedGradient, Solver
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
@@ -27,16 +28,16 @@ class DistanceRule(Rule):
     """
 
     def fast(
-        self, Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray
+        self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
         """Return what the engine does, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.distances(Z, V, starts, float(theta[0]))
+        return numpy_kernels.distances(Z, V, side, float(theta[0]))
 
     def block(
-        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:
         """Return (sum, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        R = xp.where(same, 0.0, xp.sqrt(D + float(theta[0]))) / 2
+        R = xp.where(rows.same_label(columns), 0.0, xp.sqrt(D + float(theta[0]))) / 2
         W = xp.where(R > 0, 1 / xp.where(R > 0, 8 * R, 1.0), 0.0)
         return xp.sum(R), W, 0.0
 

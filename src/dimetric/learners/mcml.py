@@ -9,6 +9,7 @@ from dimetric.learners._convex import ConvexMetric
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
@@ -24,31 +25,31 @@ class MCMLRule(Rule):
     fast = staticmethod(numpy_kernels.mcml)
 
     def block(
-        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any = None
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
+        others = rows.is_other(columns)
         nearest = xp.min(xp.where(others, D, xp.inf), axis=1, keepdims=True)
         D = xp.where(others, D - nearest, 0.0)  # which changes no loss: p0 sums to 1
         E = xp.where(others, xp.exp(-D), 0.0)
         total = xp.sum(E, axis=1, keepdims=True)
-        friends = xp.astype(same & others, D.dtype)
+        friends = xp.astype(rows.same_label(columns) & others, D.dtype)
         n_friends = xp.sum(friends, axis=1, keepdims=True)
         is_anchor = xp.astype(n_friends > 0, D.dtype)
         target = friends / xp.clip(n_friends, 1.0, None)
         loss = xp.sum(target * D) + xp.sum(is_anchor * xp.log(total))
         return loss, target - is_anchor * E / total, 0.0
 
-    def n_terms(self, counts: np.ndarray) -> float:
-        """Return the number of samples that have company in their class."""
-        return max(1.0, float(np.sum(counts[counts > 1])))
+    def n_terms(self, rows: Side, columns: Side) -> float:
+        """Return the number of samples that have another one of their class."""
+        return max(1.0, float(np.sum(rows.n_friends(columns) > 0)))
 
-    def infimum(self, counts: np.ndarray) -> float:
+    def infimum(self, rows: Side, columns: Side) -> float:
         """Return the mean entropy of p0; a single class attains it, by collapsing."""
-        company = counts[counts > 1]
-        if len(company) == 0 or np.count_nonzero(counts) == 1:
+        n_friends = rows.n_friends(columns)
+        if not n_friends.any() or np.sum(n_friends) == rows.n_other(columns):
             return -np.inf
-        return float(np.sum(company * np.log(company - 1)) / np.sum(company))
+        return float(np.mean(np.log(n_friends[n_friends > 0])))
 
 
 class MCML(ConvexMetric[PairwiseObjective]):

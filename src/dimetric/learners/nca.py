@@ -9,6 +9,7 @@ from dimetric.learners._mean_loss import MeanLossMetric
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.objectives.side import Side
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
@@ -23,20 +24,19 @@ class NCARule(Rule):
     fast = staticmethod(numpy_kernels.nca)
 
     def block(
-        self, xp: Any, D: Array, same: Array, rows: Array, theta: Any = None
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        others = rows[:, None] != xp.arange(D.shape[1], device=D.device)[None, :]
-        D = xp.where(others, D, xp.inf)
+        D = xp.where(rows.is_other(columns), D, xp.inf)
         E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
         P = E / xp.sum(E, axis=1, keepdims=True)
-        same = xp.astype(same, D.dtype)
+        same = xp.astype(rows.same_label(columns), D.dtype)
         p = xp.sum(P * same, axis=1, keepdims=True)
         return -xp.sum(p), P * (same - p), 0.0
 
-    def infimum(self, counts: np.ndarray) -> float:
-        """Return minus the share of samples that have company in their class."""
-        return -float(np.sum(counts[counts > 1]) / np.sum(counts))
+    def infimum(self, rows: Side, columns: Side) -> float:
+        """Return minus the share of samples that have another one of their class."""
+        return -float(np.mean(rows.n_friends(columns) > 0))
 
 
 class NCA(MeanLossMetric[PairwiseObjective]):

@@ -1,8 +1,8 @@
 r"""Classical scaling: coordinates from dissimilarities, and places for new samples among them.
 
 The Gram matrix of centred coordinates is :math:`B = -\frac12 J (D \circ D) J` with
-:math:`J = I - \frac1n 1 1^T` [1]_. It is never formed: D is squared and centred on the way into
-products, in float64 whatever its dtype.
+:math:`J = I - \frac1n 1 1^T` [1]_. For many samples it is never formed: D is squared and centred
+as part of products with vectors, in float64 whatever its dtype.
 
 References
 ----------
@@ -25,8 +25,8 @@ from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
-TILE = 2**19  # numbers of a block, to stay in a core's cache
-DENSE = 512  # samples up to which all eigenvalues are computed
+BLOCK_ENTRIES = 2**19  # of a block of rows, which stays in a core's cache
+DENSE_SAMPLES = 512  # up to so many samples all eigenvalues are computed
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -38,17 +38,17 @@ class PrincipalCoordinates:
     Attributes
     ----------
     values : ndarray of shape (k,)
-        The k largest eigenvalues of B, descending. They may be negative.
+        The k largest eigenvalues of B, descending. Some may be negative.
     V : ndarray of shape (k, n)
         Their eigenvectors as rows, signs fixed.
     means : ndarray of shape (n,)
         Mean squared dissimilarity of each sample to all.
     smallest : float
-        About the smallest eigenvalue of B: below 0 if the dissimilarities are not Euclidean.
+        The smallest eigenvalue of B, approximately: below 0 if dissimilarities are not Euclidean.
     norm : float
         Frobenius norm of B.
     noise : float
-        Size of eigenvalues that are nothing but rounding errors.
+        Largest absolute eigenvalue that rounding alone can cause.
     """
 
     values: np.ndarray
@@ -70,12 +70,12 @@ class PrincipalCoordinates:
 
     @property
     def strain(self) -> float:
-        """Return how much of B the coordinates leave out, as the root of a mean square."""
+        """Return the root mean square of what the coordinates leave of B."""
         left = self.norm**2 - float(np.sum(self.values**2))
         return float(np.sqrt(max(left, 0))) / len(self.means)
 
     def warn_of_negative(self, remedy: str) -> None:
-        """Warn if some of the k largest eigenvalues are negative, and what can be done."""
+        """Warn if some of the k largest eigenvalues are negative; the warning ends on a remedy."""
         negative = int(np.sum(self.values < -self.noise))
         if negative:
             warnings.warn(
@@ -111,7 +111,7 @@ class PrincipalCoordinates:
         scale = np.where(lengths > 0, 0.5 / np.where(lengths > 0, lengths, 1), 0)
         back = like((self.V * scale[:, None]).T, D, dtype=xp.float64)
         means = like(self.means, D, dtype=xp.float64)
-        blocks = row_blocks(D.shape[0], max(1, TILE // D.shape[1]))
+        blocks = row_blocks(D.shape[0], max(1, BLOCK_ENTRIES // D.shape[1]))
         placed = [(means - xp.astype(D[b, :], xp.float64) ** 2) @ back for b in blocks]
         return xp.concat(placed)
 
@@ -138,7 +138,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     """
     n = D.shape[0]
     means, fourth = _moments(D)
-    if n <= DENSE or 8 * k > n:
+    if n <= DENSE_SAMPLES or 8 * k > n:
         B = gram(to_host(D))
         values, V = np.linalg.eigh(B)
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
@@ -154,7 +154,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
 
 
 def gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
-    r"""Return :math:`-\frac12 J D^p J`, formed."""
+    r"""Return the matrix :math:`-\frac12 J D^p J`, with powers of entries."""
     A = np.asarray(D, np.float64) ** power
     centred = A - A.mean(axis=0) - A.mean(axis=1, keepdims=True) + A.mean()
     return -(centred + centred.T) / 4
@@ -181,7 +181,7 @@ def additive_constant(D: np.ndarray) -> float:
     array([0.      , 0.      , 2.799038, 2.799038])
     """
     n = len(D)
-    if n <= DENSE:
+    if n <= DENSE_SAMPLES:
         zero, eye = np.zeros((n, n)), np.eye(n)
         pencil = np.block([[zero, 2 * gram(D)], [-eye, -4 * gram(D, power=1)]])
         return max(0.0, float(np.linalg.eigvals(pencil).real.max()))
@@ -199,16 +199,16 @@ def additive_constant(D: np.ndarray) -> float:
 
 
 def _gram_product(D: Array, *, power: int = 2) -> Product:
-    r"""Return the product with :math:`-\frac12 J D^p J`, which is not formed."""
+    r"""Return the function V -> :math:`-\frac12 J D^p J V`; the matrix is not formed."""
     times = centred_product(D, power=power)
     return lambda V: -0.5 * times(V)
 
 
 def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
-    r"""Return the product with :math:`J K^p J` (powers of entries), :math:`J = I - \frac1n 1 1^T`.
+    r"""Return the function V -> :math:`J K^p J V`, with :math:`J = I - \frac1n 1 1^T`.
 
-    K is symmetric, and on the host its upper half alone is read. Nothing of its size is formed.
-    Vectors and products are on the host.
+    Powers are those of entries. K is symmetric. On the host only its upper half is read, and
+    nothing of its size is formed. V and the result are on the host.
     """
     product = _product(K, power)
 
@@ -224,7 +224,7 @@ def _product(K: Array | PackedSymmetric, power: int) -> Product:
         return SymmetricProduct(K.n, K.tile)
     if compat.is_numpy_array(K):
         return SymmetricProduct(len(K), partial(_tile_of_powers, K, power))
-    xp, rows = namespace(K), max(1, TILE // K.shape[1])
+    xp, rows = namespace(K), max(1, BLOCK_ENTRIES // K.shape[1])
 
     def product(V: np.ndarray) -> np.ndarray:
         there = like(V, K, dtype=xp.float64)
@@ -261,10 +261,10 @@ def _moments(D: Array) -> tuple[np.ndarray, float]:
 def _over_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
     """Call ``use(rows, block)`` for all blocks of the matrix of squares, in float64.
 
-    On NumPy in as many threads as BLAS may use, and the block only lasts for the call.
+    For NumPy, several threads do so, and reuse the memory of a block after the call.
     """
     n, m = D.shape
-    rows = max(1, TILE // m)
+    rows = max(1, BLOCK_ENTRIES // m)
     blocks = list(row_blocks(n, rows))
     if not compat.is_numpy_array(D):
         xp = namespace(D)

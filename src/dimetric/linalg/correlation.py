@@ -13,7 +13,7 @@ def moments(A: Array, B: Array) -> Array:
 
 
 def correlation(M: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation from means of a, b, a^2, b^2 and a b; 0 with a constant.
+    """Return Pearson's correlation from means of a, b, a^2, b^2 and a b; 0 for a constant.
 
     Examples
     --------
@@ -29,5 +29,5 @@ def correlation(M: np.ndarray) -> np.ndarray:
 
 
 def residual_variance(M: np.ndarray) -> np.ndarray:
-    """Return what a straight line leaves of the variance."""
+    """Return the share of the variance that a straight line does not explain, 1 - r^2."""
     return 1 - correlation(M) ** 2

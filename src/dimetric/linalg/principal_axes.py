@@ -22,12 +22,12 @@ class PrincipalAxes:
     V: Array  # right singular vectors, as rows
 
     def times(self, factor: float) -> "PrincipalAxes":
-        """Return the axes of samples that are so many times larger."""
+        """Return the axes of the samples times a factor."""
         mean, total, s = self.mean * factor, self.total * factor**2, self.s * factor
         return PrincipalAxes(self.n, mean, total, s, self.V)
 
     def lost_digits(self, X: Array) -> bool:
-        """Tell whether squaring has cost the variances half the digits that the samples have."""
+        """Tell whether squaring cost the variances half the digits of the samples."""
         s = self.s
         return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
 
@@ -48,7 +48,7 @@ def from_moments(moments: Moments, k: int) -> PrincipalAxes:
 def by_iteration(
     X: Array, k: int, svd: Callable[[Array, Array, int], tuple[Array, Array]]
 ) -> PrincipalAxes:
-    """Return the k largest axes by ``svd(X, mean, k)``, which sees no constant samples."""
+    """Return the k largest axes by ``svd(X, mean, k)``, which is not called if X is constant."""
     n, d = X.shape
     mean, total = _mean_and_total(X)
     constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # but for rounding

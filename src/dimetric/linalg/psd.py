@@ -1,4 +1,4 @@
-"""Positive semidefinite matrices: projection on their cone, roots, and the way from M to L."""
+"""Positive semidefinite (PSD) matrices: projection, roots, and the way between M and L."""
 
 from dimetric._arrays.namespaces import Array, eps, namespace
 from dimetric.linalg.spectral import fixed_signs

@@ -1,7 +1,7 @@
-"""One statistic, many blocks: the sum over row blocks of whatever holds them.
+"""Sums of a statistic over blocks of rows.
 
-A statistic is a function ``stat(X_block, y_block)`` that returns something small with a ``+``.
-The same function serves arrays of any namespace and any iterator of blocks.
+A statistic is a function ``stat(X_block, y_block)`` that returns something small that can be
+added. The same function works on arrays of any namespace and on any iterator of blocks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,18 +29,18 @@ def tree_reduce(
 ) -> T:
     r"""Return :math:`\sum_b \mathrm{stat}(X_b, y_b)` over blocks of rows.
 
-    Sums are paired like the branches of a tree, so that rounding grows with the logarithm of the
-    number of blocks and at most that many partial sums are alive.
+    Sums are paired like the branches of a tree. Rounding then grows with the logarithm of the
+    number of blocks, and no more partial sums than that are in memory.
 
     Parameters
     ----------
     stat : callable
-        ``stat(X_block, y_block)``; what it returns must add up.
+        ``stat(X_block, y_block)``; its results are added.
     X : array of shape (n, d), or iterable of blocks
         Rows, or blocks of rows; with ``y=None`` an item of an iterable may be a pair
         ``(X_block, y_block)``.
     y : array of shape (n,), optional
-        Goes with an array X.
+        Labels or targets of the rows of an array X.
     block : int, default=8192
         Rows in a block of an array.
 

@@ -18,15 +18,15 @@ class Moments:
 
     .. math:: S = \sum_c \sum_{i: y_i = c} (x_i - \mu_c)(x_i - \mu_c)^T
 
-    With one class it is what PCA needs, with several what LDA needs. Two blocks add by the
-    update of Chan, Golub and LeVeque [1]_: with :math:`\delta_c` the difference of their means,
-    :math:`S_{ab} = S_a + S_b + \sum_c \frac{n_a n_b}{n_a + n_b} \delta_c \delta_c^T`, which never
+    PCA needs it with one class, LDA with several. Two blocks add by the update of Chan, Golub and
+    LeVeque [1]_, with :math:`\delta_c` the difference of their means:
+    :math:`S_{ab} = S_a + S_b + \sum_c \frac{n_a n_b}{n_a + n_b} \delta_c \delta_c^T`. It never
     subtracts large numbers, wherever the origin is.
 
     `spread` holds S itself (:meth:`scatter_of`, one matrix product), or a root R with
-    :math:`R^T R = S` (:meth:`root_of`, a QR decomposition): three times the work, but the
-    conditioning of the samples is not squared. All are float64, whatever the samples are: sums
-    over many float32 samples would drown in rounding.
+    :math:`R^T R = S` (:meth:`root_of`, a QR decomposition). A root takes three times as long, but
+    does not square the conditioning of the samples. All are float64, also for float32 samples,
+    since rounding would add up over many of them.
 
     References
     ----------
@@ -52,7 +52,7 @@ class Moments:
         X = _in_float64(X)
         counts, means = _counts_means(X, codes, n_classes)
         if sparse.issparse(X):
-            # Centred implicitly: a centred sparse block would be dense.
+            # Centred implicitly: a centred block would be dense.
             S = (X.T @ X).toarray() - (means.T * counts) @ means
         elif _is_central(X, codes, means):
             S = X.T @ X  # saves a pass over memory
@@ -107,8 +107,8 @@ class Moments:
     def above_rounding(self) -> "Moments":
         """Return the moments with spreads of 0 for features that are constant but for rounding.
 
-        The mean of n equal numbers may be off by some roundings, which leaves a spread where
-        there is none: nothing to divide by.
+        The mean of n equal numbers may be off by some roundings. That leaves a spread where there
+        is none, which nothing must be divided by.
         """
         xp = namespace(self.means)
         squares = (
@@ -158,9 +158,9 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
 
 
 def _is_central(X: Array, codes: Array | None, means: Array) -> bool:
-    """Tell, from the first rows, whether means are so small that subtracting them costs no digits.
+    """Tell from the first rows whether means are small enough to subtract their product later.
 
-    Also False where a feature is constant, of which rounding would leave something.
+    False if that would cost digits, also for a constant feature, whose spread must become 0.
     """
     xp = namespace(X)
     few = min(128, X.shape[0])
@@ -179,7 +179,7 @@ def _compress(rows: Array) -> Array:
 
 
 def rounding_of(X: Array) -> Array:
-    """Return the deviations of features that may be no more than rounding errors, generously."""
+    """Return generous bounds of the deviations that rounding alone can give each feature."""
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
     return 16 * eps(X) * xp.astype(largest, xp.float64)
@@ -190,8 +190,8 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
 
     .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} (x_i - x_j)(x_i - x_j)^T
 
-    A sample without neighbours adds nothing. Differences are taken before they are squared, so
-    that neither the origin nor near-duplicates cost digits; memory is O(block d).
+    A sample without neighbours adds nothing. Differences are computed before they are squared, so
+    that neither the origin nor near-duplicates cost digits. Memory is O(block d).
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     indices : array of shape (n, k)
         Rows of their neighbours :math:`N_i`; a missing one is the sample itself.
     counts : ndarray of shape (n,)
-        How many neighbours they have.
+        Number of neighbours of each sample.
     root : bool
         Return R with :math:`R^T R = S` instead, whose conditioning is not squared.
 
@@ -214,7 +214,7 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     xp = namespace(X)
     d = X.shape[1]
     weight = like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
-    # A root begins with a row of zeros: there may be no neighbours.
+    # A root begins with a row of zeros, as there may be no neighbours.
     total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)
     for rows in row_blocks(X.shape[0], tall_block(d)):
         for rank in range(indices.shape[1]):

@@ -1,4 +1,4 @@
-"""The smallest eigenvectors of a large sparse matrix, next to one that is known."""
+"""The smallest eigenvectors of a large sparse matrix that maps constants to 0."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from dimetric.linalg.spectral import fixed_signs
 def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the k smallest eigenvalues of M, and eigenvectors, orthogonal to constants.
 
-    M is symmetric, positive semidefinite, and :math:`M 1 = 0`. A Lanczos iteration on
-    :math:`(M + \varepsilon I)^{-1}`: the shift is just large enough for a factorisation without
-    pivoting, which keeps the symmetric fill-in, and constants are projected out, so that it need
-    not be small beside the eigenvalues.
+    M is symmetric, positive semidefinite, and :math:`M 1 = 0`. The method is a Lanczos iteration
+    on :math:`(M + \varepsilon I)^{-1}`. The shift is just large enough for a factorisation without
+    pivoting, which keeps the fill-in symmetric. Constants are projected out, so the shift need not
+    be small beside the eigenvalues.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.nd
     k : int
         Number of eigenvectors, below n.
     dense : bool, default=False
-        Take all eigenvectors of the dense matrix: for small n, or k near n.
+        Decompose the dense matrix instead: for small n, or k near n.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.nd
     n = M.shape[0]
     scale = float(M.diagonal().mean()) or 1.0
     if dense:
-        # Constants go to the other end of the spectrum.
+        # Move constants to the other end of the spectrum.
         raised = M.toarray() + 2 * float(abs(M).sum(axis=0).max() or 1) / n
         _, V = scipy.linalg.eigh(raised, subset_by_index=(0, k - 1))
     else:

@@ -1,4 +1,4 @@
-"""Eigenproblems of the learners: trace maximisation, ratios of scatters, and their sign rule."""
+"""Eigenproblems of the learners: traces and ratios of scatters, truncated SVD, the sign rule."""
 
 from collections.abc import Callable
 
@@ -12,8 +12,8 @@ from dimetric._arrays.namespaces import Array, eps, largest_eigenpairs, like, na
 def fixed_signs(V: Array) -> Array:
     """Return the rows of V with their largest absolute entry positive.
 
-    Eigenvectors are defined up to sign only; this makes them reproducible. Of entries that are
-    equally large but for rounding the first counts.
+    Eigenvectors are defined up to sign only; this makes them reproducible. Of several entries that
+    are the largest up to rounding, the first decides.
 
     Examples
     --------
@@ -27,25 +27,6 @@ def fixed_signs(V: Array) -> Array:
     top = xp.argmax(xp.astype(largest, xp.int64), axis=1)
     at_top = xp.take_along_axis(V, top[:, None], axis=1)
     return V * xp.where(at_top < 0, -xp.ones_like(at_top), xp.ones_like(at_top))
-
-
-def in_span(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
-    """Return samples in coordinates of their span, and the way back for the rows of a map.
-
-    With fewer samples than features, all directions outside the span are alike to whatever depends
-    on differences of samples only: `extra` of them are taken along. Where the coordinates would
-    not be fewer than the features, X is left as it is.
-    """
-    xp = namespace(X)
-    n, d = X.shape
-    if n + extra >= d:
-        return X, lambda L: L
-    X = xp.astype(X, xp.float64)
-    X = X - xp.mean(X, axis=0)
-    room = xp.zeros((d, extra), dtype=X.dtype, device=X.device)
-    # Householder's Q has orthonormal columns whatever the rank.
-    Q = xp.linalg.qr(xp.concat([X.T, room], axis=1), mode="reduced").Q
-    return X @ Q, lambda L: fixed_signs(L @ Q.T)
 
 
 def top_eigenvectors(S: Array, k: int) -> tuple[Array, Array]:
@@ -93,7 +74,7 @@ def whitening(
 ) -> tuple[Array, bool]:
     r"""Return T with :math:`T (B + \rho I) T^T = I`, as many rows as that has rank.
 
-    Without a ridge the whitening lives in the range of B; directions that hold nothing but
+    Without a ridge the whitening acts in the range of B alone: directions with nothing but
     rounding errors are left out.
 
     Parameters
@@ -101,23 +82,23 @@ def whitening(
     B : array of shape (d, d), or (m, d)
         A scatter matrix, or a root R of it, :math:`B = R^T R`.
     is_root : bool
-        Which of them. A root costs more and does not square the conditioning.
+        Whether B is a root. A root costs more and does not square the conditioning.
     ridge : float, default=0.0
         :math:`\rho`.
     by_feature : bool, default=True
-        Bring the coordinates to one scale first: a feature in millimetres then does not pass for
-        a null direction beside one in kilometres.
+        Bring the coordinates to one scale first, so that a feature with small values is not taken
+        for a null direction beside one with large values.
     rounding : array of shape (d,) or float, default=0.0
-        Deviations that rounding alone can give the coordinates, as of a feature that is the sum of
-        others. Not looked at with a ridge.
+        Deviations that rounding alone can give the coordinates, as in a feature that is the sum of
+        others. Ignored with a ridge.
 
     Returns
     -------
     T : array of shape (rank, d)
         The whitening.
     reliable : bool
-        False where B is so ill-conditioned that its small directions have lost half their digits;
-        a root would have kept them.
+        False if B is so ill-conditioned that its small directions lost half their digits; a root
+        would have kept them.
     """
     xp = namespace(B)
     d = B.shape[1]
@@ -153,14 +134,14 @@ def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Arra
     Parameters
     ----------
     A : array of shape (d, d), or (m, d)
-        A symmetric matrix, or a root R of it, :math:`A = R^T R`: where B is ill-conditioned, T is
-        large, and only a root comes through without loss.
+        A symmetric matrix, or a root R of it, :math:`A = R^T R`. If B is ill-conditioned, T is
+        large, and only a root keeps its digits.
     T : array of shape (r, d)
         A :func:`whitening` of B.
     k : int
         Number of rows, at most r.
     is_root : bool
-        Which of them A is.
+        Whether A is a root.
 
     Returns
     -------
@@ -189,7 +170,7 @@ def lanczos_svd(
 ) -> tuple[Array, Array]:
     """Return the k largest singular values and right vectors of ``X - mean``, by Lanczos (ARPACK).
 
-    Only products with vectors are taken, so that a sparse X is never centred in memory.
+    Only products with vectors are computed, so that a sparse X is never centred in memory.
     """
     product, transposed = _centred_products(X, mean)
     operator = LinearOperator(
@@ -208,7 +189,7 @@ def randomized_svd(
 ) -> tuple[Array, Array]:
     """Return about the k largest singular values and right vectors of ``X - mean``.
 
-    A block power iteration from the random columns of `start` [1]_, one orthonormalisation a step.
+    A block power iteration from the random columns of `start` [1]_, orthonormalised in each step.
 
     References
     ----------
@@ -229,7 +210,7 @@ def _centred_products(
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Return the products of ``X - mean`` and of its transpose with a vector or a matrix.
 
-    Dense samples are centred once: a difference of products would lose what the mean outweighs.
+    Dense samples are centred once: a difference of products would lose digits to a large mean.
     """
     xp = namespace(mean)
     if not sparse.issparse(X):

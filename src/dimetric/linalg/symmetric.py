@@ -1,4 +1,4 @@
-"""Symmetric matrices, of which half the values are computed, kept and read."""
+"""Symmetric matrices of which half the values are computed, kept and read."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import numpy as np
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
 
-TILE = 256  # rows and columns: what is done with a tile is done in a core's cache
-LANES = 8  # sums that are added up apart, so that their order does not depend on the threads
-COLUMNS = 64  # vectors multiplied at once, each of which takes LANES n numbers
+TILE = 256  # rows and columns of a tile, which stays in a core's cache
+LANES = 8  # partial sums, so that their order does not depend on the number of threads
+COLUMNS = 64  # vectors multiplied at once; each takes LANES * n numbers
 
 Tile = Callable[[slice, slice, np.ndarray], np.ndarray]
 
@@ -29,14 +29,14 @@ def upper_tiles(n: int) -> list[tuple[slice, slice]]:
 
 @dataclass(frozen=True, eq=False)
 class PackedSymmetric:
-    """A symmetric matrix on the host, of which the tiles on and above the diagonal are kept.
+    """A symmetric matrix on the host: its tiles on and above the diagonal.
 
     Attributes
     ----------
     n : int
-        Rows and columns.
+        Number of rows and columns.
     tiles : ndarray of shape (n_tiles, TILE, TILE)
-        In the order of :func:`upper_tiles`; those at the edge are filled in part.
+        In the order of :func:`upper_tiles`; those at the edge are filled partly.
     largest : float
         The largest absolute value; NaN or infinite if any is.
     """
@@ -97,15 +97,15 @@ class PackedSymmetric:
 
 
 class SymmetricProduct:
-    """Products K @ V with a symmetric K: a tile serves for the one below the diagonal too.
+    """Products K @ V with a symmetric K, of which the tiles on and above the diagonal are read.
 
     Parameters
     ----------
     n : int
-        Rows and columns of K.
+        Number of rows and columns of K.
     tile : callable
-        ``tile(a, b, buffer)`` returns the values K[a, b] in float64, in the buffer of that shape or
-        elsewhere. Called by several threads.
+        ``tile(a, b, buffer)`` returns the values K[a, b] in float64. It may write them into the
+        buffer, which has that shape. Several threads call it.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class SymmetricProduct:
         self._tile = tile
         self._where = upper_tiles(n)
         self._n_lanes = min(LANES, len(self._where))
-        self._room = np.empty(0)  # kept for the next product: fresh memory costs as much as one
+        self._room = np.empty(0)  # reused by the next product: fresh memory costs as much as one
 
     def __call__(self, V: np.ndarray) -> np.ndarray:
         """Return the product with V of shape (n, p), in float64."""

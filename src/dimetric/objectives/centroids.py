@@ -1,12 +1,10 @@
-r"""The log-likelihood of classes that gather around centroids, over pairs of sample and centroid.
+r"""The log-likelihood of classes that gather around centroids.
 
-The pairs are bipartite: a loss of squared distances between n samples and m centroids takes
-O(n m), not O(n^2), and its gradient comes from products with an n x m matrix of weights.
+The pairs are those of a sample and a centroid: a loss of squared distances between n samples and m
+centroids takes O(n m), not O(n^2), and its gradient comes from products with an n x m matrix.
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import array_api_compat as compat
@@ -14,70 +12,84 @@ import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, one_hot
-from dimetric._arrays.threads import n_threads, one_blas_thread
+from dimetric._arrays.threads import run_on_threads
+from dimetric._arrays.validation import take_rows
 from dimetric.linalg.reductions import tree_reduce
+from dimetric.objectives.bipartite import BipartiteObjective
+from dimetric.objectives.engine import Rule, rows_at_once
 from dimetric.objectives.objective import Certifiable
 from dimetric.objectives.pairwise import covariance_within
+from dimetric.objectives.side import Side
 
 
-class CentroidObjective(Certifiable):
+class CentroidRule(Rule):
     r"""Minus the log-likelihood of the samples' classes, a softmax over centroids.
 
     .. math:: \sum_i - \log \frac{\sum_{m: y_m = y_i} e^{-d^2_{im} / 2}}
                                  {\sum_m e^{-d^2_{im} / 2}}
 
-    With :math:`p_{im}` the softmax over all centroids and :math:`r_{im}` that over those of the
-    sample's own class, the weights are :math:`W_{im} = (r_{im} - p_{im}) / 2`, whose rows sum
-    to 0. It is convex in :math:`M = L^T L` if every class has one centroid.
+    The rows are samples, the columns centroids. With :math:`p_{im}` the softmax over all centroids
+    and :math:`r_{im}` that over those of the sample's own class, the weights are
+    :math:`W_{im} = (r_{im} - p_{im}) / 2`, whose rows sum to 0.
+    """
+
+    def block(
+        self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
+    ) -> tuple[Array, Array, float]:
+        """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        loss, W = _loss_and_weights(-D / 2, rows.same_label(columns), axis=1)
+        return loss, W, 0.0
+
+    def infimum(self, rows: Side, columns: Side) -> float:
+        """Return 0: no finite map makes all classes certain."""
+        return 0.0
+
+
+class CentroidObjective(BipartiteObjective, Certifiable):
+    """The log-likelihood of :class:`CentroidRule`, by a shorter way than that of the engine.
+
+    It is convex in :math:`M = L^T L` if every class has one centroid.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples, centred.
-    codes : ndarray of shape (n,)
+    labels : ndarray of shape (n,)
         Their classes as integers, on the host.
     C : array of shape (m, d)
         Centroids, in X's namespace.
-    centroid_codes : ndarray of shape (m,)
+    centroid_labels : ndarray of shape (m,)
         Their classes.
     block : int, optional
-        Samples whose distances are held at once; what a cache holds, or an accelerator.
+        Samples whose distances are held at once; by default what fits a cache, or keeps an
+        accelerator busy.
     """
-
-    infimum = 0.0
-    theta = np.zeros(0)
 
     def __init__(
         self,
         X: Array,
-        codes: np.ndarray,
+        labels: np.ndarray,
         C: Array,
-        centroid_codes: np.ndarray,
+        centroid_labels: np.ndarray,
         *,
         block: int | None = None,
     ) -> None:
-        xp = namespace(X)
-        self.n_terms = float(X.shape[0])
-        self.points = xp.concat([X, C])
-        self.strata, self.centroid_codes = codes, centroid_codes
-        if block is None:
-            on_host = "cpu" in str(compat.device(X)).lower()
-            block = max(64, (2**15 if on_host else 2**26) // C.shape[0])
-        self._block = block
-        self._labels = like(codes, X, dtype=xp.int64)
-        self._centroid_labels = like(centroid_codes, X, dtype=xp.int64)
+        n, m = X.shape[0], C.shape[0]
+        columns = Side.of(C, labels=centroid_labels, first=n)
+        super().__init__(CentroidRule(), X, C, Side.of(X, labels=labels), columns)
+        self.centroid_labels = centroid_labels
+        self._block = block or rows_at_once(X, m, on_host=max(64, 2**15 // m))
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
         """Return what ``Objective.evaluate`` does."""
-        n, xp = len(self.strata), namespace(Z)
-        VC, by_sample = V[n:, :], {}
+        xp, (Y, C), (VX, VC) = namespace(Z), self._split(Z), self._split(V)
+        by_sample = {}
 
         def product(rows: slice, WT: Array) -> Array:
             by_sample[rows.start] = -(WT.T @ VC)  # a sample's weights sum to 0: so does its degree
-            return xp.sum(WT, axis=1)[:, None] * VC - WT @ V[rows, :]
+            return xp.sum(WT, axis=1)[:, None] * VC - WT @ VX[rows, :]
 
-        with self._workers() as threads:
-            loss, by_centroid = self._over_blocks(product, Z[:n, :], Z[n:, :], Z[n:, :], threads)
+        loss, by_centroid = self._sum_over_blocks(product, Y, C, C)
         return loss, xp.concat([*(by_sample[i] for i in sorted(by_sample)), by_centroid]), 0.0
 
     def scatter(
@@ -88,49 +100,35 @@ class CentroidObjective(Certifiable):
         With fewer centroids than rows of the map, samples are not mapped: they are multiplied by
         centroids that are mapped there and back.
         """
-        n, (k, d), xp = len(self.strata), L.shape, namespace(L)
-        X, C = self.points[:n, :], self.points[n:, :]
+        (k, d), xp = L.shape, namespace(L)
+        X, C = self._split(self.points)
         if k * (d + C.shape[0]) < d * C.shape[0]:
             return super().scatter(L, A, theta)
 
         def sums(rows: slice, WT: Array) -> Array:
             return xp.concat([WT @ X[rows, :], xp.sum(WT, axis=1)[:, None]], axis=1)
 
-        with self._workers() as threads:
-            Z = C @ L.T
-            loss, found = self._over_blocks(sums, X, Z @ L, Z, threads)
-            S, degree = found[:, :d], found[:, d:]
-            AC, AS = (C.T, S.T) if A is None else (Z.T, L @ S.T)
-            return loss, AC @ (degree * C - S) - AS @ C, 0.0
+        Z = C @ L.T
+        loss, found = self._sum_over_blocks(sums, X, Z @ L, Z)
+        S, degree = found[:, :d], found[:, d:]
+        AC, AS = (C.T, S.T) if A is None else (Z.T, L @ S.T)
+        return loss, AC @ (degree * C - S) - AS @ C, 0.0
 
     def batch(self, rows: np.ndarray) -> "CentroidObjective":
         """Return the objective of some samples and all centroids."""
-        n, xp = len(self.strata), namespace(self.points)
-        X = xp.take(self.points[:n, :], like(rows, self.points, dtype=xp.int64), axis=0)
+        X, C = self._split(self.points)
         return CentroidObjective(
-            X, self.strata[rows], self.points[n:, :], self.centroid_codes, block=self._block
+            take_rows(X, rows), self.strata[rows], C, self.centroid_labels, block=self._block
         )
 
     def within(self) -> np.ndarray:
-        """Return the covariance of samples within their classes."""
+        """Return the covariance of the samples within their classes."""
         return covariance_within(self.points, self.strata)
 
-    @contextmanager
-    def _workers(self) -> Iterator[int]:
-        """Yield how many threads to use; NumPy's BLAS has one meanwhile, others see to themselves.
-
-        The products are small: threads of BLAS would mostly wait for one another.
-        """
-        if compat.is_numpy_array(self.points):
-            with one_blas_thread() as allowed:
-                yield n_threads(allowed, len(self.strata) * len(self.centroid_codes) // 32)
-        else:
-            yield 1
-
-    def _over_blocks(
-        self, use: Callable[[slice, Array], Array], Y: Array, T: Array, Z: Array, threads: int
+    def _sum_over_blocks(
+        self, use: Callable[[slice, Array], Array], Y: Array, T: Array, Z: Array
     ) -> tuple[float, Array]:
-        """Return the loss, and the sum of ``use(rows, W^T)`` over blocks.
+        """Return the loss, and the sum of ``use(rows, W^T)`` over blocks of samples.
 
         The products T Y^T are those of mapped samples and mapped centroids Z. A sample is a column:
         sums over a few centroids are sums of long rows then.
@@ -138,34 +136,44 @@ class CentroidObjective(Certifiable):
         xp = namespace(Y)
         offset = xp.sum(Z * Z, axis=1, keepdims=True) / 2
 
-        def work(blocks: list[slice]) -> tuple[float, Array]:
+        def work(blocks: Iterator[slice]) -> tuple[float, Array]:
             loss, total = 0.0, 0.0
             for rows in blocks:
                 # Minus half the squared distances, but for |z_i|^2, which no softmax sees.
                 logits = T @ Y[rows, :].T - offset
-                own = self._centroid_labels[:, None] == self._labels[rows][None, :]
-                whole, P = _softmax(logits)
-                part, R = _softmax(xp.where(own, logits, -xp.inf))
-                loss = loss + float(xp.sum(whole - part))
-                total = total + use(rows, (R - P) / 2)
+                block_loss, WT = _loss_and_weights(
+                    logits, self.columns.same_label(self.rows[rows]), axis=0
+                )
+                loss = loss + float(block_loss)
+                total = total + use(rows, WT)
             return loss, total
 
         blocks = list(row_blocks(Y.shape[0], self._block))
-        # The deal is fixed, so the same thread count gives the same bits.
-        deals = [blocks[first::threads] for first in range(min(threads, len(blocks)))]
-        if len(deals) == 1:
-            return work(blocks)
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(work, deals))
+        if not compat.is_numpy_array(Y):
+            return work(iter(blocks))
+        n_rows = len(self.rows) * len(self.columns) // 32  # of as much work as rows elsewhere
+        parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 
 
-def _softmax(logits: Array) -> tuple[Array, Array]:
-    """Return the logarithm of the sum of exponentials of each column, and their shares of it."""
+def _loss_and_weights(logits: Array, own: Array, axis: int) -> tuple[Array, Array]:
+    """Return the loss of :class:`CentroidRule`, and its derivatives in squared distances.
+
+    The logits are minus half the squared distances, up to a number for each sample; centroids of
+    the sample's `own` class and all centroids lie along the axis.
+    """
     xp = namespace(logits)
-    largest = xp.max(logits, axis=0, keepdims=True)
+    whole, P = _softmax(logits, axis)
+    part, R = _softmax(xp.where(own, logits, -xp.inf), axis)
+    return xp.sum(whole - part), (R - P) / 2
+
+
+def _softmax(logits: Array, axis: int) -> tuple[Array, Array]:
+    """Return the logarithm of the sum of exponentials along an axis, and their shares of it."""
+    xp = namespace(logits)
+    largest = xp.max(logits, axis=axis, keepdims=True)
     P = xp.exp(logits - largest)
-    total = xp.sum(P, axis=0, keepdims=True)
+    total = xp.sum(P, axis=axis, keepdims=True)
     return largest + xp.log(total), P / total
 
 

@@ -1,72 +1,79 @@
 r"""In-place NumPy paths of the pairwise rules, each tested equal to the engine.
 
-Samples come sorted by class, so that "same class" is a slice of columns instead of a mask.
-Squared distances of a block come from one matrix product of augmented rows,
-:math:`[-2z, |z|^2, 1] \cdot [z', 1, |z'|^2]`, into a buffer that everything else works in.
-Blocks are dealt out to threads with single-threaded BLAS: element-wise NumPy uses one core, and a
-BLAS that brings its own threads to each worker would only make them wait for one another.
+Samples come sorted by class, so that "same class" is a slice of columns instead of a mask. Squared
+distances of a block are one matrix product into a buffer, which everything else works in. Blocks
+are dealt out to threads, see :mod:`dimetric._arrays.threads`.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from dimetric._arrays.threads import n_threads, one_blas_thread
+from dimetric._arrays.squared_distances import left_factor, right_factor
+from dimetric._arrays.threads import run_on_threads
+from dimetric.objectives.side import Side
 
-BLOCK = 128  # rows; fits the cache beside the columns at a few thousand samples
-REACH = 40.0  # softmax weights below e^-40 of the largest count for nothing
+BLOCK_ROWS = 128  # a block fits the cache at a few thousand samples
+SOFTMIN_REACH = 40.0  # weights below e^-40 of the largest count for nothing
+
+T = TypeVar("T")
 
 
-def _over_blocks(work: Callable[[range], Any], n_samples: int, threads: int) -> list[Any]:
-    """Run ``work(starts of blocks)`` on every thread; block b goes to thread b mod threads.
+def over_row_blocks(work: Callable[[Iterator[int]], T], n_samples: int) -> list[T]:
+    """Call ``work(first rows of its blocks)`` on every thread, and return the results."""
+    return run_on_threads(work, range(0, n_samples, BLOCK_ROWS), n_rows=n_samples)
 
-    The deal is fixed, so the same thread count gives the same bits.
+
+class _AllPairs:
+    """All pairs of points, block by block: from squared distances to a Laplacian product.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, k)
+        Points.
+    V : ndarray of shape (n, m)
+        What the Laplacian is applied to.
+    upper : bool, default=False
+        Pair the points of a block with those from its first one on, instead of with all.
     """
-    deals = [range(t * BLOCK, n_samples, threads * BLOCK) for t in range(threads)]
-    if threads == 1:
-        return [work(deals[0])]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, deals))
 
+    def __init__(self, Z: np.ndarray, V: np.ndarray, *, upper: bool = False) -> None:
+        self.n, self.upper, self.V = len(Z), upper, V
+        self._left, self._right = left_factor(Z), np.ascontiguousarray(right_factor(Z).T)
+        # The sums of weights, the degrees, are their products with a column of ones.
+        self._V1 = np.hstack([V, np.ones_like(V[:, :1])])
 
-def _single_threaded_blas(evaluate: Callable[..., Any]) -> Callable[..., Any]:
-    """Run with one BLAS thread, and with as many workers as BLAS had threads."""
+    def blocks(self, firsts: Iterator[int]) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Yield rows, columns and squared distances of blocks, in memory that the next one uses."""
+        n = self.n
+        buffer = np.empty(min(BLOCK_ROWS, n) * n, self._left.dtype)
+        for first in firsts:
+            rows = slice(first, min(first + BLOCK_ROWS, n))
+            columns = slice(first if self.upper else 0, n)
+            shape = rows.stop - first, n - columns.start
+            D = buffer[: shape[0] * shape[1]].reshape(shape)
+            np.matmul(self._left[rows], self._right[:, columns], out=D)
+            yield rows, columns, D
 
-    @wraps(evaluate)
-    def limited(Z: np.ndarray, *arguments: Any) -> Any:
-        with one_blas_thread() as allowed:
-            return evaluate(Z, *arguments, threads=n_threads(allowed, len(Z)))
+    def zeros(self) -> np.ndarray:
+        """Return a sum of products to which nothing has been added yet."""
+        return np.zeros_like(self._V1)
 
-    return limited
+    def add(self, total: np.ndarray, rows: slice, columns: slice, W: np.ndarray) -> None:
+        """Add the products of the weights W and of their transpose with V."""
+        total[rows] += W @ self._V1[columns]
+        total[columns] += W.T @ self._V1[rows]
 
-
-def _augmented(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return A, B with A @ B = squared distances between the rows of Z."""
-    norms = np.einsum("ij,ij->i", Z, Z)[:, None]
-    ones = np.ones_like(norms)
-    return np.hstack([-2 * Z, norms, ones]), np.ascontiguousarray(np.hstack([Z, ones, norms]).T)
-
-
-def _class_runs(first: int, last: int, starts: np.ndarray) -> list[tuple[slice, slice]]:
-    """Return (rows of the block, columns of their class) for each class in rows first:last."""
-    runs = []
-    c = int(np.searchsorted(starts, first, side="right")) - 1
-    while first < last:
-        stop = min(last, int(starts[c + 1]))
-        if stop > first:
-            runs.append((slice(first, stop), slice(int(starts[c]), int(starts[c + 1]))))
-        first, c = stop, c + 1
-    return runs
+    def laplacian_product(self, total: np.ndarray) -> np.ndarray:
+        """Return the Laplacian of all weights times V, from the sum of products."""
+        return total[:, -1:] * self.V - total[:, :-1]
 
 
 def _product(
     weigh: Callable[[np.ndarray, int, int], float],
     Z: np.ndarray,
     V: np.ndarray,
-    threads: int,
     *,
     upper: bool = False,
 ) -> tuple[float, np.ndarray, np.ndarray]:
@@ -75,36 +82,29 @@ def _product(
     ``weigh(D, first, last)`` turns the squared distances of the points first:last to all points,
     or to those from `first` on if `upper`, into their weights, in place, and returns the loss.
     """
-    n = len(Z)
-    A, B = _augmented(Z)
-    V1 = np.hstack([V, np.ones_like(V[:, :1])])  # the ones make the degrees ride along
+    pairs = _AllPairs(Z, V, upper=upper)
 
-    def work(blocks: range) -> tuple[float, np.ndarray]:
-        buffer = np.empty(min(BLOCK, n) * n, Z.dtype)
-        loss, total = 0.0, np.zeros_like(V1)
-        for first in blocks:
-            rows, columns = slice(first, min(first + BLOCK, n)), slice(first if upper else 0, n)
-            shape = rows.stop - first, n - columns.start
-            W = buffer[: shape[0] * shape[1]].reshape(shape)
-            np.matmul(A[rows], B[:, columns], out=W)
+    def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
+        loss, total = 0.0, pairs.zeros()
+        for rows, columns, W in pairs.blocks(firsts):
             loss += weigh(W, rows.start, rows.stop)
-            total[rows] += W @ V1[columns]
-            total[columns] += W.T @ V1[rows]
+            pairs.add(total, rows, columns, W)
         return loss, total
 
-    parts = _over_blocks(work, n, threads)
+    parts = over_row_blocks(work, len(Z))
     loss = sum(part[0] for part in parts)
     total = np.sum([part[1] for part in parts], axis=0)
-    return loss, total[:, -1:] * V - total[:, :-1], total[:, -1]
+    return loss, pairs.laplacian_product(total), total[:, -1]
 
 
 def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Turn distances P of the points first:last into softmax weights, but for their scale.
+    """Turn squared distances P of the points first:last into softmax weights, up to their scale.
 
-    Returns the distance of each point's nearest neighbour, whose weight is 1, and their sum.
+    Returns the squared distance of each point's nearest neighbour, whose weight is 1, and the sum
+    of the weights.
     """
-    # Below this share of its nearest neighbour's weight a sample counts for nothing, but on the
-    # way to 0 are subnormal numbers, at a hundred times the cost of others.
+    # Weights below this share of the largest do not matter, and must not become subnormal numbers:
+    # arithmetic with those takes a hundred times as long.
     negligible = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
     itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
@@ -116,17 +116,16 @@ def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarr
     return nearest, P.sum(axis=1, keepdims=True)
 
 
-@_single_threaded_blas
 def nca(
-    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray, *, threads: int = 1
+    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``neighborhood.nca.NCARule``."""
+    """Return what ``engine.laplacian_product`` does for ``learners.nca.NCARule``."""
     tiny = np.finfo(Z.dtype).tiny
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
         scale = 1 / _softmax(P, first, last)[1]
         loss = 0.0
-        for rows, own in _class_runs(first, last, starts):
+        for rows, own in side.class_runs(first, last):
             here = slice(rows.start - first, rows.stop - first)
             # W = P (same - p): -p P everywhere, then (p - 1) / p times that in the own class.
             p = P[here, own].sum(axis=1, keepdims=True) * scale[here]
@@ -136,14 +135,14 @@ def nca(
             P[here, own] *= (p - 1) / p
         return loss
 
-    return *_product(weigh, Z, V, threads)[:2], 0.0
+    return *_product(weigh, Z, V)[:2], 0.0
 
 
-@_single_threaded_blas
 def mcml(
-    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, theta: np.ndarray, *, threads: int = 1
+    Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``information.mcml.MCMLRule``."""
+    """Return what ``engine.laplacian_product`` does for ``learners.mcml.MCMLRule``."""
+    starts = side.class_starts
     sizes = np.diff(starts)
     is_anchor = np.repeat(sizes > 1, sizes)[:, None]
 
@@ -153,7 +152,7 @@ def mcml(
         P *= np.where(anchors, -1 / scale, 0)
         return float(np.sum(np.log(scale) - nearest, where=anchors, dtype=np.float64))
 
-    loss, product, _ = _product(weigh, Z, V, threads)
+    loss, product, _ = _product(weigh, Z, V)
     # The other term is linear in M: the scatter of each class.
     for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
         if size > 1:
@@ -164,20 +163,17 @@ def mcml(
     return loss, product, 0.0
 
 
-@_single_threaded_blas
-def ldml(
-    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, b: float, *, threads: int = 1
-) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``similarity.ldml.LDMLRule``."""
+def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
+    """Return what ``engine.laplacian_product`` does for ``learners.ldml.LDMLRule``."""
     far = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-far counts for nothing
-    lower = np.tri(min(BLOCK, len(Z)), dtype=bool)
+    lower = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         size = last - first
-        corner, seen = T[:, :size], lower[:size, :size]  # a pair counts once, itself never
+        corner, seen = T[:, :size], lower[:size, :size]  # a pair counts once, a sample never
         runs = [
             (slice(rows.start - first, rows.stop - first), own.stop - first)
-            for rows, own in _class_runs(first, last, starts)
+            for rows, own in side.class_runs(first, last)
         ]
         # With t = d2 - b the loss is log(1 + e^-t), plus t for the similar pairs.
         T -= b
@@ -197,21 +193,20 @@ def ldml(
         corner[seen] = 0
         return loss
 
-    loss, product, degrees = _product(weigh, Z, V, threads, upper=True)
+    loss, product, degrees = _product(weigh, Z, V, upper=True)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
 
 
-@_single_threaded_blas
 def distances(
-    Z: np.ndarray, V: np.ndarray, starts: np.ndarray, eps: float, *, threads: int = 1
+    Z: np.ndarray, V: np.ndarray, side: Side, eps: float
 ) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``similarity.lsi.DistanceRule``."""
+    """Return what ``engine.laplacian_product`` does for ``learners.lsi.DistanceRule``."""
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         loss = 0.0
-        for rows, own in _class_runs(first, last, starts):
+        for rows, own in side.class_runs(first, last):
             here, after = slice(rows.start - first, rows.stop - first), own.stop - first
-            T[here, :after] = 0  # of the same class, or met before
+            T[here, :after] = 0  # the same class, or pairs that another block holds
             R = T[here, after:]
             np.maximum(R, 0, out=R)
             R += eps
@@ -220,57 +215,42 @@ def distances(
             np.divide(0.5, R, out=R, where=R > 0)
         return loss
 
-    return *_product(weigh, Z, V, threads, upper=True)[:2], 0.0
+    return *_product(weigh, Z, V, upper=True)[:2], 0.0
 
 
-@_single_threaded_blas
 def softmin(
-    Z: np.ndarray,
-    V: np.ndarray,
-    starts: np.ndarray,
-    mu: float,
-    left_out: np.ndarray,
-    *,
-    threads: int = 1,
+    Z: np.ndarray, V: np.ndarray, side: Side, mu: float, left_out: np.ndarray
 ) -> tuple[float, float, np.ndarray]:
     r"""Return the least squared distance of different classes, and weights relative to it.
 
     Weights are :math:`e^{-d^2 / \mu}`: their sum, and their Laplacian times V. Pairs ``left_out``,
     of shape (m, 2), the smaller number first and ascending, do not count.
     """
-    n = len(Z)
-    A, B = _augmented(Z)
-    V1 = np.hstack([V, np.ones_like(V[:, :1])])
+    pairs = _AllPairs(Z, V, upper=True)
 
-    def work(blocks: range) -> tuple[float, np.ndarray]:
-        buffer = np.empty(min(BLOCK, n) * n, Z.dtype)
-        least, total = np.inf, np.zeros_like(V1)
-        for first in blocks:
-            last = min(first + BLOCK, n)
-            rows, columns = slice(first, last), slice(first, n)
-            W = buffer[: (last - first) * (n - first)].reshape(last - first, n - first)
-            np.matmul(A[rows], B[:, columns], out=W)
-            for own_rows, own in _class_runs(first, last, starts):
+    def work(firsts: Iterator[int]) -> tuple[float, np.ndarray]:
+        least, total = np.inf, pairs.zeros()
+        for rows, columns, W in pairs.blocks(firsts):
+            first, last = rows.start, rows.stop
+            for own_rows, own in side.class_runs(first, last):
                 W[own_rows.start - first : own_rows.stop - first, : own.stop - first] = np.inf
             some = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
             W[some[:, 0], some[:, 1]] = np.inf
             low = max(0.0, float(W.min()))
-            if low == np.inf or low > least + REACH * mu:  # nothing near in this block
+            if low == np.inf or low > least + SOFTMIN_REACH * mu:  # no near pair in this block
                 continue
             if low < least:
                 total *= np.exp((low - least) / mu)
                 least = low
             np.subtract(least, W, out=W)
             W /= mu
-            np.clip(W, -700, 0, out=W)  # lower exponents are slow, and count for nothing
+            np.clip(W, -700, 0, out=W)  # smaller weights do not matter, and are slow to compute
             np.exp(W, out=W)
-            total[rows] += W @ V1[columns]
-            total[columns] += W.T @ V1[rows]
+            pairs.add(total, rows, columns, W)
         return least, total
 
-    parts = _over_blocks(work, n, threads)
+    parts = over_row_blocks(work, len(Z))
     least = min(part[0] for part in parts)
     shares = [np.exp((least - low) / mu) if low < np.inf else 0.0 for low, _ in parts]
     total = np.sum([share * part for share, (_, part) in zip(shares, parts, strict=True)], axis=0)
-    weight = float(total[:, -1].sum()) / 2
-    return least, weight, total[:, -1:] * V - total[:, :-1]
+    return least, float(total[:, -1].sum()) / 2, pairs.laplacian_product(total)

@@ -6,13 +6,15 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.engine import Rule, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
+from dimetric.objectives.side import Side
 
 
 class PairwiseObjective(SimilarityObjective):
-    """A rule over labelled samples.
+    """A rule over all pairs of labelled samples.
 
     NumPy's samples take the rule's ``fast`` path if it has one, all others the engine.
 
@@ -22,22 +24,34 @@ class PairwiseObjective(SimilarityObjective):
         What is summed.
     X : array of shape (n, d)
         Samples, centred.
-    codes : ndarray of shape (n,)
-        Labels as integers from 0, ascending, on the host.
+    labels : ndarray of shape (n,)
+        Classes as integers from 0, ascending, on the host.
     theta : sequence of float
         Start of the rule's extra parameters.
+    targets : array of shape (n,) or (n, q), optional
+        Continuous targets of the samples, for rules that use them.
+    weights : array of shape (n,), optional
+        Weights of the samples, for rules that use them.
     """
 
-    def __init__(self, rule: Rule, X: Array, codes: np.ndarray, theta: Any = ()) -> None:
-        if np.any(np.diff(codes) < 0):
-            raise ValueError("codes must be ascending: sort the samples by class.")
-        self.rule, self.points, self.strata = rule, X, codes
+    def __init__(
+        self,
+        rule: Rule,
+        X: Array,
+        labels: np.ndarray,
+        theta: Any = (),
+        *,
+        targets: Array | None = None,
+        weights: Array | None = None,
+    ) -> None:
+        if np.any(np.diff(labels) < 0):
+            raise ValueError("labels must be ascending: sort the samples by class.")
+        self.rule, self.points, self.strata = rule, X, labels
         self.theta = np.asarray(theta, dtype=np.float64)
-        counts = np.bincount(codes)
-        self.n_terms, self.infimum = rule.n_terms(counts), rule.infimum(counts)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
+        self.side = Side.of(X, labels=labels, targets=targets, weights=weights)
+        self.n_terms = rule.n_terms(self.side, self.side)
+        self.infimum = rule.infimum(self.side, self.side)
         self._fast = rule.fast if compat.is_numpy_array(X) else None
-        self._labels = like(codes, X, dtype=namespace(X).int64)
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
@@ -49,20 +63,25 @@ class PairwiseObjective(SimilarityObjective):
             loss, product, dtheta = self.evaluate(*wide, theta)
             return loss, xp.astype(product, V.dtype), dtheta
         if self._fast is not None:
-            return self._fast(Z, V, self._starts, theta)
-        return laplacian_product(self.rule, Z, V, self._labels, theta)
+            return self._fast(Z, V, self.side, theta)
+        return laplacian_product(self.rule, Z, V, self.side, theta)
 
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
         """Return the rule over the pairs of some samples; None if all or none are of one class."""
-        codes = self.strata[rows]
-        if codes[0] == codes[-1] or np.all(codes[1:] != codes[:-1]):
+        labels, some = self.strata[rows], self.side.take(rows)
+        if labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1]):
             return None
-        xp = namespace(self.points)
-        X = xp.take(self.points, like(rows, self.points, dtype=xp.int64), axis=0)
-        return PairwiseObjective(self.rule, X, codes, self.theta)
+        return PairwiseObjective(
+            self.rule,
+            take_rows(self.points, rows),
+            labels,
+            self.theta,
+            targets=some.targets,
+            weights=some.weights,
+        )
 
     def within(self) -> np.ndarray:
-        """Return the covariance of samples within their classes."""
+        """Return the covariance of the samples within their classes."""
         return covariance_within(self.points, self.strata)
 
     def n_similar(self) -> float:
@@ -71,18 +90,18 @@ class PairwiseObjective(SimilarityObjective):
         return float(counts @ (counts - 1)) / 2
 
 
-def covariance_within(points: Array, codes: np.ndarray) -> np.ndarray:
+def covariance_within(points: Array, labels: np.ndarray) -> np.ndarray:
     """Return the covariance within classes of samples, the first of some points."""
-    X = points[: len(codes), :]
-    labels = like(codes, X, dtype=namespace(X).int64)
-    moments = Moments.of_all(X, labels, int(codes[-1]) + 1, root=False)
-    return to_host(moments.spread) / len(codes)
+    X = points[: len(labels), :]
+    codes = like(labels, X, dtype=namespace(X).int64)
+    moments = Moments.of_all(X, codes, int(labels[-1]) + 1, root=False)
+    return to_host(moments.spread) / len(labels)
 
 
 def _is_coarse(Z: Array) -> bool:
-    """Tell whether points are so far from each other that single precision blurs near ones.
+    """Tell whether squared distances of near points would be lost to rounding in float32.
 
-    Squared distances from a matrix product are rounded relative to the points' squared norms.
+    Rounding of squared distances from a matrix product is relative to the points' squared norms.
     """
     xp = namespace(Z)
     if Z.dtype != xp.float32 or Z.shape[1] == 0:

@@ -1,17 +1,19 @@
 """The least squared distance between dissimilar samples, and smooth forms of it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
 from dimetric.objectives import numpy_kernels
-from dimetric.objectives.engine import squared_distances
+from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, differing
 from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.side import Side
 
 
 class SoftminObjective(LeastDistance):
@@ -20,41 +22,46 @@ class SoftminObjective(LeastDistance):
     .. math:: m_\mu = -\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}
 
     It falls to the least squared distance as :math:`\mu \to 0`, and its weights
-    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Samples that come several
-    times count once, and pairs of identical samples, which no map takes apart, not at all; there
-    are ``n_pairs`` others. Memory is O(block n).
+    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Repeated samples of a class
+    count once. Pairs of identical samples do not count, as no map tells them apart; ``n_pairs`` is
+    the number of all other pairs. Memory is O(block n). A smooth minimum is not a sum over the rows
+    of a matrix of distances, so this is not a :class:`~dimetric.objectives.engine.Rule`.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples in canonical order, centred.
-    codes : ndarray of shape (n,)
-        Labels as integers from 0, ascending, on the host.
+    labels : ndarray of shape (n,)
+        Classes as integers from 0, ascending, on the host.
     originals : array of shape (n, m), optional
-        Which samples are identical, if X are these under a map: its rounding tells them apart.
+        The samples before X was computed from them by a map: these tell which samples are
+        identical, as rounding may make identical rows of X differ.
     """
 
     n_terms = 1.0
 
-    def __init__(self, X: Array, codes: np.ndarray, originals: Array | None = None) -> None:
-        xp, rows = namespace(X), to_host(X if originals is None else originals)
+    def __init__(self, X: Array, labels: np.ndarray, originals: Array | None = None) -> None:
+        rows = to_host(X if originals is None else originals)
         kept = np.flatnonzero(
-            np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(codes) != 0))
+            np.append(True, np.any(rows[1:] != rows[:-1], axis=1) | (np.diff(labels) != 0))
         )
-        self.points = xp.take(X, like(kept, X, dtype=xp.int64), axis=0)
-        self.strata, self.theta = codes[kept], np.ones(1)
-        self._labels = like(self.strata, X, dtype=xp.int64)
-        counts = np.bincount(self.strata)
-        self._starts = np.concatenate([[0], np.cumsum(counts)])
-        self._collapsed = _equal_rows(rows[kept])
-        n = len(kept)
+        self.points = take_rows(X, kept)
+        self.strata, self.theta = labels[kept], np.ones(1)
+        # Identical samples share a position: no pair of them counts.
+        positions = np.unique(rows[kept], axis=0, return_inverse=True)[1].reshape(-1)
+        self._collapsed = _equal_pairs(positions)
+        self.side = replace(
+            Side.of(self.points, labels=self.strata),
+            positions=like(positions, X, dtype=namespace(X).int64),
+        )
+        n, counts = len(kept), np.bincount(self.strata)
         self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._collapsed)
 
     def smallest(self, Z: Array) -> float:
         """Return the least squared distance between mapped samples of different classes.
 
-        By products distances are known but for rounding, which tells those that may be the least;
-        these are found again by differences.
+        Distances from matrix products are inexact by at most a known rounding error. Those that may
+        be the least are computed again from differences.
         """
         xp, least = namespace(Z), np.inf
         rounding = (4 + Z.shape[1]) * eps(Z) * xp.sum(Z * Z, axis=1)
@@ -78,19 +85,20 @@ class SoftminObjective(LeastDistance):
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        return numpy_kernels.softmin(Z, V, self._starts, mu, self._collapsed)
+        return numpy_kernels.softmin(Z, V, self.side, mu, self._collapsed)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the least squared distance, the sum of weights, and their Laplacian times V.
 
-        Each block is taken relative to its own least distance, until that of all is known.
+        The weights of a block are relative to its own least distance, until the least distance of
+        all blocks is known.
         """
         xp = namespace(Z)
-        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # the ones make degrees ride along
+        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # a product with ones is a degree
         lows, parts = [], []
         for b, D in self._blocks(Z):
             lows.append(float(xp.min(D)))
-            near = lows[-1] < np.inf and lows[-1] <= min(lows) + numpy_kernels.REACH * mu
+            near = lows[-1] < np.inf and lows[-1] <= min(lows) + numpy_kernels.SOFTMIN_REACH * mu
             parts.append(xp.exp((lows[-1] - D) / mu) @ V1 if near else 0 * V1[b, :])
         least = min(lows)
         shares = [float(np.exp((least - low) / mu)) for low in lows]
@@ -99,31 +107,28 @@ class SoftminObjective(LeastDistance):
         return least, float(xp.sum(degree)) / 2, degree * V - product[:, :-1]
 
     def _blocks(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield rows, and their squared distances to all samples; infinite where none count."""
-        xp, n = namespace(Z), Z.shape[0]
-        block = 256 if "cpu" in str(compat.device(Z)).lower() else max(256, 2**26 // n)
-        both = np.concatenate([self._collapsed, self._collapsed[:, ::-1]])
-        for b in row_blocks(n, block):
-            left_out = to_host(self._labels[b])[:, None] == self.strata[None, :]
-            some = both[(both[:, 0] >= b.start) & (both[:, 0] < b.stop)]
-            left_out[some[:, 0] - b.start, some[:, 1]] = True
-            left_out = like(left_out, Z, dtype=xp.bool)
-            yield b, xp.where(left_out, xp.inf, squared_distances(Z[b, :], Z))
+        """Yield rows, and their squared distances to all samples; infinite for pairs left out."""
+        xp = namespace(Z)
+        for b, D in distance_blocks(Z, Z):
+            rows = self.side[b]
+            left_out = rows.same_label(self.side)
+            if len(self._collapsed):
+                left_out = left_out | ~rows.is_other(self.side)
+            yield b, xp.where(left_out, xp.inf, D)
 
 
-def _equal_rows(X: np.ndarray) -> np.ndarray:
-    """Return the pairs of equal rows, the smaller number first, ascending.
+def _equal_pairs(positions: np.ndarray) -> np.ndarray:
+    """Return the pairs of equal entries, the smaller index first, ascending.
 
     Examples
     --------
-    >>> _equal_rows(np.array([[1.0], [2.0], [1.0], [1.0]])).tolist()
+    >>> _equal_pairs(np.array([7, 8, 7, 7])).tolist()
     [[0, 2], [0, 3], [2, 3]]
     """
-    place = np.unique(X, axis=0, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(positions, kind="stable")
     found = [np.empty((0, 2), dtype=np.int64)]
-    for lag in range(1, len(X)):
-        same = place[order[lag:]] == place[order[:-lag]]
+    for lag in range(1, len(positions)):
+        same = positions[order[lag:]] == positions[order[:-lag]]
         if not same.any():
             break
         found.append(np.stack([order[:-lag][same], order[lag:][same]], axis=1))
@@ -143,7 +148,7 @@ class SoftminRule:
 
 
 class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
-    """The smooth minimum of squared distances over listed pairs, but for those of one point.
+    """The smooth minimum of squared distances over listed pairs whose samples differ.
 
     Parameters
     ----------

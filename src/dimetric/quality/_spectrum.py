@@ -85,8 +85,8 @@ def residual_variances(
 
     Examples
     --------
-    >>> from dimetric.data import swiss_roll
-    >>> found = residual_variances(Isomap(n_neighbors=8), swiss_roll(600, random_state=0).X)
+    >>> from dimetric.data import make_swiss_roll
+    >>> found = residual_variances(Isomap(n_neighbors=8), make_swiss_roll(600, random_state=0).X)
     >>> [round(value, 2) for value in found.values()]
     [0.02, 0.0, 0.0]
     """

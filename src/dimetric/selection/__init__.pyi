@@ -2,9 +2,10 @@ from ._cross_validation import CrossValidation as CrossValidation
 from ._cross_validation import cross_validate as cross_validate
 from ._cross_validation import metadata_cross_validate as metadata_cross_validate
 from ._dimension import choose_dimension as choose_dimension
-from ._pairs import PairSearch as PairSearch
+from ._knn_scores import KNNScore as KNNScore
+from ._knn_scores import knn_scores as knn_scores
 from ._pairs import cross_validate_pairs as cross_validate_pairs
-from ._pairs import search_pairs as search_pairs
-from ._tune import Tuned as Tuned
+from ._pairs import tune_pairs as tune_pairs
 from ._tune import tune as tune
 from ._tune import tune_knn as tune_knn
+from ._tuning_result import TuningResult as TuningResult

@@ -1,4 +1,4 @@
-"""Cross-validation of models, and of what learners say about their fits."""
+"""Cross-validation of estimators, and of what learners report about their fits."""
 
 import warnings
 from collections.abc import Iterable
@@ -7,37 +7,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import model_selection
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import is_regressor
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold, check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.classify._neighbors import NearestNeighbors
+from dimetric.learners._steps import last_step
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
 
 
 class CrossValidation(NamedTuple):
-    """Scores of a model in each fold.
+    """Scores of an estimator in each fold.
 
     Attributes
     ----------
-    train, test : ndarray of shape (n_splits,)
-        Scores on the training samples, which for nearest neighbours leave one out, and on the
-        test samples.
-    time : ndarray of shape (n_splits,)
-        Seconds of the fits.
+    train_score, test_score : ndarray of shape (n_splits,)
+        Scores on the training and on the test samples. For nearest neighbours the score on the
+        training samples is leave-one-out.
+    fit_time : ndarray of shape (n_splits,)
+        Seconds that each fit took.
     """
 
-    train: np.ndarray
-    test: np.ndarray
-    time: np.ndarray
+    train_score: np.ndarray
+    test_score: np.ndarray
+    fit_time: np.ndarray
 
 
 def cross_validate(
-    model: Any,
+    estimator: Any,
     X: Any,
     y: Any,
     *,
@@ -46,38 +46,47 @@ def cross_validate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> CrossValidation:
-    """Return the scores of a classifier or regressor in repeated folds, stratified by classes.
+    """Return the scores of a classifier or regressor in repeated folds, stratified by class.
 
     Parameters
     ----------
-    model : classifier or regressor
+    estimator : classifier or regressor
         Copies are fitted.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes or targets.
-    n_folds, n_repeats : int, default=5, 1
-        Number of folds, and how often the samples are split anew. There are no more folds than the
-        smallest class has members, which a warning tells.
+    cv : int, splitter or iterable of (train, test), default=5
+        Number of shuffled folds, or a splitter of scikit-learn, or the splits themselves. If the
+        smallest class has fewer members than folds, there are fewer folds, with a warning.
+    n_repeats : int, default=1
+        How often the samples are split anew. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
-        Of the folds.
+        Seed of the shuffling.
     n_jobs : int or None, default=None
-        Processes, as joblib counts them.
+        Number of processes, as joblib counts them.
 
     Examples
     --------
     >>> from dimetric import KNNClassifier
     >>> from sklearn.datasets import load_iris
     >>> found = cross_validate(KNNClassifier(), *load_iris(return_X_y=True), random_state=0)
-    >>> [round(float(scores.mean()), 2) for scores in (found.train, found.test)]
+    >>> [round(float(scores.mean()), 2) for scores in (found.train_score, found.test_score)]
     [0.96, 0.96]
     """
-    require(model, "score", "model", "Classifiers do; give a learner to KNNClassifier.")
-    folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(model))
+    require(estimator, "score", "estimator", "Classifiers have; give a learner to KNNClassifier.")
+    folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
     found = model_selection.cross_validate(
-        model, X, y, cv=folds, n_jobs=n_jobs, scoring=own_score, error_score="raise",
-        return_train_score=True, return_estimator=True,
-    )  # fmt: skip
+        estimator,
+        X,
+        y,
+        cv=folds,
+        n_jobs=n_jobs,
+        scoring=own_score,
+        error_score="raise",
+        return_train_score=True,
+        return_estimator=True,
+    )
     train = found["train_score"]
-    if isinstance(last_step(model), NearestNeighbors):
+    if isinstance(last_step(estimator), NearestNeighbors):
         train = np.array([last_step(each).score() for each in found["estimator"]])
     return CrossValidation(train, found["test_score"], found["fit_time"])
 
@@ -92,7 +101,7 @@ def metadata_cross_validate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return what a learner's metadata are after a fit to each fold's training samples.
+    """Return the metadata of a learner after a fit to the training samples of each fold.
 
     Parameters
     ----------
@@ -118,12 +127,18 @@ def metadata_cross_validate(
     >>> found["final_objective"].shape, round(float(found["final_objective"].mean()), 1)
     ((5,), 1.0)
     """
-    require(last_step(learner), "metadata", "learner", "Learners of dimetric do.")
+    require(last_step(learner), "metadata", "learner", "Learners of dimetric have.")
     folds = splits(X, y, cv, n_repeats, random_state)
     found = model_selection.cross_validate(
-        learner, X, y, cv=folds, n_jobs=n_jobs, scoring=nothing, error_score="raise",
+        learner,
+        X,
+        y,
+        cv=folds,
+        n_jobs=n_jobs,
+        scoring=nothing,
+        error_score="raise",
         return_estimator=True,
-    )  # fmt: skip
+    )
     facts = [last_step(each).metadata() for each in found["estimator"]]
     return {key: _together([each.get(key) for each in facts]) for key in facts[0]}
 
@@ -174,7 +189,7 @@ def splits(
         rows, labels = np.arange(n), None if y is None else np.asarray(y).ravel()
         folds = check_cv(cv).split(np.zeros(n), labels)
         return [(rows[train], rows[test]) for train, test in folds]
-    # One seed for good: folds are asked for more than once, and must be the same.
+    # A fixed seed: folds are generated more than once, and must be the same each time.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
         cv = _fewer(int(cv), n, f"there are samples, {n}")
@@ -185,7 +200,7 @@ def splits(
     cv = _fewer(int(cv), smallest, f"the smallest class has members, {smallest}")
     folds = RepeatedStratifiedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # it was said
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # see _fewer
         return list(folds.split(np.zeros(n), labels))
 
 
@@ -214,40 +229,24 @@ def _fewer(cv: int, most: int, what: str) -> int:
     return fewer
 
 
-def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the numbers of neighbours, each once."""
-    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
-    if not ks:
-        raise ValueError("n_neighbors is empty: give an int of at least 1, or several.")
-    for k in ks:
-        if not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"n_neighbors={k!r} must be an int of at least 1.")
-    return tuple(dict.fromkeys(int(k) for k in ks))
-
-
 def own_score(model: Any, X: Any, y: Any = None) -> float:
-    """Return a fitted model's own score."""
+    """Return the own score of a fitted model."""
     return model.score(X, y)
 
 
 def nothing(model: Any, X: Any, y: Any = None) -> float:
-    """Return 0: a search wants some score."""
+    """Return 0, where a search needs a score but none is used."""
     return 0.0
 
 
-def last_step(model: Any) -> BaseEstimator:
-    """Return the last step of a pipeline, or what is none."""
-    return model[-1] if isinstance(model, Pipeline) else model
-
-
 def require(model: Any, method: str, name: str, remedy: str) -> None:
-    """Raise unless a model has a method."""
+    """Raise an error unless a model has a method."""
     if not hasattr(model, method):
         raise ValueError(f"{name}={model!r} has no method {method}. {remedy}")
 
 
 def _together(values: list[Any]) -> np.ndarray:
-    """Return values as an array of numbers if they are, else of objects."""
+    """Return an array of numbers, or of objects if some value is not a number."""
     if all(isinstance(each, Real | np.bool_) for each in values):
         return np.array(values)
     found = np.empty(len(values), dtype=object)

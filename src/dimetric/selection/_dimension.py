@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from dimetric.selection._knn_scores import checked_neighbors
 from dimetric.selection._tune import tune
 
 __all__ = ["choose_dimension"]
+
+DEFAULT_DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
 
 
 def choose_dimension(
@@ -20,30 +23,35 @@ def choose_dimension(
     *,
     dimensions: Sequence[int] | None = None,
     threshold: float | None = None,
-    criterion: int = 3,
+    n_neighbors: int = 3,
     cv: Any = 5,
     n_repeats: int = 1,
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> int:
-    r"""Return how many components to keep: by nearest neighbours, or by a share of eigenvalues.
+    r"""Choose the number of components: by nearest neighbours, or by a share of the eigenvalues.
 
     Parameters
     ----------
     learner : learner
-        One with ``n_components``.
+        A learner with ``n_components``.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
     dimensions : sequence of int, optional
-        Dimensions that are tried; by default 1, 2, 3, 5, 10, 20, 30, 40, 50 and all features, as
-        far as there are so many. The smallest of those that do equally well is chosen.
+        Dimensions to try; by default those of 1, 2, 3, 5, 10, 20, 30, 40, 50 that are below the
+        number of features, and that number. The smallest of equally good ones is chosen.
     threshold : float in (0, 1], optional
-        Take, instead, the least k whose eigenvalues are such a share of all,
-        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`, from a learner that has any.
-    criterion : int, default=3
-        Number of neighbours that dimensions are judged by.
+        Choose, instead, the smallest k whose eigenvalues are at least this share of all,
+        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. The learner must have
+        eigenvalues.
+    n_neighbors : int, default=3
+        Number of neighbours whose accuracy decides between dimensions.
     cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
+
+    Returns
+    -------
+    n_components : int
 
     Examples
     --------
@@ -57,11 +65,20 @@ def choose_dimension(
         raise ValueError(f"{type(learner).__name__} has no n_components to choose.")
     if threshold is None:
         d = np.shape(X)[1]
-        dims = [k for k in (1, 2, 3, 5, 10, 20, 30, 40, 50) if k < d] + [d]
-        grid = {"n_components": sorted(dims if dimensions is None else dimensions)}
-        options: dict[str, Any] = {"cv": cv, "n_repeats": n_repeats, "n_jobs": n_jobs}
-        found = tune(learner, X, y, grid, criterion=criterion, random_state=random_state, **options)
-        return int(found.best_params["n_components"])
+        defaults = [k for k in DEFAULT_DIMENSIONS if k < d] + [d]
+        grid = {"n_components": sorted(defaults if dimensions is None else dimensions)}
+        found = tune(
+            learner,
+            X,
+            y,
+            grid,
+            criterion=checked_neighbors(n_neighbors)[0],
+            cv=cv,
+            n_repeats=n_repeats,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        return int(found.best_params_["n_components"])
     if dimensions is not None:
         raise ValueError("Give dimensions or a threshold, not both.")
     if not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
@@ -78,11 +95,10 @@ def choose_dimension(
 
 
 def _share_kept(learner: Any, X: Any, y: Any, n_components: int | None) -> tuple[int, float]:
-    """Return how many components there are, and their share of all eigenvalues."""
+    """Return the number of components of a fit, and their share of all eigenvalues."""
     facts = clone(learner).set_params(n_components=n_components).fit(X, y).metadata()
     if "accumulated_eigenvalues" not in facts:
         raise ValueError(
-            f"{type(learner).__name__} has no eigenvalues: give dimensions, of which nearest "
-            "neighbours choose."
+            f"{type(learner).__name__} has no eigenvalues: give dimensions instead of a threshold."
         )
     return facts["n_components"], facts["accumulated_eigenvalues"]

@@ -1,10 +1,9 @@
 """Cross-validation over pairs or triplets, which are split while the samples X stay whole.
 
-scikit-learn's own splits X, and row numbers would name other samples then.
+scikit-learn's cross-validation splits X, and then the row numbers in the pairs no longer fit.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -15,10 +14,12 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
 from dimetric._arrays.namespaces import Array
+from dimetric.selection._cross_validation import CrossValidation
+from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
-# scorer(learner, X, constraints) -> float, the higher the better
+# scorer(learner, X, constraints) -> float, greater is better
 Scorer = Callable[[Any, Array, Any], float]
 Folds = Iterable[tuple[Any, Any]]
 
@@ -32,8 +33,8 @@ def cross_validate_pairs(
     scoring: str | Scorer | None = None,
     shared: bool = False,
     random_state: Any = None,
-) -> dict[str, np.ndarray]:
-    """Fit to some pairs and score by the others, in turn.
+) -> CrossValidation:
+    """Fit to the pairs of all folds but one and score on the pairs of that one, in turn.
 
     Parameters
     ----------
@@ -41,24 +42,24 @@ def cross_validate_pairs(
         A learner of pairs, or of triplets; or a pipeline that ends with one, whose other steps
         are fitted to all of X.
     X : array-like of shape (n_samples, n_features)
-        The samples, all of them; None if the pairs hold vectors of their own.
+        All samples; None if the pairs hold vectors of their own.
     pairs : Pairs or Triplets
-        What to learn from and to score by.
+        What to learn from and to score on.
     cv : int or iterable of (train, test), default=5
-        Number of folds, or these themselves.
+        Number of folds, or the pairs of each: those to learn from and those to score on.
     scoring : {"roc_auc", "accuracy"} or callable, optional
-        Of pairs the area under the ROC curve (the default), or the share judged right at the
-        threshold that is best for those learned from; of triplets the share judged right.
-        ``scoring(learner, X, pairs)`` is the higher the better.
+        For pairs, the area under the ROC curve (the default), or the accuracy at the threshold
+        that is best for the pairs learned from; for triplets, the accuracy. A callable
+        ``scoring(learner, X, pairs)`` returns a number, greater is better.
     shared : bool, default=False
-        Whether samples may be met both in training and in test, see :meth:`Pairs.split`.
+        Whether a sample may occur both in training and in test, see :meth:`Pairs.split`.
     random_state : int, RandomState or None
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
-    results : dict of ndarrays of shape (n_splits,)
-        ``test_score``, ``train_score``, and ``fit_time`` in seconds.
+    CrossValidation
+        Scores on the training and test pairs, and times of the fits.
 
     Examples
     --------
@@ -67,70 +68,53 @@ def cross_validate_pairs(
     >>> X, y = load_wine(return_X_y=True)
     >>> Z = Covariance().fit_transform(X)
     >>> pairs = Pairs.from_labels(y, 2000, random_state=0)
-    >>> scores = cross_validate_pairs(LDML(reg=0.1), Z, pairs, cv=3, random_state=0)["test_score"]
-    >>> bool(scores.min() > 0.9)
+    >>> scores = cross_validate_pairs(LDML(reg=0.1), Z, pairs, cv=3, random_state=0)
+    >>> bool(scores.test_score.min() > 0.9)
     True
     """
     score = _scorer(scoring, pairs)
     folds = _folds(pairs, cv, shared=shared, random_state=random_state)
     before, last = _steps(learner)
-    Z = _seen(before, pairs.points if X is None else X)
-    found: dict[str, list[float]] = {"test_score": [], "train_score": [], "fit_time": []}
+    Z = _fit_before(before, pairs.points if X is None else X)
+    rows = []
     for number, (train, test) in enumerate(folds, start=1):
         _refuse_one_kind(train, f"Fold {number} has {train!r} to learn from")
         if scoring in (None, "roc_auc"):
-            _refuse_one_kind(test, f"Fold {number} has {test!r} to judge by")
+            _refuse_one_kind(test, f"Fold {number} has {test!r} to score on")
         started = perf_counter()
         fitted = _fitted(last, Z, train)
-        found["fit_time"].append(perf_counter() - started)
-        found["train_score"].append(score(fitted, Z, train))
-        found["test_score"].append(score(fitted, Z, test))
-    return {name: np.asarray(values) for name, values in found.items()}
+        seconds = perf_counter() - started
+        rows.append((score(fitted, Z, train), score(fitted, Z, test), seconds))
+    return CrossValidation(*np.array(rows, dtype=np.float64).reshape(-1, 3).T)
 
 
-@dataclass(frozen=True)
-class PairSearch:
-    """What a search found.
-
-    Attributes
-    ----------
-    learner : estimator
-        Fitted to all pairs, with the best parameters, and with the best threshold for them.
-    params : dict
-        These parameters.
-    score : float
-        Their mean score in test.
-    table : list of dict
-        All candidates: ``params``, and mean ``test_score``, ``train_score`` and ``fit_time``.
-    """
-
-    learner: Any
-    params: dict[str, Any]
-    score: float
-    table: list[dict[str, Any]]
-
-
-def search_pairs(
+def tune_pairs(
     learner: BaseEstimator,
     X: Array,
     pairs: Pairs | Triplets,
-    params: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    param_grid: Mapping[str, Any] | Iterable[Mapping[str, Any]],
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
     shared: bool = False,
     random_state: Any = None,
-) -> PairSearch:
-    """Find the parameters that score best by pairs that were not learned from.
+) -> TuningResult:
+    """Choose the parameters that score best on pairs that were not learned from.
 
-    All candidates meet the same folds. Of equal ones the first is the best.
+    All candidates are judged in the same folds.
 
     Parameters
     ----------
     learner, X, pairs, cv, scoring, shared, random_state
-        As those of :func:`cross_validate_pairs`.
-    params : dict of lists, or several
+        As in :func:`cross_validate_pairs`.
+    param_grid : mapping of names to sequences, or sequence of such mappings
         Values of each parameter, as for scikit-learn's ``ParameterGrid``.
+
+    Returns
+    -------
+    TuningResult
+        ``best_estimator_`` is fitted to all pairs, and has the best threshold for them.
+        ``cv_results_`` also holds ``mean_train_score`` and ``mean_fit_time``.
 
     Examples
     --------
@@ -138,59 +122,62 @@ def search_pairs(
     >>> from dimetric import LDML
     >>> X, y = load_iris(return_X_y=True)
     >>> pairs = Pairs.from_labels(y, 600, random_state=0)
-    >>> found = search_pairs(LDML(), X, pairs, {"reg": [0.01, 100.0]}, cv=2, random_state=0)
-    >>> found.params, len(found.table)
+    >>> found = tune_pairs(LDML(), X, pairs, {"reg": [0.01, 100.0]}, cv=2, random_state=0)
+    >>> found.best_params_, len(found.cv_results_["params"])
     ({'reg': 0.01}, 2)
     """
     folds = _folds(pairs, cv, shared=shared, random_state=random_state)
-    table = []
-    for candidate in ParameterGrid(params):
-        tried = clone(learner).set_params(**candidate)
-        scores = cross_validate_pairs(tried, X, pairs, cv=folds, scoring=scoring)
-        means = {name: float(np.mean(values)) for name, values in scores.items()}
-        table.append({"params": candidate, **means})
-    if not table:
-        raise ValueError("params holds no candidate: name at least one value of a parameter.")
-    best = max(table, key=lambda row: row["test_score"])
-    before, last = _steps(clone(learner).set_params(**best["params"]))
-    Z = _seen(before, pairs.points if X is None else X)
+    params = list(ParameterGrid(param_grid))
+    if not params:
+        raise ValueError("param_grid is empty: give at least one value of a parameter.")
+    found = [
+        cross_validate_pairs(clone(learner).set_params(**each), X, pairs, cv=folds, scoring=scoring)
+        for each in params
+    ]
+    scores = np.stack([each.test_score for each in found])
+    table = cv_results(params, scores)
+    table["mean_train_score"] = np.array([np.mean(each.train_score) for each in found])
+    table["mean_fit_time"] = np.array([np.mean(each.fit_time) for each in found])
+    best = best_index(scores, True)
+    before, last = _steps(clone(learner).set_params(**params[best]))
+    Z = _fit_before(before, pairs.points if X is None else X)
     fitted = _fitted(last, Z, pairs)
     if before is not None:
         fitted = Pipeline([*before.steps, (learner.steps[-1][0], fitted)])
-    return PairSearch(fitted, best["params"], best["test_score"], table)
+    return TuningResult(params[best], float(table["mean_test_score"][best]), fitted, table)
 
 
 def _folds(pairs: Any, cv: Any, *, shared: bool, random_state: Any) -> list[tuple[Any, Any]]:
-    """Return what to learn from and what to judge by, of each fold."""
+    """Return the pairs to learn from and the pairs to score on, of each fold."""
     if not isinstance(pairs, Pairs | Triplets):
         raise TypeError(f"pairs must be Pairs or Triplets, got {type(pairs).__name__}.")
     if isinstance(cv, Integral):
         cv = pairs.split(int(cv), shared=shared, random_state=random_state)
     elif not isinstance(cv, Iterable):
         raise TypeError(
-            f"cv={cv!r} must be a number of folds, or these themselves: pairs to learn from and "
-            "pairs to judge by of each. scikit-learn's splitters divide X, which stays whole here."
+            f"cv={cv!r} must be a number of folds, or the folds themselves: the pairs to learn "
+            "from and those to score on. scikit-learn's splitters divide X, which stays whole here."
         )
     return list(cv)
 
 
-def _refuse_one_kind(given: Pairs | Triplets, told: str) -> None:
+def _refuse_one_kind(given: Pairs | Triplets, subject: str) -> None:
     if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
         raise ValueError(
-            f"{told}, but both kinds are needed. Take fewer folds, or let them share samples "
+            f"{subject}, but both kinds are needed. Take fewer folds, or let them share samples "
             "(shared=True)."
         )
 
 
 def _steps(learner: Any) -> tuple[Any, Any]:
-    """Return what comes before a learner, a pipeline or None, and the learner itself."""
+    """Return the steps before a learner, as a pipeline or None, and the learner itself."""
     if not isinstance(learner, Pipeline):
         return None, learner
     return (clone(learner[:-1]) if len(learner) > 1 else None), learner[-1]
 
 
-def _seen(before: Any, X: Array) -> Array:
-    """Return X as a learner sees it, and fit what comes before."""
+def _fit_before(before: Any, X: Array) -> Array:
+    """Fit the steps before a learner; return X as the learner gets it."""
     return X if before is None else before.fit_transform(X)
 
 

@@ -7,3 +7,4 @@ from ._bounds import bayes_error_bounds as bayes_error_bounds
 from ._ranking import Averages as Averages
 from ._ranking import averages as averages
 from ._ranking import ranks as ranks
+from ._verdict import verdict as verdict

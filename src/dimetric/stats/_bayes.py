@@ -13,12 +13,12 @@ from dimetric._arrays.blocks import row_blocks
 
 __all__ = ["Posterior", "correlated_t_test", "sign_test", "signed_rank_test"]
 
-WEIGHTS = 2**22  # numbers that are drawn together
+BLOCK_VALUES = 2**22  # random numbers drawn at once
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What is believed of two learners a and b after their scores were seen.
+    """Posterior probabilities that learner a or b is better, given their scores.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class Posterior:
         Probabilities that a is better, that there is no difference in practice (the region of
         practical equivalence), and that b is better. They sum to 1.
     samples : ndarray of shape (n_samples, 3) or (n_samples,)
-        Draws from the posterior: shares of the data sets that are left, in the rope and right,
-        or, of :func:`correlated_t_test`, differences b - a.
+        Draws from the posterior: shares of the data sets where a is better, where there is no
+        difference, and where b is better. For :func:`correlated_t_test`, differences b - a.
     """
 
     left: float
@@ -63,13 +63,13 @@ def sign_test(
     a, b : array-like of shape (n_data_sets,)
         Scores of the two learners, higher is better.
     rope : float, default=0.01
-        Largest difference that is none in practice.
+        Largest difference that counts as none in practice.
     random_state : int, RandomState or None, default=None
-        Of the draws.
+        Seed of the draws.
     s, z0 : float, default=1.0, 0.0
-        Weight and place of the prior difference.
+        Weight and value of the prior difference.
     n_samples : int, default=50_000
-        Draws from the posterior.
+        Number of draws from the posterior.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def sign_test(
     places = _places(np.append(z0, b - a), rope + np.append(0.0, _rounding(a, b)))
     alpha = np.bincount(places, weights=np.append(s, np.ones(len(a))), minlength=3)
     shares = np.zeros((int(n_samples), 3))
-    # A region without a difference, prior included, has share 0; the generator wants none of it.
+    # A region without differences has share 0; the generator does not accept weights of 0.
     shares[:, alpha > 0] = check_random_state(random_state).dirichlet(
         alpha[alpha > 0], int(n_samples)
     )
@@ -127,13 +127,13 @@ def signed_rank_test(
     a, b : array-like of shape (n_data_sets,)
         Scores of the two learners, higher is better.
     rope : float, default=0.01
-        Largest difference that is none in practice.
+        Largest difference that counts as none in practice.
     random_state : int, RandomState or None, default=None
-        Of the draws.
+        Seed of the draws.
     s, z0 : float, default=0.5, 0.0
-        Weight and place of the prior difference; s must be positive.
+        Weight and value of the prior difference; s must be positive.
     n_samples : int, default=50_000
-        Draws from the posterior.
+        Number of draws from the posterior.
 
     Returns
     -------
@@ -167,8 +167,9 @@ def signed_rank_test(
         shares[rows, 2] = np.sum((w @ above) * w, axis=1)
     shares[:, 1] = 1 - shares[:, 0] - shares[:, 2]
     if rope == 0:
-        shares = np.stack([shares[:, 0] + shares[:, 1] / 2, np.zeros(len(shares)),
-                           shares[:, 2] + shares[:, 1] / 2], axis=1)  # fmt: skip
+        halves = shares[:, 1] / 2
+        nothing = np.zeros(len(shares))
+        shares = np.stack([shares[:, 0] + halves, nothing, shares[:, 2] + halves], axis=1)
     return _of_shares(shares)
 
 
@@ -178,7 +179,7 @@ def correlated_t_test(
     rope: float = 0.01,
     random_state: Any = None,
     *,
-    runs: int = 1,
+    n_repeats: int = 1,
     n_samples: int = 50_000,
 ) -> Posterior:
     r"""Compare two learners on one data set by their scores in each fold of a cross-validation.
@@ -192,16 +193,16 @@ def correlated_t_test(
 
     Parameters
     ----------
-    a, b : array-like of shape (n_runs * n_folds,)
+    a, b : array-like of shape (n_repeats * n_folds,)
         Scores of the two learners in the same folds, higher is better.
     rope : float, default=0.01
-        Largest difference that is none in practice.
+        Largest difference that counts as none in practice.
     random_state : int, RandomState or None, default=None
-        Of the draws.
-    runs : int, default=1
+        Seed of the draws.
+    n_repeats : int, default=1
         How often the cross-validation was repeated.
     n_samples : int, default=50_000
-        Draws from the posterior.
+        Number of draws from the posterior.
 
     Returns
     -------
@@ -221,18 +222,20 @@ def correlated_t_test(
     """
     a, b = _checked_scores(a, b)
     _check_options(rope, 0.0, 0.0, n_samples)
-    if not isinstance(runs, Integral) or runs < 1 or len(a) % runs or len(a) // runs < 2:
+    is_count = isinstance(n_repeats, Integral) and n_repeats >= 1
+    if not is_count or len(a) % n_repeats or len(a) // n_repeats < 2:
         raise ValueError(
-            f"runs={runs!r} must cut the {len(a)} scores into equal runs of at least 2 folds."
+            f"n_repeats={n_repeats!r} must divide the {len(a)} scores into equal parts of at least "
+            "2 folds."
         )
-    from scipy.stats import t  # takes a while to import: only where it is used
+    from scipy.stats import t  # slow to import, so only where needed
 
-    z, folds = b - a, len(a) // runs
+    z, n_folds = b - a, len(a) // n_repeats
     mean, size = float(np.mean(z)), float(np.std(z, ddof=1))
-    size *= (1 / len(z) + 1 / (folds - 1)) ** 0.5
+    size *= (1 / len(z) + 1 / (n_folds - 1)) ** 0.5
     rng = check_random_state(random_state)
     rounding = float(np.max(_rounding(a, b)))
-    if size <= rounding:  # all folds agree: there is nothing to doubt
+    if size <= rounding:  # all folds agree: the posterior is a point
         left, inside, right = np.eye(3)[_places(np.asarray(mean), rope + rounding)].tolist()
         return Posterior(left, inside, right, np.full(int(n_samples), mean))
     df = len(z) - 1
@@ -243,7 +246,8 @@ def correlated_t_test(
 
 
 def _of_shares(shares: np.ndarray) -> Posterior:
-    largest = shares == np.max(shares, axis=1, keepdims=True)  # of equal ones, each counts in part
+    """Return how often each share is the largest; equal ones count in equal parts."""
+    largest = shares == np.max(shares, axis=1, keepdims=True)
     left, rope, right = np.mean(largest / np.sum(largest, axis=1, keepdims=True), axis=0)
     return Posterior(float(left), float(rope), float(right), shares)
 
@@ -254,16 +258,16 @@ def _places(z: np.ndarray, edge: Any) -> np.ndarray:
 
 
 def _rounding(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return what differences are uncertain by: .85 - .84 is a bit more than .01 in binary."""
+    """Return the rounding error of differences: .85 - .84 exceeds .01 slightly in binary."""
     return 8 * np.finfo(np.float64).eps * np.maximum(np.abs(a), np.abs(b))
 
 
 def _weights(
     alpha: np.ndarray, n_samples: int, random_state: Any
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield draws from a Dirichlet distribution, some at a time."""
+    """Yield draws from a Dirichlet distribution, a block of rows at a time."""
     rng = check_random_state(random_state)
-    for rows in row_blocks(n_samples, max(1, WEIGHTS // len(alpha))):
+    for rows in row_blocks(n_samples, max(1, BLOCK_VALUES // len(alpha))):
         yield rows, rng.dirichlet(alpha, rows.stop - rows.start)
 
 
@@ -279,8 +283,8 @@ def _checked_scores(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
         checked.append(scores)
     if len(checked[0]) != len(checked[1]):
         raise ValueError(
-            f"a has {len(checked[0])} scores and b has {len(checked[1])}: they must be of the same "
-            "data sets, or folds."
+            f"a has {len(checked[0])} scores and b has {len(checked[1])}: they must come from the "
+            "same data sets, or folds."
         )
     return checked[0], checked[1]
 

@@ -6,12 +6,12 @@ from dimetric.classify.knn import KNNClassifier
 
 
 class BayesErrorBounds(NamedTuple):
-    """Between what the error of the best possible classifier lies.
+    """Bounds of the error of the best possible classifier.
 
     Attributes
     ----------
     lower, upper : float
-        The bounds; the upper one is the error of the nearest neighbour, leave-one-out.
+        The bounds; the upper one is the leave-one-out error of the nearest neighbour.
     """
 
     lower: float
@@ -24,8 +24,9 @@ def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBoun
     .. math:: R^* \le R \le R^* \Bigl( 2 - \frac{C}{C - 1} R^* \Bigr), \qquad \text{hence} \qquad
               \frac{C - 1}{C} \Bigl( 1 - \sqrt{1 - \tfrac{C}{C - 1} R} \Bigr) \le R^* \le R
 
-    Cover and Hart's inequalities [1]_ of the error R of the nearest neighbour among endlessly many
-    samples of C classes. Here R is estimated by leaving one out, so the bounds are estimates too.
+    Cover and Hart's inequalities [1]_ hold for the error R of the nearest neighbour among
+    infinitely many samples of C classes. Here R is estimated by leave-one-out, so the bounds are
+    estimates too.
 
     Parameters
     ----------
@@ -34,8 +35,8 @@ def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBoun
     y : array-like of shape (n_samples,)
         Their classes.
     learner : learner or None, default=None
-        Learner of the distance; None is the Euclidean distance. One that uses labels has seen
-        those that it is judged by, and makes the bounds too low.
+        Learner of the distance; None is the Euclidean distance. A learner that uses labels has
+        seen the labels that it is judged by, which makes the bounds too low.
 
     References
     ----------
@@ -52,10 +53,8 @@ def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBoun
     model = KNNClassifier(1, learner=learner).fit(X, y)
     n_classes = len(model.classes_)
     if n_classes < 2:
-        raise ValueError(
-            "bayes_error_bounds needs at least 2 classes; y holds 1, which is never mistaken."
-        )
+        raise ValueError("bayes_error_bounds needs at least 2 classes, but y holds only 1.")
     error, chance = 1 - model.score(), (n_classes - 1) / n_classes
-    # More errors than by chance say that neighbours say nothing.
+    # With more errors than by chance, the lower bound is the error of guessing.
     lower = chance * (1 - max(0.0, 1 - error / chance) ** 0.5)
     return BayesErrorBounds(lower, error)

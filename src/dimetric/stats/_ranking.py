@@ -15,15 +15,15 @@ class Averages(NamedTuple):
     ranks: np.ndarray
 
 
-def averages(scores: Any, *, higher_is_better: bool = True) -> Averages:
+def averages(scores: Any, *, greater_is_better: bool = True) -> Averages:
     """Return the average score and the average rank of every learner.
 
     Parameters
     ----------
     scores : array-like of shape (n_data_sets, n_learners)
         A row for each data set.
-    higher_is_better : bool, default=True
-        Whether the best has the highest score; the fastest has the lowest.
+    greater_is_better : bool, default=True
+        Whether the best score is the highest one. For times it is the lowest.
 
     Examples
     --------
@@ -33,33 +33,33 @@ def averages(scores: Any, *, higher_is_better: bool = True) -> Averages:
     table = _checked_table(scores)
     return Averages(
         np.mean(table, axis=0),
-        np.mean(ranks(table, higher_is_better=higher_is_better), axis=0),
+        np.mean(ranks(table, greater_is_better=greater_is_better), axis=0),
     )
 
 
-def ranks(scores: Any, *, higher_is_better: bool = True) -> np.ndarray:
-    """Return the rank of every learner on each data set, 1 for the best; equals share theirs.
+def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
+    """Return the rank of every learner on each data set, 1 for the best; ties share the mean rank.
 
-    Scores that differ by no more than rounding are equal, whatever their unit.
+    Scores that differ by no more than rounding are tied, whatever their unit.
 
     Parameters
     ----------
     scores : array-like of shape (n_data_sets, n_learners)
         A row for each data set.
-    higher_is_better : bool, default=True
-        Whether the best has the highest score.
+    greater_is_better : bool, default=True
+        Whether the best score is the highest one.
 
     Examples
     --------
     >>> ranks([[0.9, 0.8, 0.9]])
     array([[1.5, 3. , 1.5]])
     """
-    from scipy.stats import rankdata  # takes a while to import: only where it is used
+    from scipy.stats import rankdata  # slow to import, so only where needed
 
     table = _checked_table(scores)
     largest = np.max(np.abs(table), axis=1, keepdims=True)
     table = np.round(table / np.where(largest > 0, largest, 1.0), 12)
-    return rankdata(-table if higher_is_better else table, axis=1)
+    return rankdata(-table if greater_is_better else table, axis=1)
 
 
 def _checked_table(scores: Any) -> np.ndarray:
@@ -69,7 +69,7 @@ def _checked_table(scores: Any) -> np.ndarray:
         row, column = missing[0].tolist()
         raise ValueError(
             f"scores[{row}, {column}] is no finite number, nor are {len(missing) - 1} others: an "
-            "average needs every learner's score on each data set. Leave out those data sets, or "
-            "those learners."
+            "average needs the score of every learner on each data set. Leave out those data sets, "
+            "or those learners."
         )
     return table

@@ -1,0 +1,33 @@
+"""Description of an estimator, solver or kernel, independent of where its parameters live.
+
+A case names ``Spec("NCA", solver=Spec("SGD", batch_size=64))``. An adapter (:mod:`_same.api`)
+builds the estimator. The text of a spec is part of the name of a recorded entry, so that two
+versions of the library with different signatures record the same entries.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Spec:
+    """Name of a class and its keyword parameters; values may be specs again."""
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def __init__(self, name: str, /, **params: Any) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "params", params)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={_short(value)}" for name, value in self.params.items())
+        return f"{self.name}({given})"
+
+    def with_params(self, **params: Any) -> "Spec":
+        """Return a copy with some parameters changed."""
+        return Spec(self.name, **(self.params | params))
+
+
+def _short(value: Any) -> str:
+    return f"array{value.shape}" if hasattr(value, "shape") else repr(value)

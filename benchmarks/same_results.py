@@ -1,0 +1,116 @@
+"""Do two versions of the library give the same results?
+
+``same_results.py record FILE`` fits every learner, embedding and classifier to small data sets,
+computes every score, and writes what came out. ``same_results.py compare OLD NEW`` prints what is
+different in two records and exits with 1 if something differs by more than it may:
+
+- closed forms: 1e-12, relative to the largest value (1e-5 in float32);
+- iterative fits: the objective 1e-9, relative (1e-5 in float32), and the same predictions.
+
+One thread and fixed seeds make a record reproducible: two records of one version on one machine
+are equal bit by bit. A version with other names is recorded through an adapter of its own, see
+``_same/api.py``: ``record --api adapter.py FILE``.
+"""
+
+import argparse
+import importlib.util
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+from _same.compare import Verdict, compared
+from _same.data import data_sets
+from _same.estimators import estimator_cases
+from _same.record import load, record, save
+from _same.scores import score_cases
+from _same.special import special_cases
+
+
+def main() -> int:
+    """Read the arguments and do what they say."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    verbs = parser.add_subparsers(dest="verb")
+    recording = verbs.add_parser("record", help="compute everything and write it to a file")
+    recording.add_argument("file", type=Path)
+    recording.add_argument("--api", type=Path, help="adapter for another version's names")
+    recording.add_argument("--only", default="", help="only cases whose name contains this")
+    comparing = verbs.add_parser("compare", help="print what differs between two records")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    comparing.add_argument("--all", action="store_true", help="also list entries that are equal")
+    given = parser.parse_args()
+    if given.verb == "record":
+        return write_record(given.file, adapter(given.api), given.only)
+    if given.verb == "compare":
+        return print_comparison(given.old, given.new, show_all=given.all)
+    parser.print_help()
+    return 0
+
+
+def adapter(path: Path | None) -> ModuleType:
+    """Return the adapter of this version, or one from a file."""
+    if path is None:
+        from _same import api
+
+        return api
+    spec = importlib.util.spec_from_file_location("adapter", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_record(path: Path, api: ModuleType, only: str) -> int:
+    """Compute everything and write it."""
+    import dimetric
+
+    started, sets = time.perf_counter(), data_sets()
+    cases = [*estimator_cases(api, sets), *special_cases(api, sets), *score_cases(api, sets)]
+    chosen = [case for case in cases if only in case.name]
+    entries = record(chosen, show=lambda line: print(line, file=sys.stderr, flush=True))
+    about = {"package": str(Path(dimetric.__file__).parent), "version": dimetric.__version__}
+    save(entries, about, path)
+    failed = Counter(entry.facts["error"] for entry in entries.values() if "error" in entry.facts)
+    told = ", ".join(f"{count} {name}" for name, count in failed.items()) or "none"
+    took = time.perf_counter() - started
+    print(f"{len(entries)} entries in {took:.0f} s; errors recorded: {told}; written to {path}")
+    return 0
+
+
+def print_comparison(old_path: Path, new_path: Path, *, show_all: bool) -> int:
+    """Print a table of what differs; return 1 if something differs too much."""
+    old, new = load(old_path)[0], load(new_path)[0]
+    verdicts = [compared(name, old[name], new[name]) for name in old if name in new]
+    for verdict in sorted(verdicts, key=lambda each: each.word != "FAILS"):
+        if show_all or verdict.word != "same":
+            print_verdict(verdict)
+    for title, left, right in (("old", old, new), ("new", new, old)):
+        alone = [name for name in left if name not in right]
+        if alone:
+            print(f"\nOnly in the {title} record ({len(alone)}):", *alone, sep="\n  ")
+    print("\nkind        same  within  FAILS  largest difference")
+    for kind in ("closed", "iterative"):
+        own = [each for each in verdicts if each.kind == kind]
+        counts = Counter(each.word for each in own)
+        largest = max((each.largest for each in own), default=0.0)
+        print(
+            f"{kind:10} {counts['same']:5} {counts['within']:7} {counts['FAILS']:6}  {largest:.1e}"
+        )
+    return int(any(verdict.failures for verdict in verdicts))
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """Print one row of the table, with what failed and what is to be noted below it."""
+    print(
+        f"{verdict.word:6}  {verdict.kind:9}  {verdict.largest:8.1e} {verdict.where:28} "
+        f"other {verdict.unjudged:8.1e}  {verdict.name}"
+    )
+    for line in (*verdict.failures, *(f"note: {note}" for note in verdict.notes)):
+        print(f"          {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

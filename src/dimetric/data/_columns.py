@@ -1,0 +1,183 @@
+"""Columns of a table: numbers where all values are numbers, objects otherwise."""
+
+import re
+from collections.abc import Container, Mapping
+from typing import Any
+
+import numpy as np
+
+from dimetric.data._missing import (
+    CLASS_MISSING_MARKERS,
+    NUMBER_MISSING_MARKERS,
+    is_missing,
+    marks_missing,
+)
+
+DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?")
+MAX_DATES_CHECKED = 1000
+BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
+COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+LEADING_ZERO = re.compile(r"0\d+")  # 01 names a class: it is not the number 1
+INTEGER = re.compile(r"[+-]?\d{1,15}")
+
+
+def columns_of(
+    table: Any, texts: Container[str] = (), *, target: str | None = None
+) -> dict[str, np.ndarray]:
+    """Return the columns of a table: numbers, dates, or objects in which None is missing.
+
+    Parameters
+    ----------
+    table : data frame of pandas or polars, or mapping of names to arrays
+        A column of texts that are all numbers (also as "1,234") becomes one of numbers.
+    texts : container of str
+        Names of columns that stay texts, whatever they look like.
+    target : str, optional
+        Name of the column of classes. If its values are not all numbers, they stay as written:
+        "None", "NA" and "01" are classes.
+
+    Examples
+    --------
+    >>> columns_of({"a": np.array(["1", "2,500", "9"]), "b": np.array(["x", "-", "?"])})
+    {'a': array([1.0e+00, 2.5e+03, 9.0e+00]), 'b': array(['x', '-', None], dtype=object)}
+    """
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
+    columns = {}
+    for name in names:
+        series = table[name]
+        if getattr(series, "ndim", 1) != 1 or str(name) in columns:
+            raise ValueError(f"There is more than one column {name!r}: names must differ.")
+        values = series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)
+        if values.dtype.kind not in "iufbmM":
+            listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
+            values = _objects([None if marks_missing(each) else each for each in listed])
+            numbers = None if str(name) in texts else parse_numbers(values)
+            if str(name) == target:
+                values = _class_labels(listed, numbers)
+            else:
+                values = values if numbers is None else numbers
+        columns[str(name)] = values
+    return columns
+
+
+def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:
+    """Return a target as numbers if all its values are numbers, else its texts as written."""
+    texts = [each.strip() for each in listed if isinstance(each, str)]
+    if numbers is not None and not any(LEADING_ZERO.fullmatch(each) for each in texts):
+        whole = len(texts) == len(listed) and all(INTEGER.fullmatch(each) for each in texts)
+        return numbers.astype(np.int64) if whole else numbers
+    return _objects(
+        [None if marks_missing(each, CLASS_MISSING_MARKERS) else each for each in listed]
+    )
+
+
+def parse_numbers(values: np.ndarray) -> np.ndarray | None:
+    """Return objects as numbers, NaN where one is missing; None if some value is no number.
+
+    Examples
+    --------
+    >>> parse_numbers(np.array(["1", None, "-"], dtype=object))
+    array([ 1., nan, nan])
+    >>> parse_numbers(np.array(["1", "x"], dtype=object)) is None
+    True
+    """
+    found = np.full(len(values), np.nan)
+    some = False
+    for i, value in enumerate(values):
+        if marks_missing(value, NUMBER_MISSING_MARKERS):
+            continue
+        try:
+            found[i] = float(_without_thousands(value))
+        except (TypeError, ValueError):
+            return None
+        some = True
+    return found if some else None
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number, perhaps written as a text.
+
+    Examples
+    --------
+    >>> is_number("1,250.5"), is_number("<5")
+    (True, False)
+    """
+    return parse_numbers(_objects([value])) is not None
+
+
+def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
+    """Return the values of a column that held numbers in the fit; raise if others are in it."""
+    numbers = values
+    if values.dtype.kind not in "iufb":
+        found = None
+        if values.dtype.kind == "O":
+            # Files that are read in chunks hold truth values as texts.
+            told = [BOOLEAN_TEXTS.get(str(each).strip().lower(), each) for each in values]
+            found = parse_numbers(_objects(told))
+        if found is None and not is_missing(values).all():
+            odd = next(
+                each
+                for each in values
+                if each is not None and str(each).lower() not in BOOLEAN_TEXTS
+                and not is_number(each)
+            )  # fmt: skip
+            raise ValueError(
+                f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
+            )
+        numbers = np.full(len(values), np.nan) if found is None else found
+    numbers = numbers.astype(np.float64)
+    if np.any(np.isinf(numbers)):
+        raise ValueError(f"Column {name!r} holds infinite values: replace them, or leave it out.")
+    return numbers
+
+
+def median(name: str, values: np.ndarray) -> float:
+    """Return the median of the values of a column that are not missing; raise if all are."""
+    return float(np.median(present_values(name, values)))
+
+
+def present_values(name: str, values: np.ndarray) -> np.ndarray:
+    """Return the values of a column that are not missing; raise if all are."""
+    present = values[~is_missing(values)]
+    if not len(present):
+        raise ValueError(f"Column {name!r} holds no value at all: {drop_hint(name)}.")
+    return present
+
+
+def refuse_dates(name: str, values: np.ndarray) -> None:
+    """Raise if a column holds dates."""
+    present = values[~is_missing(values)]
+    dates = values.dtype.kind in "mM" or (
+        values.dtype.kind == "O"
+        and len(present) > 0
+        and all(
+            hasattr(each, "isoformat") or DATE.fullmatch(str(each))
+            for each in present[:MAX_DATES_CHECKED]
+        )
+    )
+    if dates:
+        raise ValueError(
+            f"Column {name!r} holds dates or times, between which there is no natural distance: "
+            f"turn it into numbers (days since the first, the month, ...), or {drop_hint(name)}."
+        )
+
+
+def drop_hint(name: str) -> str:
+    """Return how to leave a column out, as the end of a sentence."""
+    return f"leave it out (drop=[{name!r}], on the command line --drop {name!r})"
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    """Return a list as an array of objects, of one dimension even if it holds lists."""
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _without_thousands(value: Any) -> Any:
+    """Return the text of a number without commas between its thousands."""
+    if not isinstance(value, str):
+        return value
+    if "_" in value:  # float() accepts "1_000", which only Python writes
+        raise ValueError(value)
+    return value.replace(",", "") if COMMA_THOUSANDS.fullmatch(value.strip()) else value

@@ -1,0 +1,49 @@
+"""A data set: samples, their target, and the names of their features."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["DataSet"]
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """Samples, their target, and what was done to get them.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Samples. All features are numbers.
+    y : ndarray of shape (n_samples,) or None
+        Classes, or numbers to predict.
+    feature_names : tuple of str
+        Names of the features.
+    target_name : str or None
+        Name of y.
+    name : str
+        Name of the data set.
+    notes : tuple of str
+        What was changed while reading, in sentences.
+    extra : dict of str to ndarray
+        Other columns of the file, such as the published folds.
+
+    Examples
+    --------
+    >>> DataSet(np.eye(3), np.array(["a", "b", "b"]), ("x0", "x1", "x2"), name="tiny")
+    DataSet('tiny': 3 samples, 3 features, 2 values of y)
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    feature_names: tuple[str, ...]
+    target_name: str | None = None
+    name: str = ""
+    notes: tuple[str, ...] = ()
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        classes = "" if self.y is None else f", {len(np.unique(self.y))} values of y"
+        lines = [f"DataSet({self.name!r}: {n} samples, {d} features{classes})", *self.notes]
+        return "\n  ".join(lines)

@@ -1,0 +1,217 @@
+"""How a text file writes a table: separator, decimal sign, encoding and header.
+
+All of it is detected from the first part of the file, by one reading of at most ``HEAD_BYTES``
+bytes. Whoever reads the file afterwards is given the :class:`Dialect`.
+"""
+
+import codecs
+import csv
+import gzip
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
+
+SEPARATORS = (";", "\t", "|", ",")
+SPACES = r"\s+"
+HEAD_BYTES = 2**20  # detection reads so much of a file, unpacked,
+HEAD_LINES = 1000  # and looks at so many of its lines that are not empty
+
+POINT_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
+# A number of a file with decimal commas: points may stand between its thousands.
+GROUPED_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
+POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file writes a table.
+
+    Attributes
+    ----------
+    separator : str
+        What stands between values; a regular expression if these are spaces.
+    header : bool
+        Whether the first line holds the names of the columns.
+    decimal : {".", ","}
+        The decimal sign. In files with decimal commas, points may separate thousands.
+    encoding : str
+        The encoding of the first part of the file.
+    """
+
+    separator: str = ","
+    header: bool = True
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    @property
+    def encoding_errors(self) -> str:
+        """How to decode what is not in the encoding, for ``open(..., errors=...)``.
+
+        The first letter beyond ASCII may come late in a file. Bytes that are not UTF-8 are then
+        read as Windows-1252, and those that this leaves undefined as Latin-1.
+        """
+        return "strict" if self.encoding == "utf-16" else FALLBACK
+
+    def plain(self, text: str) -> str:
+        """Return a value without spaces around it; a number with a decimal point.
+
+        Examples
+        --------
+        >>> Dialect(separator=";", decimal=",").plain(" 1.234,5 ")
+        '1234.5'
+        """
+        text = text.strip()
+        if self.decimal == "," and GROUPED_NUMBER.fullmatch(text):
+            return text.replace(".", "").replace(",", ".")
+        return text
+
+
+def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
+    r"""Detect how a text file writes a table, from its first MiB.
+
+    Parameters
+    ----------
+    path : path
+        The file, perhaps packed (``.gz``).
+    header : bool or None, default=None
+        Whether the first line holds names; None detects this too.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "prices.csv")
+    ...     _ = path.write_text("item;price\nbread;2,50\nmilk;1,20\n")
+    ...     detect_dialect(path)
+    Dialect(separator=';', header=True, decimal=',', encoding='utf-8')
+    """
+    with _opened(path) as file:
+        head = file.read(HEAD_BYTES)
+    encoding = _encoding(head)
+    text = _decode_head(head, encoding)
+    if "\0" in text:
+        raise ValueError("it is no file of text")
+    lines = list(islice((each for each in text.splitlines() if each.strip()), HEAD_LINES))
+    if len(head) == HEAD_BYTES and 1 < len(lines) < HEAD_LINES:
+        lines.pop()  # the head ends in the middle of it
+    separator = _separator(lines)
+    rows = [row for row in _split(lines, separator) if row]
+    decimal = _decimal(rows, separator)
+    named = _has_header(rows, decimal) if header is None else header
+    return Dialect(separator, named, decimal, encoding)
+
+
+def _encoding(head: bytes) -> str:
+    """Return the encoding in which the first part of a file can be decoded."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8", "cp1252"):
+        try:
+            _decode_head(head, encoding)
+        except UnicodeDecodeError:
+            continue
+        return encoding
+    return "latin-1"  # in which any byte is a letter
+
+
+def _decode_head(head: bytes, encoding: str) -> str:
+    """Decode the first part of a file, which may end in the middle of a letter."""
+    is_whole = len(head) < HEAD_BYTES
+    return codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
+
+
+def _decode_late_bytes(error: UnicodeError) -> tuple[str, int]:
+    """Decode bytes that are not in the encoding of the first part: see `encoding_errors`."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    try:
+        return wrong.decode("cp1252"), error.end
+    except UnicodeDecodeError:
+        return wrong.decode("latin-1"), error.end
+
+
+FALLBACK = "dimetric.decode_late_bytes"
+codecs.register_error(FALLBACK, _decode_late_bytes)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+        yield file  # type: ignore[misc]
+
+
+def _separator(lines: list[str]) -> str:
+    """Return the separator that cuts most lines into equally many values, most of them numbers."""
+    best, found = (0.0, 0.0, 1), ","
+    for separator in SEPARATORS:
+        rows = list(_split(lines, separator))
+        width = len(rows[0]) if rows else 1
+        if width < 2:
+            continue
+        values = [each for row in rows for each in row]
+        alike = sum(len(row) == width for row in rows) / len(rows)
+        numbers = sum(_is_number(each, "," if separator != "," else ".") for each in values)
+        rank = (round(alike, 1), round(numbers / len(values), 1), width)
+        if rank > best or (rank >= best and separator != ","):
+            best, found = rank, separator
+    if best[2] == 1 and lines:
+        widths = {len(each.split()) for each in lines}
+        if len(widths) == 1 and widths != {1}:
+            return SPACES
+    return found
+
+
+def _split(lines: list[str], separator: str) -> Iterator[list[str]]:
+    if separator == SPACES:
+        yield from (each.split() for each in lines)
+        return
+    try:
+        for row in csv.reader(lines, delimiter=separator, skipinitialspace=True):
+            yield [each.strip() for each in row]
+    except csv.Error as error:
+        raise ValueError(f"it is no file of text ({error})") from error
+
+
+def _decimal(rows: list[list[str]], separator: str) -> str:
+    """Return the decimal sign: a comma if some number has one and no number a decimal point."""
+    if separator == ",":
+        return "."
+    values = [each for row in rows for each in row]
+    with_points = [each for each in values if "." in each and POINT_NUMBER.fullmatch(each)]
+    has_commas = any(COMMA_NUMBER.fullmatch(each) for each in values)
+    are_thousands = all(POINT_THOUSANDS.fullmatch(each) for each in with_points)
+    return "," if has_commas and are_thousands else "."
+
+
+def _has_header(rows: list[list[str]], decimal: str) -> bool:
+    """Tell whether the first row holds names: texts above numbers, or numbers that just count."""
+    if len(rows) < 2:
+        return True
+    first, below = rows[0], rows[1:]
+    numbers = {i: each for i, each in enumerate(first) if _is_number(each, decimal)}
+    for i, name in enumerate(first):
+        column = [row[i] for row in below if i < len(row) and not _is_missing(row[i])]
+        above = i not in numbers and not _is_missing(name)
+        if above and column and all(_is_number(each, decimal) for each in column):
+            return True
+    if not all(each.isdecimal() for each in numbers.values()):
+        return False
+    return {int(each) - i for i, each in numbers.items()} in ({0}, {1}, {-1}, set())
+
+
+def _is_missing(text: str) -> bool:
+    return marks_missing(text, NUMBER_MISSING_MARKERS)
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    if POINT_NUMBER.fullmatch(text):
+        return True
+    return decimal == "," and COMMA_NUMBER.fullmatch(text) is not None

@@ -1,0 +1,263 @@
+"""Files of tables, read whole or some rows at a time."""
+
+import gzip
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from dimetric.data._array_files import array_chunks
+from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
+from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
+
+TEXT_ENDINGS = {".csv", ".tsv", ".txt", ".dat", ".data"}
+KNOWN_ENDINGS = ".csv, .tsv, .txt (perhaps .gz), .parquet, .npz or .npy"
+CELLS_PER_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file that holds a table, and how it is written.
+
+    The dialect of a text file is detected once, by :meth:`open`. All methods use it.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    kind : {"text", "parquet", "arrays"}
+        What it is, by its ending.
+    dialect : Dialect or None
+        How a text file is written.
+    """
+
+    path: Path
+    kind: str
+    dialect: Dialect | None = None
+
+    @classmethod
+    def open(cls, path: str | Path, header: bool | None = None) -> Self:
+        """Return a file with its dialect; raise if it holds no table.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        header : bool or None, default=None
+            Whether the first line of a text file holds names; None detects it.
+        """
+        path = Path(path)
+        kind = _kind(path)
+        with _explained(path):
+            return cls(path, kind, detect_dialect(path, header) if kind == "text" else None)
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns; they are x0, x1, ... if the file has none."""
+        if self.dialect is None:
+            return [str(each) for each in next(self.chunks(cells=1), ())]
+        with _explained(self.path):
+            library, is_pandas = _library()
+            if is_pandas:
+                head = library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
+            else:
+                head = _read_by_polars(library, self.path, self.dialect, n_rows=0)
+            return [str(each) for each in _with_names(head).columns]
+
+    def read(self, target: str | None = None) -> Any:
+        """Return the table as a data frame of pandas or polars; arrays as a dict of columns.
+
+        Parameters
+        ----------
+        target : str, optional
+            A column of a text file whose values stay texts.
+        """
+        with _explained(self.path):
+            if self.kind == "arrays":
+                return next(array_chunks(self.path, None))
+            library, is_pandas = _library()
+            if self.dialect is None:
+                return library.read_parquet(self.path)
+            if not is_pandas:
+                return _with_names(_read_by_polars(library, self.path, self.dialect))
+            options = _pandas_options(self.dialect)
+            if target is not None:
+                head = library.read_csv(self.path, nrows=0, **options)
+                key = head.columns[list(map(str, _with_names(head).columns)).index(target)]
+                options["na_values"] = {each: options["na_values"] for each in head} | {key: [""]}
+                options["converters"] = {key: self.dialect.plain}
+            frame = _with_names(library.read_csv(self.path, low_memory=False, **options))
+            return _parse_grouped(frame, self.dialect, [] if target is None else [target])
+
+    def chunks(self, *, texts: Iterable[str] = (), cells: int | None = None) -> Iterator[Any]:
+        """Yield some rows at a time, as data frames of pandas, or as dicts of columns.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Columns whose values are texts, whatever they look like in some rows.
+        cells : int, optional
+            How many values to read at a time; by default about a million.
+        """
+        cells = CELLS_PER_CHUNK if cells is None else cells
+        with _explained(self.path):
+            if self.dialect is not None:
+                yield from _text_chunks(self.path, self.dialect, set(texts), cells)
+            elif self.kind == "arrays":
+                yield from array_chunks(self.path, cells)
+            else:
+                yield from _parquet_chunks(self.path, cells)
+
+
+def table_name(path: Path) -> str:
+    """Return the name of a file without the endings that tell its kind.
+
+    Examples
+    --------
+    >>> table_name(Path("data/iris.csv.gz")), table_name(Path("sales.2024.csv"))
+    ('iris', 'sales.2024')
+    """
+    name = path.name.removesuffix(".gz")
+    return name.rpartition(".")[0] or name
+
+
+def _kind(path: Path) -> str:
+    """Return "text", "parquet" or "arrays"; raise if there is no such file."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file.")
+    if not path.stat().st_size:
+        raise ValueError(f"{path} is empty.")
+    endings = {each.lower() for each in path.suffixes}
+    if ".parquet" in endings:
+        return "parquet"
+    if endings & {".npz", ".npy"}:
+        return "arrays"
+    if endings & TEXT_ENDINGS:
+        return "text"
+    raise ValueError(f"{path.name} is of no known kind: a table is a {KNOWN_ENDINGS} file.")
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Name the file in the message of an error that reading it raises."""
+    try:
+        yield
+    except (UnicodeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read as a table: {error}.") from error
+    except ValueError as error:
+        if type(error).__module__ == "builtins" and str(path) in str(error):
+            raise
+        why = str(error).strip().rstrip(".").removeprefix("Error tokenizing data. C error: ")
+        if why.startswith("Expected "):
+            why += "; take out what stands above the names, or is no row"
+        raise ValueError(f"{path} cannot be read as a table: {why}.") from error
+
+
+def _library() -> tuple[Any, bool]:
+    """Return pandas, or else polars, and whether it is pandas."""
+    try:
+        import pandas
+
+        return pandas, True
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        return polars, False
+    except ImportError:
+        raise ImportError(
+            "To read a file of a table, dimetric needs pandas or polars: pip install pandas "
+            "pyarrow, or give the samples as arrays."
+        ) from None
+
+
+def _pandas_options(dialect: Dialect) -> dict[str, Any]:
+    return {
+        "sep": dialect.separator,
+        "header": 0 if dialect.header else None,
+        "decimal": dialect.decimal,
+        "encoding": dialect.encoding,
+        "encoding_errors": dialect.encoding_errors,
+        "skipinitialspace": True,
+        "na_values": sorted(MISSING_MARKERS),
+        "keep_default_na": False,
+    }
+
+
+def _parse_grouped(frame: Any, dialect: Dialect, texts: Iterable[str]) -> Any:
+    """Return a frame with 1.234,5 as a number.
+
+    pandas can do this too, but would take the date 1.2.2020 for a number as well.
+    """
+    if dialect.decimal != ",":
+        return frame
+    for name in [each for each in frame.columns if str(each) not in set(texts)]:
+        if frame[name].dtype.kind in "iufb":
+            continue
+        values = frame[name].astype(str).str.strip()
+        present = (frame[name].notna() & ~values.isin(NUMBER_MISSING_MARKERS)).to_numpy()
+        if present.any() and values[present].str.fullmatch(GROUPED_NUMBER.pattern).all():
+            plain = values[present].str.replace(".", "", regex=False)
+            numbers = np.full(len(frame), np.nan)
+            numbers[present] = plain.str.replace(",", ".", regex=False).astype(float)
+            frame[name] = numbers
+    return frame
+
+
+def _read_by_polars(polars: Any, path: Path, dialect: Dialect, **options: Any) -> Any:
+    if len(dialect.separator) > 1:
+        raise ValueError("values with spaces between them are read by pandas: pip install pandas")
+    options |= {
+        "separator": dialect.separator,
+        "has_header": dialect.header,
+        "decimal_comma": dialect.decimal == ",",
+        "null_values": sorted(MISSING_MARKERS),
+    }
+    if dialect.encoding.startswith("utf-8"):
+        try:
+            return polars.read_csv(path, **options)
+        except polars.exceptions.ComputeError as error:
+            if "utf-8" not in str(error):
+                raise
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text = content.decode(dialect.encoding, dialect.encoding_errors)
+    return polars.read_csv(text.encode(), **options)
+
+
+def _text_chunks(path: Path, dialect: Dialect, texts: set[str], cells: int) -> Iterator[Any]:
+    library, is_pandas = _library()
+    if not is_pandas:
+        raise ImportError("To read a table in chunks dimetric needs pandas: pip install pandas")
+    options = _pandas_options(dialect)
+    head = library.read_csv(path, nrows=0, **options)
+    places = [i for i, each in enumerate(_with_names(head).columns) if str(each) in texts]
+    options["dtype"] = {head.columns[i] if dialect.header else i: str for i in places}
+    rows = max(1, cells // max(1, head.shape[1]))
+    with library.read_csv(path, chunksize=rows, **options) as chunks:
+        for chunk in chunks:
+            yield _parse_grouped(_with_names(chunk), dialect, texts)
+
+
+def _parquet_chunks(path: Path, cells: int) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        rows = max(1, cells // max(1, file.metadata.num_columns))
+        for batch in file.iter_batches(rows):
+            # Integers beside missing values would become floats, which round long ids.
+            yield batch.to_pandas(integer_object_nulls=True)
+
+
+def _with_names(frame: Any) -> Any:
+    """Return a frame whose columns have names: x0, x1, ... where the file has none."""
+    if hasattr(frame, "set_axis"):  # pandas numbers them
+        if len(frame.columns) and frame.columns.dtype.kind in "iu":
+            return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)
+        return frame.set_axis([str(each).strip() for each in frame.columns], axis=1)
+    if list(frame.columns) == [f"column_{i + 1}" for i in range(frame.width)]:
+        return frame.rename({each: f"x{i}" for i, each in enumerate(frame.columns)})
+    return frame

@@ -1,0 +1,261 @@
+"""Generated data sets whose classes and true coordinates are known.
+
+Every set is ``X = embed(coordinates) + noise * N(0, I)``: the truth is what the points were made
+from, before the noise. The noise is drawn last, so a seed gives the same truth at every ``noise``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Toy", "make_parallel_bands", "make_rings", "make_s_curve", "make_swiss_roll"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+
+
+class Toy(NamedTuple):
+    """A generated data set: ``X, y, coordinates = make_swiss_roll(1000)``.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    y : ndarray of shape (n_samples,)
+        The class (int), or the parameter of the curve the point lies on (float).
+    coordinates : ndarray of shape (n_samples, 2)
+        The true coordinates the points were made from, without noise.
+    """
+
+    X: Floats
+    y: NDArray[Any]
+    coordinates: Floats
+
+
+def make_s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = None) -> Toy:
+    r"""Sample a sheet bent into an S: two three-quarter circles of radius 1, of height 2.
+
+    .. math:: x(t, h) = (\sin t,\; h,\; \operatorname{sign}(t)(\cos t - 1)),
+        \qquad |t| \le 3\pi/2,\; 0 \le h \le 2
+
+    The speed :math:`|\partial x / \partial t|` is 1, so `t` is the signed arc length from the
+    middle of the S and `(t, h)` is an isometry of the sheet.
+
+    Parameters
+    ----------
+    n_samples : int
+    noise : float, default=0.0
+        Standard deviation of the Gaussian noise on each feature.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Toy
+        `X` of three features, `y` the parameter t, `coordinates` (arc length, height).
+
+    Examples
+    --------
+    >>> X, t, truth = make_s_curve(100, random_state=0)
+    >>> X.shape, truth.shape
+    ((100, 3), (100, 2))
+    """
+    rng = _start(n_samples, noise, random_state)
+    u, v = rng.random((2, n_samples))
+    t, h = 3 * np.pi * (u - 0.5), 2 * v
+    X = np.column_stack([np.sin(t), h, np.sign(t) * (np.cos(t) - 1)])
+    return Toy(_blur(X, noise, rng), t, np.column_stack([t, h]))
+
+
+def make_swiss_roll(
+    n_samples: int,
+    *,
+    noise: float = 0.0,
+    hole: bool = False,
+    uniform: bool = False,
+    random_state: Seed = None,
+) -> Toy:
+    r"""Sample a sheet rolled up along the Archimedean spiral :math:`r = t`, of height 21.
+
+    .. math:: x(t, h) = (t \cos t,\; h,\; t \sin t),
+        \qquad 3\pi/2 \le t \le 9\pi/2,\; 0 \le h \le 21
+
+    The sheet is unrolled isometrically by `(s, h)`, with `s` the arc length from the centre:
+
+    .. math:: s(t) = \int_0^t \sqrt{1 + \tau^2}\, d\tau
+        = \tfrac12 \left( t \sqrt{1 + t^2} + \operatorname{asinh} t \right)
+
+    Parameters
+    ----------
+    n_samples : int
+    noise : float, default=0.0
+        Standard deviation of the Gaussian noise on each feature.
+    hole : bool, default=False
+        Leave out the middle ninth: geodesics round it are longer than straight in `coordinates`.
+    uniform : bool, default=False
+        Sample s uniformly, hence the sheet; else t, as is usual: the outer turns are sparser.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Toy
+        `X` of three features, `y` the parameter t, `coordinates` (arc length, height).
+
+    Examples
+    --------
+    >>> X, t, truth = make_swiss_roll(100, random_state=0)
+    >>> bool(np.allclose(np.hypot(X[:, 0], X[:, 2]), t))
+    True
+    """
+    rng = _start(n_samples, noise, random_state)
+    u, v = rng.random((2, n_samples))
+    if hole:
+        cell = rng.choice([0, 1, 2, 3, 5, 6, 7, 8], n_samples)  # of 3 x 3, without the middle
+        u, v = (cell // 3 + u) / 3, (cell % 3 + v) / 3
+    h, ends = 21 * v, np.array([1.5 * np.pi, 4.5 * np.pi])
+    if uniform:
+        s = np.interp(u, [0, 1], _spiral_length(ends))
+        t = _spiral_parameter(s)
+    else:
+        t = np.interp(u, [0, 1], ends)
+        s = _spiral_length(t)
+    X = np.column_stack([t * np.cos(t), h, t * np.sin(t)])
+    return Toy(_blur(X, noise, rng), t, np.column_stack([s, h]))
+
+
+def make_parallel_bands(
+    n_samples: int,
+    *,
+    n_classes: int = 2,
+    n_features: int = 2,
+    noise_features: int = 0,
+    length: float = 1000.0,
+    noise: float = 0.1,
+    random_state: Seed = None,
+) -> Toy:
+    r"""Sample classes that are long, thin, parallel bands, a distance of 1 apart.
+
+    .. math:: x = (a,\; y,\; 0, \dots, 0) + \mathrm{noise} \cdot N(0, I),
+        \qquad a \sim U(-\mathrm{length} / 2,\; \mathrm{length} / 2)
+
+    Nearly all the variance lies along the first axis and says nothing of the class; the second
+    axis tells the classes apart. While `n_samples` is at most `length`, points of one band are so
+    far from each other that Euclidean neighbours mix the classes; a metric that shrinks the first
+    axis separates them. PCA keeps the first axis, LDA the second.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_classes : int, default=2
+        Number of bands, their sizes equal to within one point.
+    n_features : int, default=2
+        Dimensions of the bands, at least 2; from the third on they are thin.
+    noise_features : int, default=0
+        Number of standard normal features, independent of the class, appended to these.
+    length : float, default=1000.0
+        Length of the bands.
+    noise : float, default=0.1
+        Standard deviation of a band across its length.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Toy
+        `X` of n_features + noise_features, `y` the class, `coordinates` (a, y).
+
+    Examples
+    --------
+    >>> X, y, _ = make_parallel_bands(100, noise_features=3, random_state=0)
+    >>> X.shape
+    (100, 5)
+    >>> bool(np.all((X[:, 1] > 0.5) == y))
+    True
+    """
+    rng = _start(n_samples, noise, random_state)
+    _require_integer("n_features", n_features, 2)
+    _require_integer("noise_features", noise_features, 0)
+    if not 0 < length < math.inf:
+        raise ValueError(f"length={length!r} is not a finite number > 0.")
+    y = _balanced_labels(n_samples, n_classes, rng)
+    coordinates = np.column_stack([length * (rng.random(n_samples) - 0.5), y])
+    irrelevant = rng.standard_normal((n_samples, noise_features))
+    bands = np.pad(coordinates, [(0, 0), (0, n_features - 2)])
+    return Toy(np.hstack([_blur(bands, noise, rng), irrelevant]), y, coordinates)
+
+
+def make_rings(
+    n_samples: int, *, n_classes: int = 3, noise: float = 0.05, random_state: Seed = None
+) -> Toy:
+    r"""Sample concentric rings in the plane, one a class, of radius 1, 2, 3, ...
+
+    .. math:: x = r (\cos \varphi, \sin \varphi) + \mathrm{noise} \cdot N(0, I),
+        \qquad r = y + 1,\; \varphi \sim U(0, 2\pi)
+
+    The classes share their mean: no linear map separates them, a kernel that sees the radius does.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_classes : int, default=3
+        Number of rings, their sizes equal to within one point.
+    noise : float, default=0.05
+        Standard deviation of the Gaussian noise on each feature.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    Toy
+        `X` of two features, `y` the class, `coordinates` (radius, angle).
+
+    Examples
+    --------
+    >>> X, y, _ = make_rings(100, random_state=0)
+    >>> bool(np.all(np.rint(np.hypot(*X.T)) == y + 1))
+    True
+    """
+    rng = _start(n_samples, noise, random_state)
+    y = _balanced_labels(n_samples, n_classes, rng)
+    radius, angle = y + 1.0, 2 * np.pi * rng.random(n_samples)
+    X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    return Toy(_blur(X, noise, rng), y, np.column_stack([radius, angle]))
+
+
+def _spiral_length(t: Floats) -> Floats:
+    return (t * np.sqrt(1 + t**2) + np.arcsinh(t)) / 2
+
+
+def _spiral_parameter(s: Floats) -> Floats:
+    # s(t) >= t^2 / 2 is convex: Newton descends to the root from sqrt(2 s), which lies above it.
+    # Over the roll four steps reach the last bit.
+    t = np.sqrt(2 * s)
+    for _ in range(4):
+        t = t - (_spiral_length(t) - s) / np.sqrt(1 + t**2)
+    return t
+
+
+def _balanced_labels(n_samples: int, n_classes: int, rng: np.random.Generator) -> NDArray[np.int_]:
+    _require_integer("n_classes", n_classes, 1)
+    if n_classes > n_samples:
+        raise ValueError(f"n_classes={n_classes} is more than n_samples={n_samples}.")
+    return rng.permutation(np.arange(n_samples) % n_classes)
+
+
+def _blur(X: Floats, noise: float, rng: np.random.Generator) -> Floats:
+    return X + noise * rng.standard_normal(X.shape)
+
+
+def _start(n_samples: int, noise: float, random_state: Seed) -> np.random.Generator:
+    _require_integer("n_samples", n_samples, 1)
+    if not 0 <= noise < math.inf:
+        raise ValueError(f"noise={noise!r} is not a finite number >= 0.")
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**32, dtype=np.uint64))
+    return np.random.default_rng(random_state)
+
+
+def _require_integer(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r} is not an integer >= {least}.")

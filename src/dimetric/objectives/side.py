@@ -1,0 +1,145 @@
+"""What a rule knows about the points along either side of a block of squared distances."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import array_api_compat as compat
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The points along one side of a block of squared distances: the rows, or the columns.
+
+    Rows and columns may be one set of samples, or two: queries and documents, samples and
+    references, samples and centroids.
+
+    Parameters
+    ----------
+    positions : array of shape (n,)
+        Numbers that tell which points are the same sample: points with equal numbers are. Two
+        different sets of samples have no number in common.
+    labels : array of shape (n,), optional
+        Classes, as integers from 0.
+    targets : array of shape (n,) or (n, q), optional
+        Continuous targets.
+    weights : array of shape (n,), optional
+        Weights of the points.
+
+    Examples
+    --------
+    >>> side = Side.of(np.zeros((3, 2)), labels=np.array([0, 0, 1]))
+    >>> side.same_label(side)
+    array([[ True,  True, False],
+           [ True,  True, False],
+           [False, False,  True]])
+    >>> side[:1].is_other(side)
+    array([[False,  True,  True]])
+    """
+
+    positions: Array
+    labels: Array | None = None
+    targets: Array | None = None
+    weights: Array | None = None
+
+    @classmethod
+    def of(
+        cls,
+        X: Array,
+        *,
+        labels: Any = None,
+        targets: Array | None = None,
+        weights: Array | None = None,
+        first: int = 0,
+    ) -> Self:
+        """Return the side of the points X, in their namespace and on their device.
+
+        Their positions are numbered from `first` on.
+        """
+        xp, n = namespace(X), X.shape[0]
+        return cls(
+            xp.arange(first, first + n, dtype=xp.int64, device=compat.device(X)),
+            None if labels is None else like(labels, X, dtype=xp.int64),
+            None if targets is None else like(targets, X),
+            None if weights is None else like(weights, X),
+        )
+
+    def __len__(self) -> int:
+        return self.positions.shape[0]
+
+    def __getitem__(self, block: slice) -> "Side":
+        """Return the side of a block of the points."""
+        return self._of_each(lambda a: a[block, ...])
+
+    def take(self, rows: np.ndarray) -> "Side":
+        """Return the side of some of the points, given their row numbers on the host."""
+        return self._of_each(lambda a: take_rows(a, rows))
+
+    def _of_each(self, pick: Callable[[Array], Array]) -> "Side":
+        known = (self.positions, self.labels, self.targets, self.weights)
+        return Side(*(None if a is None else pick(a) for a in known))
+
+    def same_label(self, columns: "Side") -> Array:
+        """Tell which pairs have the same label, of shape (len(self), len(columns))."""
+        return self._given_labels()[:, None] == columns._given_labels()[None, :]
+
+    def is_other(self, columns: "Side") -> Array:
+        """Tell which pairs are two different samples, of shape (len(self), len(columns))."""
+        return self.positions[:, None] != columns.positions[None, :]
+
+    def n_other(self, columns: "Side") -> int:
+        """Return the number of pairs of two different samples."""
+        return len(self) * len(columns) - int(np.sum(self._is_among(columns)))
+
+    def n_friends(self, columns: "Side") -> np.ndarray:
+        """Return how many other columns have the label of each point, on the host."""
+        own, theirs = (to_host(side._given_labels()) for side in (self, columns))
+        counts = np.bincount(theirs, minlength=int(np.max(own, initial=0)) + 1)
+        return counts[own] - self._is_among(columns)
+
+    def _given_labels(self) -> Array:
+        if self.labels is None:
+            raise ValueError("the rule compares labels, but the points have none.")
+        return self.labels
+
+    def _is_among(self, columns: "Side") -> np.ndarray:
+        """Tell which points are among the columns, on the host."""
+        if self is columns:
+            return np.ones(len(self), dtype=np.int64)
+        return np.isin(to_host(self.positions), to_host(columns.positions)).astype(np.int64)
+
+    @cached_property
+    def class_starts(self) -> np.ndarray:
+        """The first point of each class, and the number of points, on the host.
+
+        For points sorted by class: those of class c are ``class_starts[c]:class_starts[c + 1]``.
+        """
+        return np.concatenate([[0], np.cumsum(np.bincount(to_host(self._given_labels())))])
+
+    def class_runs(self, first: int, last: int) -> list[tuple[slice, slice]]:
+        """Cut the points first:last, sorted by class, where their class changes.
+
+        Returns
+        -------
+        list of (slice, slice)
+            Points of one class among first:last, and all points of that class.
+
+        Examples
+        --------
+        >>> side = Side.of(np.zeros((5, 2)), labels=np.array([0, 0, 0, 1, 1]))
+        >>> side.class_runs(2, 4)
+        [(slice(2, 3, None), slice(0, 3, None)), (slice(3, 4, None), slice(3, 5, None))]
+        """
+        runs, starts = [], self.class_starts
+        c = int(np.searchsorted(starts, first, side="right")) - 1
+        while first < last:
+            stop = min(last, int(starts[c + 1]))
+            if stop > first:
+                runs.append((slice(first, stop), slice(int(starts[c]), int(starts[c + 1]))))
+            first, c = stop, c + 1
+        return runs

@@ -1,0 +1,169 @@
+"""Score learners by nearest neighbours, for several numbers of neighbours in one search."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dimetric.classify._base import accuracy
+from dimetric.classify._neighbors import Weights, votes, weights_of
+from dimetric.classify.knn import KNNClassifier
+
+__all__ = ["KNNScore", "checked_neighbors", "knn_accuracies", "knn_scores", "named_learners"]
+
+
+class KNNScore(NamedTuple):
+    """Accuracy of k nearest neighbours under a learned distance.
+
+    Attributes
+    ----------
+    learner : str
+        Name of the learner.
+    n_neighbors : int
+        Number of neighbours.
+    train : float
+        Leave-one-out accuracy on the training samples.
+    test : float
+        Accuracy on the test samples; NaN if there are none.
+    time : float
+        Seconds that the fit of the learner took.
+    """
+
+    learner: str
+    n_neighbors: int
+    train: float
+    test: float
+    time: float
+
+
+def knn_scores(
+    learners: Mapping[str, Any] | Iterable[Any],
+    X: Any,
+    y: Any,
+    X_test: Any = None,
+    y_test: Any = None,
+    *,
+    n_neighbors: int | Iterable[int] = 3,
+    weights: Weights = "uniform",
+) -> list[KNNScore]:
+    """Score many learners by nearest neighbours, for several numbers of neighbours at once.
+
+    Each learner is fitted once, and its neighbours are searched once, however many numbers of
+    neighbours are asked for.
+
+    Parameters
+    ----------
+    learners : mapping of names to learners, or iterable of learners
+        Copies are fitted; None is the Euclidean distance.
+    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
+        Training samples and their classes.
+    X_test, y_test : array-like, optional
+        Test samples and their classes.
+    n_neighbors : int or iterable of int, default=3
+        Numbers of neighbours.
+    weights : {"uniform", "distance"}, callable or None, default="uniform"
+        As in :class:`~dimetric.KNNClassifier`.
+
+    Returns
+    -------
+    list of KNNScore
+        Sorted by learner, then by number of neighbours, both in the order given.
+
+    Examples
+    --------
+    >>> from dimetric import LDA
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> for found in knn_scores([None, LDA()], X, y, n_neighbors=[3, 5]):
+    ...     print(found.learner, found.n_neighbors, round(found.train, 2))
+    Euclidean 3 0.72
+    Euclidean 5 0.7
+    LDA 3 0.99
+    LDA 5 0.99
+    """
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test go together: give both, or neither.")
+    ks = checked_neighbors(n_neighbors)
+    found = []
+    for name, learner in named_learners(learners).items():
+        started = perf_counter()
+        model = KNNClassifier(max(ks), learner=learner, weights=weights).fit(X, y)
+        seconds = perf_counter() - started
+        train = knn_accuracies(model, None, None, ks)
+        test = [np.nan] * len(ks) if X_test is None else knn_accuracies(model, X_test, y_test, ks)
+        for k, on_train, on_test in zip(ks, train, test, strict=True):
+            found.append(KNNScore(name, k, on_train, on_test, seconds))
+    return found
+
+
+def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> list[float]:
+    """Return the accuracy of a fitted classifier for several numbers of neighbours.
+
+    Parameters
+    ----------
+    model : KNNClassifier
+        The classifier, fitted; its own number of neighbours is not used.
+    X, y : array-like, or None
+        Samples and their classes. None stands for the training samples, each without itself.
+    ks : sequence of int
+        Numbers of neighbours.
+
+    Examples
+    --------
+    >>> model = KNNClassifier().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> knn_accuracies(model, None, None, [1, 3])
+    [1.0, 0.0]
+    """
+    y = model.classes_[model._codes] if X is None and y is None else y
+    distances, indices = model.kneighbors(X, max(ks))
+    codes = model._codes[indices]
+    found = []
+    for k in ks:
+        weights = weights_of(distances[:, :k], model.weights)
+        best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
+        found.append(accuracy(y, model.classes_[best]))
+    return found
+
+
+def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the numbers of neighbours as a tuple without repetitions.
+
+    Examples
+    --------
+    >>> checked_neighbors(3), checked_neighbors([5, 3, 5])
+    ((3,), (5, 3))
+    """
+    ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
+    if not ks:
+        raise ValueError("n_neighbors is empty: give an int of at least 1, or several.")
+    for k in ks:
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"n_neighbors={k!r} must be an int of at least 1, or several.")
+    return tuple(dict.fromkeys(int(k) for k in ks))
+
+
+def named_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name: the given one, else the name of their class, else their repr.
+
+    Examples
+    --------
+    >>> from dimetric import PCA
+    >>> named_learners([None, PCA(1), PCA(2)])
+    {'Euclidean': None, 'PCA(n_components=1)': PCA(n_components=1), ...}
+    """
+    if isinstance(learners, Mapping):
+        return dict(learners)
+    if learners is None or hasattr(learners, "fit"):
+        raise TypeError(f"learners={learners!r} is one learner: give a list, or a mapping.")
+    learners = list(learners)
+    names = ["Euclidean" if each is None else type(each).__name__ for each in learners]
+    names = [
+        str(each) if names.count(name) > 1 else name
+        for name, each in zip(names, learners, strict=True)
+    ]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Two learners are {twice}: give a mapping of names to learners.")
+    return dict(zip(names, learners, strict=True))

@@ -1,0 +1,74 @@
+"""Which class a classifier gives where."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+
+from dimetric import KNNClassifier
+from dimetric.classify import decision_regions
+
+FRAME, y = load_iris(return_X_y=True, as_frame=True)
+X, y = FRAME.to_numpy(), y.to_numpy()
+MODEL = KNNClassifier().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("section", "held"),
+    [
+        ("mean", X.mean(axis=0)),
+        ("median", np.median(X, axis=0)),
+        (-1, X[-1]),
+        ([1, 2, 3, 4.0], [1, 2, 3, 4]),
+    ],
+)
+def test_predictions_on_the_section(section, held):
+    found = decision_regions(MODEL, X, features=(2, 0), section=section, resolution=6)
+    assert_allclose(found.section, held)
+    for i in range(6):
+        for j in range(6):
+            point = np.array(held, dtype=float)
+            point[[2, 0]] = found.grid[0][i], found.grid[1][j]
+            assert found.classes[found.codes[i, j]] == MODEL.predict(point[None])[0]
+
+
+def test_names_of_a_frame():
+    model = KNNClassifier().fit(FRAME, y)
+    found = decision_regions(model, FRAME, features="petal width (cm)", resolution=4)
+    assert found.features == (3,)
+    low, high = X[:, 3].min(), X[:, 3].max()
+    assert found.grid[0][0] < low
+    assert found.grid[0][-1] > high
+
+
+def test_constant_feature_has_a_range():
+    model = KNNClassifier(1).fit([[1.0], [1.0]], ["a", "b"])
+    found = decision_regions(model, [[1.0], [1.0]], resolution=3)
+    assert_allclose(found.grid[0], [0, 1, 2])
+    assert_array_equal(found.classes, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({}, "X has 4 features: give one, two or three"),
+        ({"features": (0, 9)}, "features: there is no 9"),
+        ({"features": ("height",)}, "features: there is no 'height'"),
+        ({"features": (0, 0)}, "one to three different ones"),
+        ({"features": (0, 1, 2, 3)}, "one to three different ones"),
+        ({"features": (0,), "section": "mode"}, "section='mode' must be"),
+        ({"features": (0,), "section": 150}, "section=150 is no row of X"),
+        ({"features": (0,), "section": [1, 2]}, "or 4 values"),
+        ({"features": (0,), "section": [1, 2, 3, np.nan]}, "section holds NaN"),
+        ({"features": (0,), "resolution": 1}, "resolution=1 must be"),
+    ],
+)
+def test_errors(options, error):
+    with pytest.raises(ValueError, match=error):
+        decision_regions(MODEL, X, **options)
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        decision_regions(KNNClassifier(), X, features=(0, 1))
