@@ -1,7 +1,7 @@
 """What kernel learners share: the parameter `kernel`, and the learned map x -> A (k(S, x) - o)."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.utils import Tags
@@ -50,16 +50,10 @@ class KernelMetric(PairScoringMixin, Learner):
     }
     kernel: KernelLike
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters. Nested ones, such as ``kernel__gamma``, need a Kernel object."""
-        nested = next((name for name in params if name.startswith("kernel__")), None)
-        kernel = params.get("kernel", self.kernel)
-        if nested is not None and not isinstance(kernel, Kernel):
-            raise ValueError(
-                f"{nested} needs an object: pass kernel=Kernel({kernel!r}) to "
-                f"{type(self).__name__} instead of kernel={kernel!r}."
-            )
-        return super().set_params(**params)
+    def _object_example(self, name: str, given: Any, setting: str) -> str:
+        if name == "kernel":
+            return f"Kernel({given!r}, {setting})"
+        return super()._object_example(name, given, setting)
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.

@@ -133,14 +133,19 @@ class Learner(
         for key, value in params.items():
             name, _, inner = key.partition("__")
             given = params.get(name, getattr(self, name, None))
-            if inner and isinstance(given, str):
-                cls = self._named_objects.get(name, {}).get(given)
-                example = f"{cls.__name__ if cls else '...'}({inner}={value!r})"
+            if inner and hasattr(self, name) and not hasattr(given, "set_params"):
+                what = "is a name" if isinstance(given, str) else "is not an object"
+                example = self._object_example(name, given, f"{inner}={value!r}")
                 raise ValueError(
-                    f"{name}={given!r} is a name: to set its parameters pass the object, "
+                    f"{name}={given!r} {what}: to set its parameters pass the object, "
                     f"{type(self).__name__}({name}={example})."
                 )
         return super().set_params(**params)
+
+    def _object_example(self, name: str, given: Any, setting: str) -> str:
+        """Return how to write the object that the value of a parameter is short for."""
+        cls = self._named_objects.get(name, {}).get(given) if isinstance(given, str) else None
+        return f"{cls.__name__ if cls else '...'}({setting})"
 
     def _object_for(self, name: str) -> Any:
         """Return the object that a parameter holds, or that its value is short for."""
