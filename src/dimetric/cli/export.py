@@ -27,7 +27,7 @@ class To(StrEnum):
 HOW_TO_USE = {
     To.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
     To.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32, not mapped",
-    To.usearch: "usearch._index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
+    To.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
     To.numpy: "import {stem}; {stem}.transform(X)",
     To.duckdb: "duckdb my.db < {out}",
     To.postgres: "psql -f {out}",

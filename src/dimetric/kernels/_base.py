@@ -1,7 +1,7 @@
 """What kernel learners share: the parameter `kernel`, and the learned map x -> A (k(S, x) - o)."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from sklearn.utils import Tags
@@ -17,7 +17,7 @@ from dimetric.kernels._function import BLOCK, KernelFunction
 from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner
-from dimetric.learners._pair_scoring import PairTasks
+from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.supervision._validation import checked_pair_rows
 
 ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
@@ -28,7 +28,7 @@ def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
 
 
-class KernelMetric(PairTasks, Learner):
+class KernelMetric(PairScoringMixin, Learner):
     r"""A learner of a linear map of the feature space of a kernel, and so of a distance.
 
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
@@ -44,22 +44,16 @@ class KernelMetric(PairTasks, Learner):
     landmarks_: Array
     gamma_: float
     _kernel: KernelFunction
-    _learned: ClassVar[str] = "components_"
+    _fitted_attribute: ClassVar[str] = "components_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(NAMES), Kernel, callable]
     }
     kernel: KernelLike
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters. Nested ones, such as ``kernel__gamma``, need a Kernel object."""
-        nested = next((name for name in params if name.startswith("kernel__")), None)
-        kernel = params.get("kernel", self.kernel)
-        if nested is not None and not isinstance(kernel, Kernel):
-            raise ValueError(
-                f"{nested} needs an object: pass kernel=Kernel({kernel!r}) to "
-                f"{type(self).__name__} instead of kernel={kernel!r}."
-            )
-        return super().set_params(**params)
+    def _object_example(self, name: str, given: Any, setting: str) -> str:
+        if name == "kernel":
+            return f"Kernel({given!r}, {setting})"
+        return super()._object_example(name, given, setting)
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.
