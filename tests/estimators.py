@@ -39,7 +39,7 @@ from dimetric.kernels import Kernel
 from dimetric.kernels._base import KernelMetric
 from dimetric.learners._base import LinearMetric
 from dimetric.learners._iterative import GradientMetric
-from dimetric.manifold.embedding import Embedding
+from dimetric.manifold._embedding import Embedding
 
 VARIANTS = {
     PCA: [

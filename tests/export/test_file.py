@@ -49,7 +49,7 @@ from dimetric import (
     save,
 )
 from dimetric.data._encoder import TableEncoder
-from dimetric.export import file
+from dimetric.export import _model_file
 from dimetric.export._container import KEY
 from dimetric.export._plan import plan_of
 from dimetric.kernels import Kernel
@@ -374,7 +374,7 @@ def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
     old, new = (KPCA(2, kernel=Kernel(gamma=gamma)).fit(X + shift) for gamma, shift in
                 ((0.1, 0.0), (3.0, 1.0)))  # fmt: skip
     save(old, path)
-    read, left = file.read_header, [new]
+    read, left = _model_file.read_header, [new]
 
     def replaced(where):
         found = read(where)
@@ -382,9 +382,9 @@ def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
             save(left.pop(), path)
         return found
 
-    monkeypatch.setattr(file, "read_header", replaced)
+    monkeypatch.setattr(_model_file, "read_header", replaced)
     assert_same(new, load(path), X)
-    left += [new, old] * file.READINGS
+    left += [new, old] * _model_file.READINGS
     with pytest.raises(ValueError, match="it changes all the time"):
         load(path)
 

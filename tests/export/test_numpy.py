@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import KPCA, LDA, PCA, Isomap, KNNClassifier, NCMCClassifier
-from dimetric.export.numpy import to_numpy
+from dimetric.export import to_numpy
 from dimetric.kernels import Kernel
 
 MAPS = [

@@ -23,7 +23,7 @@ from dimetric import (
     NCMCClassifier,
     NCMClassifier,
 )
-from dimetric.export.onnx import to_onnx
+from dimetric.export import to_onnx
 from dimetric.kernels import Kernel
 
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine")

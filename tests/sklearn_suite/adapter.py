@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA as TheirPCA
 import dimetric
 from dimetric.kernels import Kernel
 from dimetric.learners.nca import NCARule
-from dimetric.manifold._local import reconstruction_weights
+from dimetric.manifold._patches import reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -203,7 +203,11 @@ class LocallyLinearEmbedding(dimetric.LLE):
         n_jobs=None,
     ):
         super().__init__(
-            n_neighbors, n_components, reg=reg, method=method, eigen_solver=eigen_solver
+            n_components,
+            n_neighbors=n_neighbors,
+            reg=reg,
+            method=method,
+            eigen_solver=eigen_solver,
         )
         self.tol = tol
         self.max_iter = max_iter

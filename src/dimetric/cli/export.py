@@ -84,15 +84,15 @@ def export(
     notes: list[str] = []
     facts: dict[str, Any] = {"model": model, "to": to.value, "out": out}
     if to is To.onnx:
-        from dimetric.export.onnx import to_onnx
+        from dimetric.export import to_onnx
 
         to_onnx(loaded, out, dtype=dtype)
     elif to is To.numpy:
-        from dimetric.export.numpy import to_numpy
+        from dimetric.export import to_numpy
 
         to_numpy(loaded, out)
     elif to in QUERIES:
-        from dimetric.export.sql import to_sql
+        from dimetric.export import to_sql
 
         given = names(columns)
         named = given[0] if given and len(given) == 1 else given
@@ -124,18 +124,18 @@ def _indexed(
     header: bool | None, notes: list[str],
 ) -> int:  # fmt: skip
     """Write an index; return how many samples it holds."""
-    from dimetric.export import index
+    from dimetric.export import _index
     from dimetric.export._plan import plan_of
 
     if data is None:
-        Z, ids = index.kept_points(model), None
+        Z, ids = _index.kept_points(model), None
     else:
         Z, ids = _mapped(model, data, id, header, notes)
-    checked = index.checked_ids(ids, len(Z))
+    checked = _index.checked_ids(ids, len(Z))
     if to is To.faiss:
-        index.write_faiss(index.faiss_index(plan_of(model), Z, checked, kind), out)
+        _index.write_faiss(_index.faiss_index(plan_of(model), Z, checked, kind), out)
     else:
-        index.write_usearch(index.usearch_index(Z, checked), out)
+        _index.write_usearch(_index.usearch_index(Z, checked), out)
     return len(Z)
 
 
@@ -146,7 +146,7 @@ def _mapped(
     import numpy as np
 
     from dimetric.data._files import TableFile
-    from dimetric.export.index import mapped
+    from dimetric.export._index import mapped
 
     applier = Applier(model, TableFile.open(data, header), id or "")
     parts = [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from dimetric.benchmark._store import Cell
     from dimetric.experiments import _paper as paper
+    from dimetric.experiments._tables import Block
 
 NUMBER = len("0.1234")
 REASONS = 10  # that are told at most
@@ -127,7 +128,7 @@ def _reasons(cells: "list[Cell]") -> list[str]:
     return lines[:REASONS] + more
 
 
-def _pages(block: "paper.Block", width: int) -> list[list[int]]:
+def _pages(block: "Block", width: int) -> list[list[int]]:
     """Return which learners go beside each other, as many as fit."""
     pages: list[list[int]] = []
     first = 2 + max(len(each) for each in ("dimension", *block.rows))
@@ -142,7 +143,7 @@ def _pages(block: "paper.Block", width: int) -> list[list[int]]:
     return pages
 
 
-def _scores(block: "paper.Block", columns: list[int]) -> "Table":
+def _scores(block: "Block", columns: list[int]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 

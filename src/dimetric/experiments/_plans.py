@@ -1,4 +1,4 @@
-"""What the published experiments fit: learners, kernels, dimensions, and what is tied to k."""
+"""The models of the published experiments: learners, kernels, dimensions, parameters tied to k."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ KERNELS = {
 REDUCING = ("PCA", "LDA", "ANMM", "DMLMJ", "NCA", "LMNN")
 DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
 REDUCED_SETS = ("sonar", "movement_libras", "spambase")
-TIED = ("n_neighbors", "n_friends", "n_enemies")
+TIED_PARAMETERS = ("n_neighbors", "n_friends", "n_enemies")  # equal to k, the voting neighbours
 
 Plan = dict[tuple[str, str], Any]
 
@@ -79,21 +79,26 @@ def _reductions(k: int, data: DataSet) -> Plan:
         for name in REDUCING:
             if name == "LDA" and n > most:
                 continue
-            # From LDA, as "auto" starts, mini-batches do not find back where classes are small.
+            # init="auto" starts from LDA: with small classes, mini-batches do not recover from it.
             options = {"solver": "sgd", "init": "pca"} if name == "LMNN" else {}
             found[row, name] = _learner(name, k, n_components=n, **options)
     return found
 
 
 def _learner(name: str, k: int, **options: Any) -> Any:
-    """Return a learner with what is tied to the number of neighbours."""
+    """Return a learner whose tied parameters are k."""
     learner = getattr(dimetric, {"DML-eig": "DMLEig"}.get(name, name))(**options)
-    tied = [each for each in TIED if each in learner.get_params()]
+    tied = [each for each in TIED_PARAMETERS if each in learner.get_params()]
     return learner.set_params(**dict.fromkeys(tied, k))
 
 
+def is_tied_to_k(model: Any) -> bool:
+    """Tell whether a model has parameters that follow the number of neighbours that vote."""
+    return model is not None and bool(set(TIED_PARAMETERS) & set(model.get_params()))
+
+
 def baselines(experiment: int, columns: list[str]) -> dict[str, str]:
-    """Return what each learner is to be better than."""
+    """Return the baseline of each learner."""
     if experiment == 4:
         return {}
     if experiment != 2:

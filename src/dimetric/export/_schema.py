@@ -34,9 +34,9 @@ THEIRS = {
 OURS_TOO = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data._encoder"}
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
-    "Axes": "dimetric.manifold.classical",
-    "References": "dimetric.manifold.classical",
-    "Configuration": "dimetric.manifold.smacof",
+    "Axes": "dimetric.manifold._classical",
+    "References": "dimetric.manifold._classical",
+    "Configuration": "dimetric.manifold._smacof",
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",

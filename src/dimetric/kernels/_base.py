@@ -18,7 +18,7 @@ from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairTasks
-from dimetric.supervision.validation import checked_pair_rows
+from dimetric.supervision._validation import checked_pair_rows
 
 ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
 

@@ -19,7 +19,7 @@ from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
 from dimetric.solvers.bregman import bregman_projections
 from dimetric.solvers.lbfgs import lbfgs
-from dimetric.supervision.draw import ByClass
+from dimetric.supervision._draw import LabelledCombinations
 from dimetric.supervision.pairs import Pairs
 
 MOST_CONSTRAINTS = 5000  # of a kind, unless more are asked for
@@ -240,7 +240,7 @@ class ITML(InformedMetric):
             n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
         _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
         by_appearance = np.argsort(np.argsort(first))
-        classes = ByClass(by_appearance[codes])
+        classes = LabelledCombinations(by_appearance[codes])
         return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
 
     def _objective(

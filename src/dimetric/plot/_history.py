@@ -1,21 +1,21 @@
-"""How a solver went on."""
+"""The progress of a solver."""
 
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric.plot._curves import draw_curves
+from dimetric.learners._steps import learner_in
+from dimetric.plot._display import CurvesDisplay
 
 __all__ = ["HistoryDisplay"]
 
-WIDE = 100.0  # ratio of positive values from which on their axis is logarithmic
+LOG_RATIO = 100.0  # of the largest to the smallest value: above it the axis is logarithmic
 
 
-class HistoryDisplay:
-    """The objective of learners, iteration by iteration.
+class HistoryDisplay(CurvesDisplay):
+    """The objective of learners at each iteration of their solver.
 
     Parameters
     ----------
@@ -26,14 +26,10 @@ class HistoryDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     lines_ : list of matplotlib Line2D
         One for each history.
     legend_ : matplotlib Legend or None
-        If there are several.
+        None if there is one history.
 
     Examples
     --------
@@ -52,7 +48,7 @@ class HistoryDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, title: str = "", ax: Any = None) -> Self:
-        """Draw how the fit of a learner went.
+        """Draw the objective of one fitted learner.
 
         Parameters
         ----------
@@ -60,13 +56,9 @@ class HistoryDisplay:
             Fitted: a learner with iterations, a classifier over one, or a pipeline that ends with
             either.
         title : str, default=""
-            Title; by default its name, and why it stopped.
+            Title; by default the name of the learner and why its solver stopped.
         ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-
-        Returns
-        -------
-        display : HistoryDisplay
+            Axes to draw into.
         """
         learner, history = _history(estimator)
         name = type(learner).__name__
@@ -78,55 +70,35 @@ class HistoryDisplay:
     def from_estimators(
         cls, estimators: Mapping[str, Any], *, title: str = "", ax: Any = None
     ) -> Self:
-        """Draw how the fits of several learners went, by name.
+        """Draw the objectives of several fitted learners, by name.
 
         Parameters
         ----------
         estimators : mapping of names to estimators
-            As in :meth:`from_estimator`.
-        title, ax
-            As there.
-
-        Returns
-        -------
-        display : HistoryDisplay
+            Each as in :meth:`from_estimator`.
+        title : str, default=""
+            Title of the picture.
+        ax : matplotlib Axes, optional
+            Axes to draw into.
         """
         found = {name: _history(each)[1] for name, each in estimators.items()}
         return cls(found, title=title).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the histories.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.plot``.
-
-        Returns
-        -------
-        display : HistoryDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         named = {name: _numbers(name, each) for name, each in self.histories.items()}
         curves = {name: (np.arange(len(each)), each) for name, each in named.items()}
-        ax, self.lines_, self.legend_ = draw_curves(
-            self, curves, ax, artist, legend=len(curves) > 1
-        )
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._draw_curves(curves, ax, artist, legend=len(curves) > 1)
         values = np.concatenate(list(named.values()))
-        if values.min() > 0 and values.max() > WIDE * values.min():
-            self.ax_.set_yscale("log")
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        self.ax_.set(xlabel="iteration", ylabel="objective")
-        return self
+        if values.min() > 0 and values.max() > LOG_RATIO * values.min():
+            ax.set_yscale("log")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set(xlabel="iteration", ylabel="objective")
 
 
 def _history(estimator: Any) -> tuple[Any, np.ndarray]:
     """Return the learner in a fitted estimator, and its objectives."""
     check_is_fitted(estimator)
-    learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    learner = getattr(learner, "learner_", learner)
+    learner = learner_in(estimator)
     if not hasattr(learner, "history_"):
         what = "the Euclidean distance" if learner is None else type(learner).__name__
         raise ValueError(

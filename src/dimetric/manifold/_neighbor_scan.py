@@ -1,38 +1,38 @@
-"""How many neighbours? A scan for graphs that fall apart, and for those that jump over gaps."""
+"""A scan over numbers of neighbours: graphs that fall apart, and graphs with edges across gaps."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
-from dimetric.neighbors.graph import undirected
+from dimetric.neighbors.graph import directed, undirected
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.neighbors.paths import geodesics
 
-NOTICEABLE, SUDDEN = 0.02, 3.0
+NOTICEABLE_DROP = 0.02  # share of the mean geodesic
+SUDDEN_FACTOR = 3.0  # times the smallest drop before
 
 
 @dataclass(frozen=True)
 class NeighborScan:
-    """A row for every number of neighbours, in columns that a plot can draw.
+    """Properties of the neighbour graph for every number of neighbours scanned.
 
     Attributes
     ----------
     n_neighbors : ndarray of int
-        Ascending.
+        Numbers of neighbours, ascending.
     n_parts : ndarray of int
-        Connected components of the graph.
+        Number of connected components of the graph.
     mean_geodesic : ndarray
-        Mean length of the shortest paths, of those there are.
+        Mean length of the shortest paths that exist.
     drop : ndarray
-        Share by which the mean has fallen from the row before, over the paths that are in both;
-        0 in the first row.
+        Share by which the mean has fallen since the number before, over the paths that both graphs
+        have; 0 for the first number.
     """
 
     n_neighbors: np.ndarray
@@ -42,23 +42,23 @@ class NeighborScan:
 
     @property
     def open_circuit(self) -> np.ndarray:
-        """Tell where the graph is in parts."""
+        """Tell where the graph has several components."""
         return self.n_parts > 1
 
     @property
     def short_circuit(self) -> np.ndarray:
         """Tell where geodesics fall suddenly.
 
-        With every neighbour more they fall a little, and less and less; a fall of 2 % or more that
-        is three times the smallest before it is an edge across a gap.
+        With every further neighbour they fall a little, and less and less. A drop of 2 % or more,
+        and more than three times the smallest drop before, means an edge across a gap.
         """
         drops = np.where(np.arange(len(self.drop)) == 0, np.inf, self.drop)
         before = np.r_[np.inf, np.minimum.accumulate(drops)[:-1]]
-        return (self.drop >= NOTICEABLE) & (self.drop > SUDDEN * before)
+        return (self.drop >= NOTICEABLE_DROP) & (self.drop > SUDDEN_FACTOR * before)
 
     @property
     def usable(self) -> np.ndarray:
-        """Tell which numbers of neighbours are enough, and not too many."""
+        """Tell which numbers of neighbours are large enough and not too large."""
         return ~self.open_circuit & (np.cumsum(self.short_circuit) == 0)
 
 
@@ -69,29 +69,30 @@ def scan_neighbors(
     metric: str | Callable[..., float] = "euclidean",
     metric_params: dict[str, Any] | None = None,
     n_sources: int = 50,
-    random_state: Any = 0,
+    random_state: Any = None,
 ) -> NeighborScan:
-    """Build the graphs of many numbers of neighbours, and look where their geodesics fall.
+    """Build the neighbour graph for many numbers of neighbours, and compare their geodesics.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples, or all distances if `metric` is ``"precomputed"``.
     n_neighbors : iterable of int, default=range(3, 31)
-        Numbers of neighbours, fewer than samples.
+        Numbers of neighbours, below the number of samples.
     metric, metric_params
         As in :class:`Isomap`.
     n_sources : int, default=50
-        Samples, drawn at random, whose geodesics to all others are taken.
-    random_state : int, RandomState or None, default=0
-        Draws them.
+        Number of samples, drawn at random, whose geodesics to all others are computed.
+    random_state : int, RandomState or None, default=None
+        Draws these samples.
 
     Examples
     --------
     On this roll four neighbours are enough, and sixteen link its turns:
 
     >>> from dimetric.data import make_swiss_roll
-    >>> scan = scan_neighbors(make_swiss_roll(1000, random_state=0).X, range(2, 20))
+    >>> X = make_swiss_roll(1000, random_state=0).X
+    >>> scan = scan_neighbors(X, range(2, 20), random_state=0)
     >>> scan.n_neighbors[scan.open_circuit], scan.n_neighbors[scan.short_circuit]
     (array([2, 3]), array([16, 18]))
     >>> scan.n_neighbors[scan.usable]
@@ -114,14 +115,19 @@ def scan_neighbors(
     rows = draw_landmarks(n, min(n_sources, n), random_state, samples)
     table, previous = [], None
     for k in numbers:
-        edges = (distances[:, :k].ravel(), indices[:, :k].ravel(), np.arange(0, n * k + 1, k))
-        graph = undirected(sparse.csr_array(edges, shape=(n, n)))
+        graph = undirected(directed(indices[:, :k], distances[:, :k], n))
         G = geodesics(graph, rows)
-        both = np.isfinite(G if previous is None else previous)
-        before = 0.0 if previous is None else previous[both].sum()
-        drop = 1 - G[both].sum() / before if before > 0 else 0.0
         parts = csgraph.connected_components(graph, directed=False)[0]
-        table.append((parts, G[np.isfinite(G)].mean(), drop))
+        table.append((parts, G[np.isfinite(G)].mean(), _drop(previous, G)))
         previous = G
     n_parts, mean, drop = np.array(table).T
     return NeighborScan(numbers, n_parts.astype(int), mean / factor, drop)
+
+
+def _drop(previous: np.ndarray | None, G: np.ndarray) -> float:
+    """Return the share by which geodesics have fallen, over the paths that existed before."""
+    if previous is None:
+        return 0.0
+    both = np.isfinite(previous)
+    before = previous[both].sum()
+    return 1 - G[both].sum() / before if before > 0 else 0.0

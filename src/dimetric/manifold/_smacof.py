@@ -1,7 +1,7 @@
-r"""SMACOF: scaling by majorising a complicated function, which is the stress.
+r"""SMACOF: scaling by majorising a complicated function, the stress.
 
-A step goes to the minimum of the function that majorises the stress where it starts, so that no
-step raises the stress [1]_.
+Each step goes to the minimum of a function that touches the stress at the current coordinates and
+is nowhere below it, so that no step raises the stress [1]_.
 
 References
 ----------
@@ -9,8 +9,9 @@ References
    developments in statistics, North-Holland, 1977.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_array
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.linalg.classical_scaling import principal_coordinates
-from dimetric.manifold.stress import TILE, Stress
+from dimetric.manifold._stress import BLOCK_ENTRIES, Stress
 from dimetric.neighbors.paths import geodesics
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
 
@@ -44,7 +45,7 @@ def smacof(
     Z : ndarray of shape (n, k)
         The start.
     max_iter : int, default=300
-        Most iterations.
+        Maximum number of iterations.
     eps : float, default=1e-6
         Stop when an iteration lowers the stress by less than this share of the sum of squared
         distances.
@@ -75,12 +76,35 @@ def smacof(
     return Result(Z, value, len(history) - 1, converged, reason, tuple(history))
 
 
+def best_smacof(
+    make_objective: Callable[[], Stress],
+    starts: Iterable[np.ndarray],
+    max_iter: int,
+    eps: float,
+    callback: Callable[[Stress, np.ndarray, float, int], bool],
+) -> tuple[Result, Stress]:
+    """Return the result of least stress over several starts, and its objective.
+
+    ``callback(objective, Z, stress, n_iter)`` is called after every iteration. If it returns True,
+    no further start is tried.
+    """
+    ends = []
+    for start in starts:
+        objective = make_objective()
+        after = partial(callback, objective)
+        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=after)
+        ends.append((result, objective))
+        if result.reason == STOPPED_BY_CALLBACK:
+            break
+    return min(ends, key=lambda end: end[0].value)
+
+
 def starts(
     D: Array, W: np.ndarray | None, k: int, init: str | Array, n_init: int, random_state: Any
 ) -> Iterator[np.ndarray]:
-    """Yield coordinates to start from: the first as asked for, the others at random.
+    """Yield coordinates to start from: the first as `init` says, the others at random.
 
-    Classical scaling takes the shortest paths of known dissimilarities for those that have no
+    For dissimilarities without weight, classical scaling uses the shortest paths along those with
     weight.
     """
     random = check_random_state(random_state)
@@ -90,7 +114,7 @@ def starts(
         if start.shape != shape:
             raise ValueError(f"init has shape {start.shape}; it must be {shape}.")
         if np.array_equal(start, np.broadcast_to(start[:1], shape)):
-            raise ValueError("init has all samples at one place, from where they never come away.")
+            raise ValueError("init has all samples at one place: they would stay there.")
         yield start
     elif init == "classical_mds":
         if W is not None and np.count_nonzero(W) < W.size - len(W):
@@ -111,40 +135,40 @@ def starts(
 
 @dataclass(frozen=True)
 class Configuration:
-    """Samples at their places, and what is wanted of the distances of new ones.
+    """Coordinates of samples, and how to place new samples among them.
 
     Attributes
     ----------
     Z : ndarray of shape (n, k)
         Coordinates.
     steps : tuple of (ndarray, ndarray) or None
-        Dissimilarities and their disparities, between which is interpolated.
+        Dissimilarities and their disparities, for interpolation; None if they are equal.
     """
 
     Z: np.ndarray
     steps: tuple[np.ndarray, np.ndarray] | None = None
 
     def place(self, D: Array, *, max_iter: int = 300, tol: float = 1e-9) -> Array:
-        """Return coordinates of least stress for new samples, one by one, the others fixed.
+        """Return coordinates of least stress for each new sample, with all others fixed.
 
-        Each starts at the sample that it is least dissimilar to. One that is not dissimilar to it
-        at all, as those of the fit are, stays there.
+        Each starts at the sample that it is least dissimilar to, and stays there if that
+        dissimilarity is 0, as for samples of the fit.
 
         Parameters
         ----------
         D : array of shape (m, n)
             Dissimilarities between the new samples and those of the fit.
         max_iter : int, default=300
-            Most iterations.
+            Maximum number of iterations.
         tol : float, default=1e-9
-            Stop when no sample moves farther, relative to the size of the configuration.
+            Stop when no sample moves farther than this, relative to the largest coordinate.
         """
         Z, wanted = self.Z, to_host(D).astype(np.float64)
         placed = Z[np.argmin(wanted, axis=1)]
         moving = np.flatnonzero(np.min(wanted, axis=1) > 0)
         if self.steps is not None:
             wanted = np.interp(wanted, *self.steps)
-        for b in row_blocks(len(moving), max(1, TILE // len(Z))):
+        for b in row_blocks(len(moving), max(1, BLOCK_ENTRIES // len(Z))):
             rows = moving[b]
             placed[rows] = self._settled(placed[rows], wanted[rows], max_iter, tol)
         return like(placed, D, dtype=namespace(D).float64)
@@ -152,12 +176,12 @@ class Configuration:
     def _settled(
         self, new: np.ndarray, wanted: np.ndarray, max_iter: int, tol: float
     ) -> np.ndarray:
-        """Return new samples where they move no more."""
+        """Return the new samples where they stop moving."""
         Z = self.Z
         centre, reach = Z.mean(axis=0), float(np.abs(Z).max())
         for _ in range(max_iter):
             distance = cdist(new, Z)
-            # At the very place of another sample it pulls in no direction.
+            # A sample at the same place pulls in no direction.
             ratio = np.divide(wanted, distance, out=np.zeros_like(distance), where=distance > 0)
             pull = np.sum(ratio, axis=1, keepdims=True) * new - ratio @ Z
             before, new = new, centre + pull / len(Z)

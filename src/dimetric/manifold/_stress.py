@@ -28,7 +28,7 @@ from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
 from dimetric._arrays.squared_distances import left_factor, right_factor, squared_distances
 from dimetric._arrays.threads import run_on_threads
 
-TILE = 2**18  # distances of a block, to stay in a core's cache
+BLOCK_ENTRIES = 2**18  # distances of a block, which stays in a core's cache
 
 
 class Evaluation(NamedTuple):
@@ -40,41 +40,41 @@ class Evaluation(NamedTuple):
 
 
 class Stress:
-    """The stress of metric scaling: the distances are to be the dissimilarities.
+    """The stress of metric scaling: distances should equal the dissimilarities.
 
     Parameters
     ----------
     D : array of shape (n, n)
         Dissimilarities, in any namespace.
     W : ndarray of shape (n, n), optional
-        Weights, symmetric, 0 for dissimilarities that are missing; by default 1.
+        Weights, symmetric, 0 for missing dissimilarities; by default 1.
     """
 
     def __init__(self, D: Array, W: np.ndarray | None = None) -> None:
         self._n, self._W = D.shape[0], W
         if W is not None:
             self._V = np.diag(W.sum(axis=1)) - W
-            self._root = cho_factor(self._V + 1)  # the same as V on all that sums to 0
-        self._aim_at(D)
+            self._root = cho_factor(self._V + 1)  # equals V on vectors that sum to 0
+        self._set_target(D)
 
-    def _aim_at(self, D: Array) -> None:
+    def _set_target(self, D: Array) -> None:
         self._D = D
         self._weighted = D if self._W is None else like(to_host(D) * self._W, D)
         self._square = self.value(np.zeros((self._n, 1)))
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
-        """Return the stress at Z, and what it takes to go on from there."""
+        """Return the stress at Z, and what the next step needs."""
         pull = pull_of(self._weighted, Z)
         size = self.size(Z)
         stress = self._square + size - 2 * float(np.vdot(Z, pull))
-        if stress < 1e-9 * self._square:  # a difference that has lost its digits
+        if stress < 1e-9 * self._square:  # the difference has lost its digits
             stress = self.value(Z)
         return Evaluation(stress, size, pull)
 
     def value(self, Z: np.ndarray) -> float:
         """Return the stress at Z by its definition."""
         total = 0.0
-        for b in row_blocks(self._n, max(1, TILE // self._n)):
+        for b in row_blocks(self._n, max(1, BLOCK_ENTRIES // self._n)):
             square = (to_host(self._D[b, :]) - cdist(Z[b], Z)) ** 2
             total += float(np.sum(square if self._W is None else self._W[b] * square))
         return total / 2
@@ -84,7 +84,7 @@ class Stress:
         return pull / self._n if self._W is None else cho_solve(self._root, pull)
 
     def steps(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return corners of the curve from dissimilarities to what distances are to be, if any."""
+        """Return corners of the curve from dissimilarities to disparities; None if equal."""
         return None
 
     def size(self, Z: np.ndarray) -> float:
@@ -95,11 +95,11 @@ class Stress:
 
 
 class NonmetricStress(Stress):
-    """The stress of non-metric scaling: the distances are to rise with the dissimilarities.
+    """The stress of non-metric scaling: distances should increase with the dissimilarities.
 
-    They are compared with their disparities, the nearest numbers that do rise, scaled to a mean
-    square of 1; equal dissimilarities have equal disparities. Before there are any distances the
-    dissimilarities themselves are aimed at.
+    Distances are compared with disparities, the nearest numbers that do increase, scaled to a mean
+    square of 1. Equal dissimilarities have equal disparities. The first evaluation compares with
+    the dissimilarities themselves.
     """
 
     def __init__(self, D: Array, W: np.ndarray | None = None) -> None:
@@ -114,16 +114,18 @@ class NonmetricStress(Stress):
         super().__init__(self._matrix(self.levels), W)
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
-        """Return the stress at Z with the best disparities, and what it takes to go on."""
+        """Return the stress at Z with the best disparities, and what the next step needs."""
         if self._started:
             distances = pdist(Z)[self._known]
             means = np.bincount(self._level, self._weights * distances) / self._level_weights
-            self._aim_at(self._matrix(isotonic_regression(means, weights=self._level_weights).x))
+            self._set_target(
+                self._matrix(isotonic_regression(means, weights=self._level_weights).x)
+            )
         self._started = True
         return super().evaluate(Z)
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of the steps in which disparities rise with dissimilarities."""
+        """Return the corners of the step function from dissimilarities to disparities."""
         step = np.diff(self.disparities) != 0
         corner = np.r_[True, step] | np.r_[step, True]
         return self.levels[corner], self.disparities[corner]
@@ -137,14 +139,14 @@ class NonmetricStress(Stress):
 
 
 def _levels(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different values, ascending, and which of them each is, but for rounding."""
+    """Return the distinct values up to rounding, ascending, and the number of each value."""
     different, which = np.unique(values, return_inverse=True)
     first = np.r_[True, np.diff(different) > rounding * different[-1]]
     return different[first], (np.cumsum(first) - 1)[which]
 
 
 def checked_weights(W: Array, n: int) -> np.ndarray:
-    """Return weights as an array; raise unless they are symmetric, >= 0 and hang together."""
+    """Return weights as an array; raise unless they are symmetric, >= 0 and connect all samples."""
     W = check_array(to_host(W), dtype=np.float64, input_name="weights")
     if W.shape != (n, n):
         raise ValueError(f"weights has shape {W.shape}; it must be {(n, n)}, as many as samples.")
@@ -161,13 +163,13 @@ def checked_weights(W: Array, n: int) -> np.ndarray:
 
 
 def pull_of(D: Array, Z: np.ndarray) -> np.ndarray:
-    """Return B(Z) Z, on the host. Samples at one place do not pull each other."""
+    """Return B(Z) Z, on the host. Samples at the same place do not pull each other."""
     if compat.is_numpy_array(D):
         return _pull_by_halves(D, Z)
     xp = namespace(D)
     there = like(Z - Z.mean(axis=0), D, dtype=xp.float64)
     parts = []
-    for b in row_blocks(len(Z), max(1, TILE // len(Z))):
+    for b in row_blocks(len(Z), max(1, BLOCK_ENTRIES // len(Z))):
         square = xp.clip(squared_distances(there[b, :], there), _least(Z))
         ratio = xp.astype(D[b, :], xp.float64) / xp.sqrt(square)
         parts.append(xp.sum(ratio, axis=1)[:, None] * there[b, :] - ratio @ there)
@@ -175,19 +177,19 @@ def pull_of(D: Array, Z: np.ndarray) -> np.ndarray:
 
 
 def _least(Z: np.ndarray) -> float:
-    """Return the squared distance that is no more than rounding in a product of the norms."""
+    """Return a bound of the squared distances that may be rounding errors of a product."""
     largest = float(np.abs(Z - Z.mean(axis=0)).max())
     return 16 * Z.shape[1] * float(np.finfo(float).eps) * largest**2 or 1.0
 
 
 def _pull_by_halves(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Return B(Z) Z from the upper half of D, in blocks dealt out to threads."""
+    """Return B(Z) Z from the upper half of D, in blocks, on several threads."""
     n, k = Z.shape
     Z = Z - Z.mean(axis=0)
     least = _least(Z)
     left, right = left_factor(Z), np.ascontiguousarray(right_factor(Z).T)
-    Z1 = np.hstack([Z, np.ones((n, 1))])  # the ones make the sums of rows ride along
-    rows = max(1, TILE // n)
+    Z1 = np.hstack([Z, np.ones((n, 1))])  # the column of ones gives the sums of rows
+    rows = max(1, BLOCK_ENTRIES // n)
     blocks = list(row_blocks(n, rows))
 
     def work(tasks: Iterator[slice]) -> np.ndarray:

@@ -1,48 +1,47 @@
-"""What is near a sample, before and after."""
+"""The neighbours of a sample, before and after learning a distance."""
 
 from typing import Any, Self
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.plot._labels import in_order, labels_of, short_names
+from dimetric.plot._display import Display
+from dimetric.plot._labels import in_order, labels_of, legend_beside, short_names
 from dimetric.plot._matplotlib import grid_of_axes, plain
 from dimetric.plot._palette import COLORS, INK, QUIET
-from dimetric.quality._neighborhood import Neighborhood, before_and_after, neighborhood
+from dimetric.quality import Neighborhood, before_and_after, neighborhood
 
 __all__ = ["NeighborhoodDisplay"]
 
 MARKERS = {"stayed": "o", "came in": "^", "left": "v"}
 
 
-class NeighborhoodDisplay:
-    """The neighbours of a sample by plain distances, and by learned ones, side by side.
+class NeighborhoodDisplay(Display):
+    """The neighbours of a sample by Euclidean and by learned distances, side by side.
 
-    The sample is in the middle, others are as far from it as they are in truth, and the circle
-    goes through its k-th neighbour: those within are the k nearest. The second picture is turned
-    to the first (Procrustes); its scale is its own.
+    The sample is in the middle. All others are drawn at their true distance from it. The circle
+    goes through the k-th neighbour: it holds the k nearest samples. The second picture is rotated
+    to match the first (Procrustes) and has its own scale.
 
     Parameters
     ----------
     neighborhood : Neighborhood
-        Of :func:`~dimetric.quality._neighborhood.neighborhood`.
+        A result of :func:`~dimetric.quality.neighborhood`.
     y : array-like of shape (n_samples,), optional
         Classes of all samples.
     titles : tuple of str, default=("Euclidean", "learned")
-        What the two distances are called.
+        Names of the two distances.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
         Before and after.
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
-        With the axes.
     points_ : list of dict of str to list of matplotlib PathCollection
-        Before and after, what stayed, came in, left, and all others.
+        Before and after: the samples that stayed, came in or left, and all others.
     legend_ : matplotlib Legend
         Beside the second axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first axes, and their figure.
 
     Examples
     --------
@@ -77,44 +76,29 @@ class NeighborhoodDisplay:
         titles: tuple[str, str] = ("Euclidean", "learned"),
         ax: Any = None,
     ) -> Self:
-        """Draw what a fitted learner has changed around a sample.
+        """Draw how a fitted learner changes the neighbourhood of a sample.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted: a learner, a classifier over one, or a pipeline that ends with either: its
-            other steps, such as scaling, come before both pictures.
+            Fitted: a learner, a classifier over one, or a pipeline that ends with either. The
+            other steps of the pipeline, such as scaling, are applied in both pictures.
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Their classes.
+            Classes of the samples.
         row : int
-            The sample.
+            The row of X that is the sample in the middle.
         n_neighbors : int, default=10
-            k.
+            The number k of neighbours.
         titles, ax
             As in the class and :meth:`plot`.
-
-        Returns
-        -------
-        display : NeighborhoodDisplay
         """
         before, after = before_and_after(estimator, X)
         found = neighborhood(before, after, row, n_neighbors=n_neighbors)
         return cls(found, y, titles=titles).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw both pictures.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or two of them, optional
-            Axes to draw into: two, or one whose place the two take; by default new ones.
-
-        Returns
-        -------
-        display : NeighborhoodDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         near = self.neighborhood
         n = len(near.distances_before)
         classes, codes = np.array([""]), np.zeros(n, dtype=np.int64)
@@ -127,13 +111,12 @@ class NeighborhoodDisplay:
         radii = (near.distances_before[near.before[-1]], near.distances_after[near.after[-1]])
         self.points_ = []
         for each, places, radius, title in zip(axes, sides, radii, self.titles, strict=True):
-            self.points_.append(self._draw(each, places, codes, colors))
+            self.points_.append(self._draw_samples(each, places, codes, colors))
             self._frame(each, float(radius), title)
         self.legend_ = self._explain(axes[1], classes, colors)
-        return self
 
     def _colors(self, codes: np.ndarray, n_classes: int) -> dict[int, str]:
-        """Return the colours of classes: if they are too many, of the most frequent ones here."""
+        """Return the colours of classes; if there are too many, of the most frequent neighbours."""
         if n_classes <= len(COLORS):
             return dict(enumerate(COLORS[:n_classes]))
         near = self.neighborhood
@@ -143,10 +126,10 @@ class NeighborhoodDisplay:
         ranked = [own, *(int(code) for code in order if code != own)]
         return dict(zip(ranked, COLORS, strict=False))
 
-    def _draw(
+    def _draw_samples(
         self, ax: Any, places: np.ndarray, codes: np.ndarray, colors: dict[int, str]
     ) -> dict[str, list[Any]]:
-        """Draw those who stayed, came or left, and all others, each in the colour of its class."""
+        """Draw what stayed, came in or left, and all others, each in the colour of its class."""
         near = self.neighborhood
         sets = {"stayed": near.stayed, "came in": near.came, "left": near.left}
         drawn: dict[str, list[Any]] = {name: [] for name in ("other", *sets)}
@@ -167,10 +150,10 @@ class NeighborhoodDisplay:
         return drawn
 
     def _frame(self, ax: Any, radius: float, title: str) -> None:
-        """Draw the circle through the k-th neighbour, and twice as much to each side."""
+        """Draw the circle through the k-th neighbour, and show twice its radius."""
         from matplotlib.patches import Circle
 
-        radius = radius or 1.0  # copies of the sample are at no distance
+        radius = radius or 1.0  # it is 0 if all neighbours equal the sample
         ax.add_patch(Circle((0, 0), radius, fill=False, linestyle="--", color=INK, linewidth=0.8))
         reach = 1.9 * radius
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
@@ -179,7 +162,7 @@ class NeighborhoodDisplay:
         ax.set_xlabel(f"circle: the {k} nearest, within {radius:.3g}")
 
     def _explain(self, ax: Any, classes: np.ndarray, colors: dict[int, str]) -> Any:
-        """Say what markers and colours mean, beside the axes."""
+        """Explain markers and colours, in a legend beside the axes."""
         from matplotlib.lines import Line2D
 
         def sign(marker: str, color: str, size: float, rim: str = INK) -> Any:
@@ -201,10 +184,4 @@ class NeighborhoodDisplay:
                 names.append("other classes")
         handles.append(sign("o", COLORS[0] if self.y is None else "white", 3))
         names.append("others")
-        legend = ax.legend(
-            handles, [" "] * len(names), loc="upper left", frameon=False,
-            bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0, fontsize=9,
-        )  # fmt: skip
-        for text, name in zip(legend.get_texts(), names, strict=True):
-            text.set_text(name)
-        return legend
+        return legend_beside(ax, handles, names, fontsize=9)

@@ -1,4 +1,4 @@
-"""Folds of pairs or triplets that are judged by what was not learned from."""
+"""Folds of pairs or triplets for cross-validation."""
 
 import heapq
 import warnings
@@ -9,32 +9,29 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
-from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.row_order import canonical_order
-
-FEW = 0.05  # share of rows to judge by that is worth a warning
+SMALL_TEST_SHARE = 0.05  # warn if fewer of the constraints are left for testing
 
 
 def folds(
     rows: np.ndarray, kinds: np.ndarray, n_splits: int, *, shared: bool, random_state: Any
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return what to train on and what to test on, as numbers of rows, of each fold.
+    """Return the numbers of the rows to train on and to test on, for each fold.
 
     Parameters
     ----------
     rows : ndarray of shape (m, width)
-        Numbers of samples.
+        Row numbers of the samples of each constraint.
     kinds : ndarray of shape (m,)
-        Kinds of rows, as integers from 0. Folds have them alike, as far as rows that must stay
-        together leave a choice.
+        Kinds of constraints, as integers from 0. All folds have similar shares of each kind, as
+        far as rows that must stay together allow it.
     n_splits : int
         Number of folds.
     shared : bool
-        Whether samples may be met both in training and in test. If not, samples are dealt out:
-        those that rows link stay together while they are few enough, and a row that goes across
-        two folds is left out. If so, rows of the same samples stay together.
+        Whether samples may be in training and test. If not, samples are assigned to folds: linked
+        samples stay together unless they are too many, and a row across two folds is left out. If
+        so, rows of the same samples stay together.
     random_state : int, RandomState or None
-        Of the dealing out.
+        Seed of the assignment.
 
     Examples
     --------
@@ -47,36 +44,22 @@ def folds(
     rng = check_random_state(random_state)
     if shared:
         group = _same_samples(rows)
-        fold_of = _dealt(*_size_and_kind(group, kinds), n_splits, rng)[group][:, None]
+        fold_of = _assigned(*_size_and_kind(group, kinds), n_splits, rng)[group][:, None]
     else:
-        rows = np.unique(rows, return_inverse=True)[1].reshape(rows.shape)  # of those named
+        rows = np.unique(rows, return_inverse=True)[1].reshape(
+            rows.shape
+        )  # only samples that occur
         fold_of = _folds_of_samples(rows, kinds, n_splits, rng)[rows]
     parts = []
     for k in range(n_splits):
         inside = fold_of == k
         parts.append((np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))))
-    _tell_of_lost(parts, len(rows), shared=shared)
+    _check_folds(parts, len(rows), shared=shared)
     return parts
 
 
-def equal_points(points: Array) -> np.ndarray:
-    """Return a number for each point, the same for equal ones.
-
-    Examples
-    --------
-    >>> equal_points([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
-    array([1, 0, 1])
-    """
-    P = np.asarray(to_host(points), dtype=np.float64)
-    order = canonical_order(P, np.zeros(len(P), dtype=np.int64))
-    is_new = np.any(P[order[1:]] != P[order[:-1]], axis=1)
-    number = np.zeros(len(P), dtype=np.int64)
-    number[order[1:]] = np.cumsum(is_new)
-    return number
-
-
 def _same_samples(rows: np.ndarray) -> np.ndarray:
-    """Return a number for each row, the same for those of the same samples in any order."""
+    """Return a number for each row; rows of the same samples, in any order, have the same."""
     first, *others = np.sort(rows, axis=1).T
     for column in others:
         first = np.unique(first * (rows.max() + 1) + column, return_inverse=True)[1]
@@ -86,32 +69,33 @@ def _same_samples(rows: np.ndarray) -> np.ndarray:
 def _folds_of_samples(
     rows: np.ndarray, kinds: np.ndarray, n_splits: int, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Return a fold for every sample: linked samples share one, unless they are too many."""
+    """Return a fold for every sample; linked samples share one, unless they are too many."""
     n = int(rows.max()) + 1
     i, j = np.repeat(rows[:, 0], rows.shape[1] - 1), rows[:, 1:].ravel()
     links = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(n, n))
     group = connected_components(links, directed=False)[1]
     size, kind = _size_and_kind(group[rows[:, 0]], kinds)
     large = np.flatnonzero(size[group] > -(-len(rows) // n_splits))
-    group[large] = len(size) + np.arange(len(large))  # each sample for itself
+    group[large] = len(size) + np.arange(len(large))  # each sample by itself
     size = np.append(size, np.ones(len(large)))
     kind = np.append(kind, np.zeros(len(large)))
     there, group = np.unique(group, return_inverse=True)
-    return _dealt(size[there], kind[there], n_splits, rng)[group]
+    return _assigned(size[there], kind[there], n_splits, rng)[group]
 
 
 def _size_and_kind(group: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows, and the mean of their kinds, of each group."""
+    """Return the number of rows, and the mean of their kinds, for each group."""
     size = np.bincount(group)
     return size, np.bincount(group, kinds) / size
 
 
-def _dealt(
+def _assigned(
     size: np.ndarray, kind: np.ndarray, n_splits: int, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Return a fold for each group: the largest are dealt out first, and those of a kind in turn.
+    """Return a fold for each group.
 
-    Each goes to where the fewest rows are by then.
+    The largest groups come first, groups of equal size by kind. Each goes to the fold with the
+    fewest rows so far.
     """
     shuffled = rng.permutation(len(size))
     order = shuffled[np.lexsort((kind[shuffled], -size[shuffled]))]
@@ -125,8 +109,8 @@ def _dealt(
     return fold
 
 
-def _tell_of_lost(parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, shared: bool) -> None:
-    """Raise if a fold is empty; warn if nearly all rows go across folds."""
+def _check_folds(parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, shared: bool) -> None:
+    """Raise if a fold is empty; warn if nearly all rows are across folds."""
     why = (
         "samples are linked too closely. Take fewer folds, or let them share samples (shared=True)"
     )
@@ -137,7 +121,7 @@ def _tell_of_lost(parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, sh
             lacks = "judge by" if len(train) else "learn from"
             raise ValueError(f"Fold {k} of {len(parts)} has nothing to {lacks}: {why}.")
     n_tested = sum(len(test) for _, test in parts)
-    if n_tested < FEW * n_rows:
+    if n_tested < SMALL_TEST_SHARE * n_rows:
         warnings.warn(
             f"Folds that share no sample leave {n_tested} of {n_rows} to judge by: the others "
             "link samples of several folds. Take fewer folds, or let them share samples "

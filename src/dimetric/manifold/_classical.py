@@ -1,20 +1,25 @@
-"""What classical scaling starts from: principal axes, or dissimilarities to all or some samples."""
+"""What classical scaling starts from: principal axes, or dissimilarities to reference samples."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
 from dimetric.learners.pca import PCA
+from dimetric.linalg.classical_scaling import (
+    PrincipalCoordinates,
+    additive_constant,
+    principal_coordinates,
+)
 from dimetric.linalg.spectral import fixed_signs
-from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import Metric, distances_between
 
 
 @dataclass(frozen=True)
 class Axes:
-    """The principal axes of samples; along them lie the principal coordinates of their distances.
+    """The principal axes of samples, which give the principal coordinates of their distances.
 
     Attributes
     ----------
@@ -23,10 +28,10 @@ class Axes:
     offset : array of shape (d,)
         Mean of the samples.
     L : array of shape (k, d)
-        Axes, 0 where there are not as many as were asked for. Their signs are those of the
-        coordinates, not of the axes.
+        Axes, 0 where there are fewer than asked for. Signs are fixed by the coordinates, not by
+        the axes.
     share : float
-        Sum of `values`, as a share of the trace of the Gram matrix.
+        Sum of `values` divided by the trace of the Gram matrix.
     """
 
     values: np.ndarray
@@ -66,19 +71,19 @@ def principal_axes(X: Array, k: int) -> Axes:
 
 @dataclass(frozen=True)
 class References:
-    """The samples that others are compared with.
+    """The samples that all samples are compared with.
 
     Attributes
     ----------
     points : ndarray of shape (m, d) or None
         The samples; None if dissimilarities to them are given.
     rows : ndarray of shape (m,) or None
-        Which of the samples of the fit they are; None for all.
+        Their rows among the samples of the fit; None for all.
     metric, metric_params
         As in :func:`sklearn.metrics.pairwise_distances`.
     constant : float
-        Added to all dissimilarities but those of a sample to itself. A sample of which that is
-        not known is the first one that it does not differ from.
+        Added to all dissimilarities but those of a sample to itself. A new sample counts as the
+        first reference at dissimilarity 0, if there is one.
     """
 
     points: np.ndarray | None
@@ -88,9 +93,9 @@ class References:
     constant: float = 0.0
 
     def dissimilarities(self, X: Array, *, fitted: bool = False) -> Array:
-        """Return the dissimilarities of samples to these, of shape (n, m), where X is.
+        """Return the dissimilarities of samples to the references, of shape (n, m), where X is.
 
-        They are the samples of the fit if `fitted`, in that order.
+        With `fitted`, X are the samples of the fit, in their order.
         """
         xp = namespace(X)
         if self.points is not None:
@@ -102,6 +107,10 @@ class References:
         else:
             D = X if self.rows is None else xp.take(X, like(self.rows, X, dtype=xp.int64), axis=1)
         return D if self.constant == 0 else self._raised(D, fitted)
+
+    def rows_of(self, D: Array) -> Array:
+        """Return the rows of D that belong to the references; D has a row for each sample."""
+        return D if self.rows is None else take_rows(D, self.rows)
 
     def _raised(self, D: Array, fitted: bool) -> Array:
         """Return dissimilarities with the constant added."""
@@ -115,18 +124,36 @@ class References:
         return xp.where(itself, 0.0, D + self.constant)
 
 
-def references(
-    X: Array,
-    metric: Metric,
-    metric_params: dict[str, Any] | None,
-    n_landmarks: int | None,
-    random_state: Any,
-) -> References:
-    """Return all samples, or landmarks drawn at random."""
-    n = X.shape[0]
-    points = None if metric == "precomputed" else to_host(X)
-    rows = None
-    if n_landmarks is not None and n_landmarks < n:
-        rows = draw_landmarks(n, n_landmarks, random_state, points)
-        points = None if points is None else points[rows]
-    return References(points, rows, metric, metric_params)
+def scaled_references(
+    references: References, X: Array, k: int, *, additive: bool
+) -> tuple[References, PrincipalCoordinates, Array]:
+    """Scale the dissimilarities between the references, and place all samples among them.
+
+    Parameters
+    ----------
+    references : References
+        All samples, or landmarks.
+    X : array of shape (n, d) or (n, n)
+        Samples of the fit, or their dissimilarities.
+    k : int
+        Number of coordinates.
+    additive : bool
+        Add the smallest constant that makes the dissimilarities Euclidean.
+
+    Returns
+    -------
+    references : References
+        With that constant.
+    model : PrincipalCoordinates
+        Coordinates of the references.
+    Z : array of shape (n, k)
+        Coordinates of all samples.
+    """
+    D = references.dissimilarities(X)
+    core = references.rows_of(D)
+    if additive:
+        references = replace(references, constant=additive_constant(to_host(core)))
+        D = references.dissimilarities(X, fitted=True)
+        core = references.rows_of(D)
+    model = principal_coordinates(core, k)
+    return references, model, model.coordinates if core is D else model.place(D)

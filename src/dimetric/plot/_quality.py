@@ -1,4 +1,4 @@
-"""How faithful embeddings are."""
+"""The faithfulness of embeddings."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -6,34 +6,30 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric.plot._curves import draw_curves
+from dimetric.plot._display import CurvesDisplay
 from dimetric.plot._palette import INK
-from dimetric.quality._embedding import EmbeddingQuality, embedding_quality
+from dimetric.quality import EmbeddingQuality, embedding_quality
 
 __all__ = ["QualityDisplay"]
 
 
-class QualityDisplay:
+class QualityDisplay(CurvesDisplay):
     r"""How faithful embeddings are, for neighbourhoods of all sizes: :math:`R_{NX}(K)`.
 
-    1 is an embedding that keeps all K nearest neighbours, 0 is what chance gives. The number beside
-    a name is the area below its curve, over the logarithm of K.
+    It is 1 if the embedding keeps all K nearest neighbours, and 0 for a random embedding. The
+    number beside a name is the area below the curve, over the logarithm of K.
 
     Parameters
     ----------
     qualities : mapping of names to EmbeddingQuality
-        Of :func:`~dimetric.quality.embedding_quality`.
+        Results of :func:`~dimetric.quality.embedding_quality`.
     title : str, default=""
         Title of the picture.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     lines_ : list of matplotlib Line2D
-        One for each embedding.
+        The curves, in the order of the embeddings.
     legend_ : matplotlib Legend
         Names and areas.
 
@@ -63,50 +59,31 @@ class QualityDisplay:
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Judge embeddings of the same data, and draw the curves.
+        """Score embeddings of the same data, and draw the curves.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Data.
         embeddings : mapping of names to array-like of shape (n_samples, n_components)
-            Their embeddings.
+            Embeddings of the data.
         title : str, default=""
             Title of the picture.
         ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
+            Axes to draw into.
         **options
-            Of :func:`~dimetric.quality.embedding_quality`, such as ``sample``.
-
-        Returns
-        -------
-        display : QualityDisplay
+            Parameters of :func:`~dimetric.quality.embedding_quality`, such as ``sample``.
         """
         n = np.shape(X)[0]
         options = {"n_neighbors": max(1, min(5, (n - 1) // 2))} | options
         found = {name: embedding_quality(X, Z, **options) for name, Z in embeddings.items()}
         return cls(found, title=title).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.plot``.
-
-        Returns
-        -------
-        display : QualityDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         curves = {}
         for name, quality in self.qualities.items():
             r = to_host(quality.r_nx)
             curves[f"{name}, {quality.r_nx_auc:.2f}"] = (np.arange(1, len(r) + 1), r)
-        ax, self.lines_, self.legend_ = draw_curves(self, curves, ax, artist, legend=True)
-        self.ax_, self.figure_ = ax, ax.figure
-        self.ax_.set(xscale="log", xlabel="neighbours K", ylabel=r"$R_{NX}(K)$", ylim=(None, 1.02))
-        self.ax_.axhline(0, color=INK, linewidth=0.6)
-        return self
+        ax = self._draw_curves(curves, ax, artist, legend=True)
+        ax.set(xscale="log", xlabel="neighbours K", ylabel=r"$R_{NX}(K)$", ylim=(None, 1.02))
+        ax.axhline(0, color=INK, linewidth=0.6)

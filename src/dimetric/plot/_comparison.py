@@ -1,31 +1,32 @@
-"""The scores of many learners, side by side."""
+"""The scores of many learners."""
 
 from typing import Any, Self
 
 import numpy as np
 
-from dimetric.benchmark._result import BenchmarkResult
-from dimetric.benchmark._summary import LearnerScores, summary
+from dimetric.benchmark import BenchmarkResult, LearnerScores, summary
+from dimetric.plot._display import Display
 from dimetric.plot._labels import in_rows
-from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import COLORS, INK
 
 __all__ = ["ComparisonDisplay"]
 
 
-class ComparisonDisplay:
-    """Each learner's scores, their mean and their spread, the best on top.
+class ComparisonDisplay(Display):
+    """The scores of each learner, their mean and standard deviation, the best learner on top.
 
-    Small dots are scores on folds, or means on data sets if there are several; the diamond is
-    their mean, the bar reaches one standard deviation to each side, and the numbers say both. The
-    dashed line is the mean of the baseline.
+    Small dots are scores on folds, or means over the folds of each data set if there are several.
+    The diamond is their mean, and the bar reaches one standard deviation to each side. The dashed
+    line is the mean of the baseline.
 
     Parameters
     ----------
     scores : list of LearnerScores
-        Of :func:`~dimetric.benchmark._summary.summary`.
+        A result of :func:`~dimetric.benchmark.summary`.
     baseline : str or None, default="Euclidean"
-        The learner that others are compared with; None, or a name that is not there: no line.
+        Name of the learner that the others are compared with. There is no line if it is None or
+        not among the learners.
     title : str, default=""
         Title of the picture.
     score_name : str, default="test score"
@@ -33,18 +34,14 @@ class ComparisonDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     points_ : list of matplotlib PathCollection
         The scores of each learner.
     means_ : list of matplotlib ErrorbarContainer
-        Mean and spread of each learner without failures.
+        Mean and standard deviation of each learner that never failed.
     baseline_ : matplotlib Line2D or None
         The mean of the baseline.
     text_ : list of matplotlib Text
-        The numbers.
+        Means and standard deviations, as numbers.
 
     Examples
     --------
@@ -86,43 +83,26 @@ class ComparisonDisplay:
         result : BenchmarkResult
             A result of :func:`dimetric.benchmark.run`.
         what, n_neighbors, data
-            Which of its numbers, as in :func:`~dimetric.benchmark._summary.summary`.
-        baseline, title
-            As in the class.
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-
-        Returns
-        -------
-        display : ComparisonDisplay
+            Which scores, as in :func:`~dimetric.benchmark.summary`.
+        baseline, title, ax
+            As in the class and :meth:`plot`.
         """
         rows = summary(result, what=what, n_neighbors=n_neighbors, data=data)
         units = {"time": "seconds of a fit", "memory": "megabytes of a fit"}
         name = units.get(what, f"{what} score")
         return cls(rows, baseline=baseline, title=title, score_name=name).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the scores.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         rows = self.scores
         if not rows:
             raise ValueError("There are no scores to draw.")
-        ax = one_axes(type(self).__name__, ax, (6.6, 1.1 + 0.34 * len(rows)))
-        self.ax_, self.figure_, self.baseline_ = ax, ax.figure, None
+        ax = self._open_axes(ax, (6.6, 1.1 + 0.34 * len(rows)))
+        self.baseline_ = None
         self.points_: list[Any] = []
         self.means_: list[Any] = []
         self.text_: list[Any] = []
         for place, row in enumerate(rows):
-            self._draw(place, row)
+            self._draw_row(place, row)
         base = next((row for row in rows if row.learner == self.baseline), None)
         if base is not None and np.isfinite(base.mean):
             self.baseline_ = ax.axvline(
@@ -133,11 +113,9 @@ class ComparisonDisplay:
         ax.set_ylim(len(rows) - 0.4, -0.6)
         ax.set_xlabel(plain(self.score_name))
         ax.spines[["top", "right", "left"]].set_visible(False)
-        if self.title:
-            ax.set_title(plain(self.title, 80))
-        return self
+        self._write_title()
 
-    def _draw(self, place: int, row: LearnerScores) -> None:
+    def _draw_row(self, place: int, row: LearnerScores) -> None:
         """Draw the scores of a learner in its row."""
         values = row.values[np.isfinite(row.values)]
         heights = in_rows(np.full(len(values), place), 0.3)

@@ -1,38 +1,35 @@
-"""How much components keep, one by one and together."""
+"""The eigenvalues of components, each one and their sums."""
 
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 
-from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.plot._display import StyledDisplay
+from dimetric.plot._labels import BESIDE
 from dimetric.plot._palette import COLORS, INK
-from dimetric.quality._spectrum import eigenvalue_shares
+from dimetric.quality import eigenvalue_shares
 
 __all__ = ["ScreeDisplay"]
 
 
-class ScreeDisplay:
-    r"""The share of each eigenvalue as a bar, the sum of the first k as a line.
+class ScreeDisplay(StyledDisplay):
+    r"""The share of each eigenvalue as a bar, the sum of the first k shares as a line.
 
-    With a threshold t, the least k with :math:`\sum_{i \le k} \lambda_i \ge t \sum_i \lambda_i` is
-    marked: so many components are enough.
+    With a threshold t, the smallest k with
+    :math:`\sum_{i \le k} \lambda_i \ge t \sum_i \lambda_i` is marked.
 
     Parameters
     ----------
     shares : array-like of shape (n_components,)
-        Of :func:`~dimetric.quality._spectrum.eigenvalue_shares`.
+        A result of :func:`~dimetric.quality.eigenvalue_shares`.
     threshold : float in (0, 1], optional
-        t.
+        The threshold t.
     title : str, default=""
         Title of the picture.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     bars_ : matplotlib BarContainer
         The shares.
     line_ : matplotlib Line2D
@@ -40,7 +37,7 @@ class ScreeDisplay:
     threshold_ : matplotlib Line2D or None
         The threshold.
     n_components_ : int or None
-        The least k; None without a threshold, or if all components do not reach it.
+        The smallest k; None without a threshold, or if all components together do not reach it.
 
     Examples
     --------
@@ -71,44 +68,22 @@ class ScreeDisplay:
         Parameters
         ----------
         estimator : estimator
-            PCA, KPCA, LDA, classical MDS, Isomap, or a pipeline that ends with such. What it does
-            not keep is not drawn: set its ``n_components=None``, or large.
-        threshold, title
-            As in the class.
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.bar``.
-
-        Returns
-        -------
-        display : ScreeDisplay
+            PCA, KPCA, LDA, classical MDS, Isomap, or a pipeline that ends with one of them. Only
+            the components that it keeps are drawn: set its ``n_components`` to None, or large.
+        threshold, title, ax, **artist
+            As in the class and :meth:`plot`.
         """
         shares = eigenvalue_shares(estimator)
         return cls(shares, threshold=threshold, title=title).plot(ax=ax, **artist)
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the shares.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.bar``.
-
-        Returns
-        -------
-        display : ScreeDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         shares = np.asarray(self.shares, dtype=np.float64)
         if shares.ndim != 1 or not len(shares) or not np.all(shares >= 0):
             raise ValueError("shares must be numbers of at least 0, one for each component.")
         t = self.threshold
         if t is not None and (not isinstance(t, Real) or not 0 < float(t) <= 1):
             raise ValueError(f"threshold={t!r} must be above 0 and at most 1.")
-        ax = one_axes(type(self).__name__, ax, (6.6, 3.4))
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open_axes(ax, (6.6, 3.4))
         k, sums = np.arange(1, len(shares) + 1), np.cumsum(shares)
         self.bars_ = ax.bar(k, shares, **({"color": COLORS[0], "label": "each"} | artist))
         (self.line_,) = ax.plot(
@@ -120,15 +95,12 @@ class ScreeDisplay:
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="component", ylabel="share of the eigenvalues", ylim=(0, 1.05))
         ax.set_xlim(0.3, len(k) + 0.7)
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
-        ax.legend(frameon=False, **beside)
+        ax.legend(bbox_to_anchor=(1.02, 1.0), **BESIDE)
         ax.spines[["top", "right"]].set_visible(False)
-        if self.title:
-            ax.set_title(plain(self.title, 80))
-        return self
+        self._write_title()
 
     def _enough(self, t: float, sums: np.ndarray, line: Any) -> int | None:
-        """Return how many components reach a threshold, and mark that."""
+        """Return how many components reach the threshold, and mark them."""
         enough = np.flatnonzero(sums >= t - 1e-12)
         if not len(enough):
             line.set_label(f"{t:g} is not reached")

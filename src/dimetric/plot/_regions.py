@@ -1,4 +1,4 @@
-"""The regions of a classifier, with and without a learned distance."""
+"""The decision regions of a classifier, with and without a learned distance."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
@@ -19,58 +19,58 @@ from dimetric.classify._decision_regions import (
     feature_names_of,
 )
 from dimetric.classify.knn import KNNClassifier
+from dimetric.plot._display import Display
 from dimetric.plot._labels import (
-    LEGEND,
+    MAX_LEGEND_CLASSES,
     codes_in,
     in_order,
     labels_of,
-    legend_beside,
+    legend_of_classes,
     legend_width,
     names_at_places,
 )
 from dimetric.plot._matplotlib import grid_of_axes, plain
 from dimetric.plot._palette import styles
 from dimetric.plot._surfaces import Picture, draw_regions
-from dimetric.quality._neighborhood import before_and_after
+from dimetric.quality import before_and_after
 from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["RegionsDisplay"]
 
-PAIRS = 45  # pictures up to which all pairs of features are drawn
+MAX_PAIRS = 45  # of features, each in a picture
 
 
-class RegionsDisplay:
-    """Which class a classifier gives where: on a line, in a plane, in space; in several pictures.
+class RegionsDisplay(Display):
+    """The class that a classifier predicts at each point of a line, a plane or a space.
 
-    Colours in the back are what is predicted, markers are samples in the colour of their class. Of
-    more than three features some vary, and all others are held at a section, which the title
-    tells. In space, only points beside a boundary are drawn.
+    The background shows the predictions, and markers show the samples, in the colours of the
+    classes. If there are more than three features, some vary and the others are held at a section;
+    the title names it. In space, only points beside a boundary are drawn. There is a picture for
+    each classifier and each choice of features.
 
     Parameters
     ----------
     pictures : list of Picture
-        What there is to draw.
+        What is drawn.
     y : array-like of shape (n_samples,)
         Classes of the samples.
     n_columns : int, default=3
-        Most pictures in a row.
+        Largest number of pictures in a row.
 
     Attributes
     ----------
     axes_ : list of matplotlib Axes
-        With the pictures.
-    ax_ : matplotlib Axes
-        The first of them.
-    figure_ : matplotlib Figure
-        With the axes.
+        One for each picture.
     surfaces_ : list of matplotlib artist
         The regions of each picture: a mesh, or points beside boundaries.
     points_ : list of list of matplotlib PathCollection
         The samples of each picture, by class.
     legend_ : matplotlib Legend or None
-        Beside the first row, of up to 24 classes, or in space.
+        Beside the first row: for up to 24 classes, and always in space.
     labels_ : list of matplotlib Annotation or None
         Names of more classes, at their places in each plane.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first axes, and their figure.
 
     Examples
     --------
@@ -95,16 +95,8 @@ class RegionsDisplay:
         ----------
         estimator : classifier
             Any with ``predict``. If it is not fitted, a copy is fitted to X and y.
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,)
-            Their classes.
-        **options
-            Of :meth:`from_estimators`.
-
-        Returns
-        -------
-        display : RegionsDisplay
+        X, y, **options
+            As in :meth:`from_estimators`.
         """
         return cls.from_estimators({"": estimator}, X, y, **options)
 
@@ -121,7 +113,7 @@ class RegionsDisplay:
         n_columns: int = 3,
         ax: Any = None,
     ) -> Self:
-        """Draw the regions of several classifiers, a picture for each.
+        """Draw the regions of several classifiers.
 
         Parameters
         ----------
@@ -130,22 +122,18 @@ class RegionsDisplay:
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the samples.
         features : sequence of int or str, list of such, or "pairs", optional
-            Which one, two or three features vary; several choices, or all pairs, each in a picture
-            of its own. By default all, if there are at most three.
+            The one, two or three features that vary. A list of such choices, or "pairs" for all
+            pairs, gives several pictures. By default all features, if there are at most three.
         section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
-            Where other features are held: see :func:`~dimetric.classify.decision_regions`.
+            Where the other features are held: see :func:`~dimetric.classify.decision_regions`.
         resolution : int, optional
-            Points along each feature.
+            Number of points along each feature.
         n_columns : int, default=3
-            Most pictures in a row.
+            Largest number of pictures in a row.
         ax : matplotlib Axes or array of them, optional
-            One for each picture, or one whose place they take; by default new ones.
-
-        Returns
-        -------
-        display : RegionsDisplay
+            As in :meth:`plot`.
         """
         models = {name: _fitted(each, X, y) for name, each in named_learners(estimators).items()}
         where = {"features": features, "section": section, "resolution": resolution}
@@ -169,24 +157,20 @@ class RegionsDisplay:
         Parameters
         ----------
         learner : learner
-            Of the distance; a copy is fitted to X and y.
+            Learner of the distance; a copy is fitted to X and y.
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Classes of the samples.
         classifier : classifier, optional
-            Any; by default nearest neighbours, of which
+            Any classifier; by default :class:`~dimetric.KNNClassifier`.
         n_neighbors : int, default=3
-            are asked.
+            Number of neighbours of the default classifier.
         mapped : bool, default=False
-            Whether there is a third picture, of the samples as they are mapped, if that is to at
-            most three dimensions.
+            Whether to add a third picture, of the mapped samples. The learner must map to at most
+            three dimensions.
         ax, **options
             As in :meth:`from_estimators`.
-
-        Returns
-        -------
-        display : RegionsDisplay
         """
         alone = KNNClassifier(n_neighbors) if classifier is None else clone(classifier)
         name = f"{n_neighbors}-NN" if classifier is None else type(classifier).__name__
@@ -198,18 +182,7 @@ class RegionsDisplay:
             pictures.append(_mapped(alone, models[both], X, y, f"{both}, mapped"))
         return cls(pictures, y, n_columns=n_columns).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw the pictures.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or array of them, optional
-            One for each picture, or one whose place they take; by default new ones.
-
-        Returns
-        -------
-        display : RegionsDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         labels = labels_of(self.y, len(self.pictures[0].samples))
         seen = [each.regions.classes for each in self.pictures]
         classes, _ = in_order(np.unique(np.concatenate([labels, *seen])))
@@ -217,7 +190,7 @@ class RegionsDisplay:
         looks = styles(len(classes))
         solid = [len(each.regions.features) == 3 for each in self.pictures]
         flat = len(self.pictures) == 1 and len(self.pictures[0].regions.features) == 1
-        at_places = len(classes) > LEGEND and not any(solid)
+        at_places = len(classes) > MAX_LEGEND_CLASSES and not any(solid)
         legend = not flat and not at_places
         columns = self.n_columns
         beside = legend_width(list(classes)) + any(solid) if legend else 0.0
@@ -235,14 +208,15 @@ class RegionsDisplay:
                 shown = picture.samples[:, list(picture.regions.features)]
                 self.labels_ += names_at_places(each, shown, codes, list(classes), looks)
         last = self.axes_[min(columns, len(self.axes_)) - 1]
-        self.legend_ = legend_beside(last, list(classes), looks) if legend else None
-        return self
+        self.legend_ = legend_of_classes(last, list(classes), looks) if legend else None
 
     def _height(self, n_classes: int, legend: bool) -> float:
-        """Return the height of a picture: classes have a row, on a line or in a legend."""
+        """Return the height of a picture, in inches: each class has a row or a legend entry."""
         if any(len(each.regions.features) == 1 for each in self.pictures):
             return float(np.clip(0.9 + 0.16 * n_classes, 3.5, 30))
-        return max(3.5, 0.5 + 0.2 * n_classes) if legend and n_classes <= LEGEND else 3.5
+        return (
+            max(3.5, 0.5 + 0.2 * n_classes) if legend and n_classes <= MAX_LEGEND_CLASSES else 3.5
+        )
 
 
 def _pictures(
@@ -282,10 +256,10 @@ def _mapped(alone: Any, model: Any, X: Any, y: Any, title: str) -> Picture:
 
 
 def _choices(features: Any, d: int) -> list[Any]:
-    """Return which features vary, picture by picture."""
+    """Return the features that vary, for each picture."""
     if isinstance(features, str) and features == "pairs":
         pairs = list(combinations(range(d), 2))
-        if not 1 <= len(pairs) <= PAIRS:
+        if not 1 <= len(pairs) <= MAX_PAIRS:
             raise ValueError(
                 f"features='pairs' of {d} features would be {len(pairs)} pictures: list those "
                 "that you want, such as [(0, 1), (0, 2)]."
@@ -305,14 +279,14 @@ def _fitted(estimator: Any, X: Any, y: Any) -> Any:
 
 
 def _over(learner: Any, classifier: Any) -> Any:
-    """Return the classifier over what the learner learns."""
+    """Return a classifier that uses the distance of the learner."""
     if "learner" in classifier.get_params(deep=False):
         return clone(classifier).set_params(learner=learner)
     return make_pipeline(clone(learner), clone(classifier))
 
 
 def _title(name: str, found: DecisionRegions, names: list[str], section: Any) -> str:
-    """Say what is shown, and where features that do not vary are held."""
+    """Return the title: the name, and where the features that do not vary are held."""
     others = [j for j in range(len(names)) if j not in found.features]
     if not others:
         return plain(name, 60)

@@ -1,44 +1,42 @@
-"""The posterior of a Bayesian comparison, as points in a triangle."""
+"""The posterior of a Bayesian comparison as points in a triangle."""
 
 from typing import Any, Self
 
 import numpy as np
 
-from dimetric.plot._matplotlib import one_axes, plain
-from dimetric.stats._bayes import Posterior, sign_test, signed_rank_test
+from dimetric.plot._display import StyledDisplay
+from dimetric.plot._matplotlib import plain
+from dimetric.stats import Posterior, sign_test, signed_rank_test
 
 __all__ = ["SimplexDisplay"]
 
 TESTS = {"sign": sign_test, "signed_rank": signed_rank_test}
-# Where a surely is better, where there is surely no difference, where b surely is better.
+# Where a is certainly better, where there is certainly no difference, where b certainly is better.
 CORNERS = np.array([[0.0, 0.0], [0.5, 3**0.5 / 2], [1.0, 0.0]])
-LONGEST = 30  # signs of a name
+MAX_NAME = 30  # characters
 CENTRE = CORNERS.mean(axis=0)
 
 
-class SimplexDisplay:
-    r"""Draws from the posterior of a Bayesian test, in a triangle.
+class SimplexDisplay(StyledDisplay):
+    r"""Samples from the posterior of a Bayesian test, in a triangle.
 
-    Each point is a draw of the shares of data sets on which the one is better, there is no
-    difference in practice, and the other is better: the nearer to a corner, the larger that share.
-    The corner nearest to most of the points is the verdict; lines tell where the verdict changes.
+    Each point is a sample of three shares: of the data sets on which the first learner is better,
+    on which there is no practical difference, and on which the second learner is better. The
+    nearer the point is to a corner, the larger is that share. The verdict is the corner that is
+    nearest to most of the points; the inner lines separate the verdicts.
 
     Parameters
     ----------
     posterior : Posterior
-        Of :func:`~dimetric.stats._bayes.sign_test` or
-        :func:`~dimetric.stats._bayes.signed_rank_test`.
+        A result of :func:`~dimetric.stats.sign_test` or
+        :func:`~dimetric.stats.signed_rank_test`.
     names : tuple of str, default=("a", "b")
         Names of the two learners.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     points_ : matplotlib artist
-        The draws.
+        The samples.
     text_ : list of matplotlib Text
         Names and probabilities at the corners.
 
@@ -67,7 +65,7 @@ class SimplexDisplay:
         ax: Any = None,
         **artist: Any,
     ) -> Self:
-        """Compare two learners, and draw what is believed of them.
+        """Compare two learners by a Bayesian test, and draw its posterior.
 
         Parameters
         ----------
@@ -78,37 +76,18 @@ class SimplexDisplay:
         test : {"sign", "signed_rank"}, default="sign"
             The Bayesian test.
         rope : float, default=0.01
-            Largest difference that is none in practice.
+            Largest difference that does not matter in practice.
         random_state : int, RandomState or None, default=None
-            Of the draws.
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.hexbin``.
-
-        Returns
-        -------
-        display : SimplexDisplay
+            Randomness of the samples.
+        ax, **artist
+            As in :meth:`plot`.
         """
         if test not in TESTS:
             raise ValueError(f"test={test!r} must be 'sign' or 'signed_rank'.")
         posterior = TESTS[test](a, b, rope=rope, random_state=random_state)
         return cls(posterior, names=names).plot(ax=ax, **artist)
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the posterior.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.hexbin``.
-
-        Returns
-        -------
-        display : SimplexDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         samples = np.asarray(self.posterior.samples)
         if samples.ndim != 2 or samples.shape[1] != 3:
             raise ValueError(
@@ -117,8 +96,8 @@ class SimplexDisplay:
             )
         if len(self.names) != 2:
             raise ValueError(f"names must be those of the two learners, not {self.names!r}.")
-        longest = max(len(plain(name, LONGEST)) for name in self.names)
-        ax = one_axes(type(self).__name__, ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
+        longest = max(len(plain(name, MAX_NAME)) for name in self.names)
+        ax = self._open_axes(ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
         places = samples @ CORNERS
         options = {"gridsize": 50, "mincnt": 1, "cmap": "viridis", "bins": "log",
                    "extent": (0, 1, 0, 3**0.5 / 2), "linewidths": 0.1}  # fmt: skip
@@ -132,8 +111,6 @@ class SimplexDisplay:
         self.text_ = self._labels(ax)
         ax.set(xlim=(-0.14, 1.14), ylim=(-0.16, 1.06), aspect="equal")
         ax.set_axis_off()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _labels(self, ax: Any) -> list[Any]:
         """Write names and probabilities at the corners."""
@@ -147,6 +124,8 @@ class SimplexDisplay:
             strict=True,
         )
         return [
-            ax.text(x, y + gap, f"{plain(name, LONGEST)}\n{probability:.2f}", ha="center", va=where)
+            ax.text(
+                x, y + gap, f"{plain(name, MAX_NAME)}\n{probability:.2f}", ha="center", va=where
+            )
             for name, probability, (x, y), where, gap in labels
         ]

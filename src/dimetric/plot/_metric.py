@@ -1,6 +1,7 @@
-"""A learned distance, as the matrix it is."""
+"""The matrix of a learned distance."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -9,20 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
-from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.learners._steps import last_step, learner_in
+from dimetric.plot._display import StyledDisplay
+from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import DIVERGING, INK
 
 __all__ = ["MetricDisplay"]
 
-VALUES = 12  # features up to which the numbers themselves are written
-NAMES = 40  # features up to which each has its name
+MAX_NUMBERED_FEATURES = 12  # with more, the numbers are not written
+MAX_NAMES = 40  # with more features, not every one has its name
 
 
-class MetricDisplay:
+class MetricDisplay(StyledDisplay):
     r"""The matrix M of a distance :math:`d^2(x, x') = (x - x')^T M (x - x')`, as a heat map.
 
-    On the diagonal is how much a feature counts; beside it, how much two count together: if the
-    sign is that of their differences' product, the distance grows. 0 is white.
+    The diagonal holds the weight of each feature. Another entry is the weight of two features
+    together: the distance grows if the entry has the sign of the product of their differences.
+    0 is white.
 
     Parameters
     ----------
@@ -35,16 +39,12 @@ class MetricDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     image_ : matplotlib AxesImage
         The matrix.
     colorbar_ : matplotlib Colorbar
-        What its colours mean.
+        What the colours mean.
     text_ : list of matplotlib Text
-        The numbers, if there are up to 12 features.
+        The entries as numbers, if there are at most 12 features.
 
     Examples
     --------
@@ -81,50 +81,24 @@ class MetricDisplay:
             Fitted: a learner of a linear map, a classifier over one, or a pipeline that ends with
             either.
         feature_names : sequence of str, optional
-            Names of the features; by default those the estimator knows.
+            Names of the features; by default those that the estimator knows.
         title : str, default=""
             Title of the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.imshow``.
-
-        Returns
-        -------
-        display : MetricDisplay
+        ax, **artist
+            As in :meth:`plot`.
         """
         check_is_fitted(estimator)
-        names, learner = feature_names, estimator
-        if isinstance(learner, Pipeline):
-            if names is None:
-                names = _names_out(learner[:-1]) if len(learner) > 1 else None
-            learner = learner[-1]
-        if hasattr(learner, "learner_"):
-            names = getattr(learner, "feature_names_in_", None) if names is None else names
-            learner = learner.learner_
+        learner = learner_in(estimator)
         if not hasattr(learner, "metric") or not callable(learner.metric):
             what = "the Euclidean distance" if learner is None else type(learner).__name__
             raise ValueError(
                 f"There is no matrix to draw: {what} has learned none. Give a learner of a linear "
                 "map, such as NCA."
             )
-        names = getattr(learner, "feature_names_in_", None) if names is None else names
+        names = _feature_names(estimator, learner) if feature_names is None else feature_names
         return cls(learner.metric(), feature_names=names, title=title).plot(ax=ax, **artist)
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the matrix.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.imshow``.
-
-        Returns
-        -------
-        display : MetricDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         M = to_host(checked_array(self.metric, "metric"))
         d = len(M)
         if M.shape != (d, d):
@@ -132,28 +106,25 @@ class MetricDisplay:
         names = list(range(d)) if self.feature_names is None else list(self.feature_names)
         if len(names) != d:
             raise ValueError(f"There are {len(names)} feature_names for {d} features.")
-        shown = np.arange(0, d, -(-d // NAMES))
+        shown = np.arange(0, d, -(-d // MAX_NAMES))
         texts = [plain(names[i], 24) for i in shown]
         side = float(np.clip(0.28 * d, 3.2, 7.5))
         room = 0.3 + 0.075 * max(len(text) for text in texts)
         upright = _are_long(texts, d)
         size = (side + 1.0 + room, side + (room if upright else 0.4) + 0.3 * bool(self.title))
-        ax = one_axes(type(self).__name__, ax, size)
+        ax = self._open_axes(ax, size)
         limit = float(np.max(np.abs(M))) or 1.0
         own = {"cmap": DIVERGING, "vmin": -limit, "vmax": limit, "interpolation": "nearest"}
         self.image_ = ax.imshow(M, **(own | artist))
-        self.ax_, self.figure_ = ax, ax.figure
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, shrink=0.9, pad=0.02)
-        letters = 9 if d <= VALUES else 7
+        letters = 9 if d <= MAX_NUMBERED_FEATURES else 7
         ax.set_xticks(shown, texts, rotation=90 if upright else 0, fontsize=letters)
         ax.set_yticks(shown, texts, fontsize=letters)
-        self.text_ = self._numbers(M, limit) if d <= VALUES else []
-        if self.title:
-            ax.set_title(plain(self.title, 80))
-        return self
+        self.text_ = self._write_numbers(M, limit) if d <= MAX_NUMBERED_FEATURES else []
+        self._write_title()
 
-    def _numbers(self, M: np.ndarray, limit: float) -> list[Any]:
-        """Write the numbers, in what is seen on their colour."""
+    def _write_numbers(self, M: np.ndarray, limit: float) -> list[Any]:
+        """Write the entries, in black or white, whichever is seen on their colour."""
         return [
             self.ax_.text(
                 j, i, _short(value), ha="center", va="center", fontsize=7,
@@ -164,18 +135,22 @@ class MetricDisplay:
 
 
 def _short(value: float) -> str:
-    """Return a number in a few signs."""
+    """Return a number in a few characters."""
     if 10 <= abs(value) < 10_000:
         return f"{value:.0f}"
     return f"{value:.2g}"
 
 
-def _names_out(steps: Any) -> Any:
-    """Return the names of what a pipeline gives, None if it cannot tell."""
-    try:
-        return steps.get_feature_names_out()
-    except (AttributeError, ValueError):
-        return None
+def _feature_names(estimator: Any, learner: Any) -> Any:
+    """Return the names of the features that the learner in an estimator gets; None if unknown."""
+    names = None
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        with suppress(AttributeError, ValueError):  # some step cannot tell
+            names = estimator[:-1].get_feature_names_out()
+    for each in (last_step(estimator), learner):
+        names = getattr(each, "feature_names_in_", None) if names is None else names
+    # The learner of a classifier may be a pipeline, whose features have no names.
+    return names if names is not None and len(names) == learner.n_features_in_ else None
 
 
 def _are_long(texts: list[str], d: int) -> bool:

@@ -1,4 +1,4 @@
-"""What pairs and triplets share: checks of row numbers, and sets of them."""
+"""What pairs and triplets share: the interface of a set, and checks of row numbers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -7,24 +7,37 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric.supervision.folds import equal_points, folds
+from dimetric._arrays.row_order import distinct_rows
+from dimetric.supervision._folds import folds
 
-MOST_SAMPLES = 2**31  # so that a number for each pair of them is an int64
+MAX_SAMPLES = 2**31  # so that a number for each pair of samples fits an int64
 
 
 class Constraints(ABC):
-    """Rows of samples that say something together: a frozen value with the interface of a set.
+    """Constraints on tuples of samples: a frozen record with the interface of a set.
 
-    A kind of constraint has ``rows`` and ``kinds``, and ``_of`` makes one from these.
+    A kind of constraint has ``rows`` and ``kinds``, and ``_of`` makes a record from these. Its
+    fields with row numbers are checked by ``_checked_fields`` when a record is made.
     """
 
     n_samples: int | None
     points: Array | None
 
+    def __post_init__(self) -> None:
+        if self.points is not None:
+            object.__setattr__(self, "points", read_only(self.points))
+            object.__setattr__(self, "n_samples", self.points.shape[0])
+        for name, rows in self._checked_fields().items():
+            object.__setattr__(self, name, read_only(rows))
+
+    @abstractmethod
+    def _checked_fields(self) -> dict[str, np.ndarray]:
+        """Return the fields that hold row numbers, checked."""
+
     @property
     @abstractmethod
     def rows(self) -> np.ndarray:
-        """Row numbers of the samples of each constraint."""
+        """Row numbers of the samples of each constraint, of shape (m, 2) or (m, 3)."""
 
     @property
     def kinds(self) -> np.ndarray:
@@ -43,7 +56,7 @@ class Constraints(ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Raise: this is what scikit-learn asks of arguments that it divides along with X."""
+        """Raise: scikit-learn asks for the shape of arguments that it would split like X."""
         raise ValueError(
             f"{type(self).__name__} are no array with a row for each sample. To cross-validate or "
             "search, divide them and leave X whole: dimetric.selection.cross_validate_pairs, "
@@ -55,14 +68,14 @@ class Constraints(ABC):
             object.__setattr__(self, name, read_only(value))
 
     def __getitem__(self, which: Any) -> Self:
-        """Return some, chosen in the order of ``rows`` by a slice, numbers or a mask."""
+        """Return some constraints, chosen by a slice, numbers or a mask over ``rows``."""
         chosen = np.atleast_1d(np.arange(len(self))[which])
         return self._of(self.rows[chosen], self.kinds[chosen], self.n_samples, self.points)
 
     def __or__(self, other: Self) -> Self:
-        """Return those of both, each once.
+        """Return the union, without repetitions.
 
-        Vectors that both bring along are put one after the other, unless they are one object.
+        If both hold vectors, these are concatenated, unless they are the same object.
         """
         if type(other) is not type(self):
             return NotImplemented
@@ -96,23 +109,21 @@ class Constraints(ABC):
     def split(
         self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
     ) -> Iterator[tuple[Self, Self]]:
-        """Yield what to learn from and what to judge by, of one fold after the other.
+        """Yield the constraints to train on and those to test on, fold by fold.
 
-        What is said several times of the same samples is in one fold. Equal vectors, where there
-        are any, are one sample.
+        Constraints on the same samples are in one fold. Equal vectors count as one sample.
 
         Parameters
         ----------
         n_splits : int, default=5
             Number of folds.
         shared : bool, default=False
-            Whether a sample may be met in both. Otherwise samples are dealt out: those that are
-            linked stay together while they are few enough, and what goes across folds is left
-            out, so that all is judged by samples that were not learned from. Of pairs that link
-            all samples with each other, about one in `n_splits` is left to judge by, and of
-            triplets one in ``n_splits ** 2``.
+            Whether a sample may be in training and test. If not, samples are assigned to folds:
+            linked samples stay together unless they are too many, and constraints across folds
+            are left out, so that test samples are never trained on. If pairs link all samples,
+            about one in `n_splits` is left for testing; of triplets one in ``n_splits ** 2``.
         random_state : int, RandomState or None
-            Of the dealing out.
+            Seed of the assignment.
 
         Examples
         --------
@@ -123,18 +134,20 @@ class Constraints(ABC):
         ([[4, 5], [4, 6]], [[0, 1], [2, 3], [1, 2]])
         ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
         """
-        rows = self.rows if self.points is None else equal_points(self.points)[self.rows]
+        rows = self.rows
+        if self.points is not None:  # equal vectors are one sample
+            rows = distinct_rows(to_host(self.points).astype(np.float64))[1][rows]
         parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
         for train, test in parts:
             yield self[train], self[test]
 
     def reordered(self, order: np.ndarray) -> Self:
-        """Return the same for samples in another order, sorted: it does not matter how they came.
+        """Return the constraints for samples in another order, sorted.
 
         Parameters
         ----------
         order : ndarray of shape (n_samples,)
-            Rows of the samples where they are known by now.
+            Present row number of each sample in the new order.
 
         Examples
         --------
@@ -149,7 +162,7 @@ class Constraints(ABC):
 
 
 def read_only(value: Any) -> Any:
-    """Return NumPy's arrays as views that cannot be written to, and all else as it is."""
+    """Return a read-only view of a NumPy array, and anything else unchanged."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value.view()
         value.flags.writeable = False
@@ -168,7 +181,7 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
     rows : array-like of shape (m, width)
         Row numbers.
     name : str
-        What the rows are called in an error.
+        Name of the rows in error messages.
     width : int
         2 for pairs, 3 for triplets.
     n_samples : int or None
@@ -189,7 +202,7 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
             f"{name} has shape {given.shape} and dtype {given.dtype}; it must hold row numbers: "
             f"integers of shape (m, {width})."
         )
-    bound = MOST_SAMPLES if n_samples is None else n_samples
+    bound = MAX_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)
     where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
     _refuse(given, outside, name, f"names a row {where}")
@@ -207,7 +220,7 @@ def _refuse(rows: np.ndarray, wrong: np.ndarray, name: str, why: str) -> None:
 
 
 def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
-    """Raise unless row numbers go with a set of `n_rows` samples."""
+    """Raise unless row numbers belong to a set of `n_rows` samples."""
     if n_samples is not None and n_samples != n_rows:
         raise ValueError(
             f"{name} are of {n_samples} samples, but X has {n_rows}: row numbers would name other "

@@ -1,9 +1,9 @@
-r"""What a sample and its neighbours say about an embedding, for all samples at once.
+r"""The local geometry of neighbourhoods, for locally linear embedding and its relatives.
 
-Each method of locally linear embedding has a matrix :math:`P_i` for the patch of sample i, its k
-nearest neighbours and (but for Hessians) the sample: :math:`y^T P_i y` is small for coordinates y
-of the patch that fit the local geometry. The embedding makes :math:`y^T M y` small, with M the sum
-of the patches.
+A patch is a sample with its k nearest neighbours (for Hessians the neighbours alone). Each method
+has a matrix :math:`P_i` for the patch of sample i: :math:`y^T P_i y` is small for coordinates y of
+the patch that fit the local geometry. The embedding makes :math:`y^T M y` small, with M the sum of
+all patches. All functions work on many patches at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,11 +31,11 @@ def reconstruction_weights(
     X : ndarray of shape (n, d)
         Samples.
     points : ndarray of shape (m, d)
-        Where the neighbours are.
+        Points that the neighbours are among.
     neighbors : ndarray of shape (n, k)
         Rows of `points`.
     reg : float
-        Of the Gram matrix; rounding is its least value.
+        Ridge of the Gram matrix; at least the size of rounding errors.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def reconstruction_weights(
 def _weights(C: np.ndarray, reg: float) -> np.ndarray:
     r"""Return the weights of neighbours, given as differences of shape (b, k, d).
 
-    They are proportional to :math:`(C C^T + \rho I)^{-1} 1`; where there are fewer features than
-    neighbours, the smaller system is solved (Woodbury's identity).
+    They are proportional to :math:`(C C^T + \rho I)^{-1} 1`. With fewer features than neighbours,
+    the smaller system is solved (Woodbury's identity).
     """
     b, k, d = C.shape
     square = np.einsum("nkd,nkd->n", C, C)
@@ -77,7 +77,7 @@ def _weights(C: np.ndarray, reg: float) -> np.ndarray:
 def alignment(
     X: np.ndarray, neighbors: np.ndarray, n_components: int, *, method: str, reg: float
 ) -> Any:
-    r"""Return the matrix M whose bottom eigenvectors are the embedding; constants have M 1 = 0.
+    r"""Return the matrix M whose smallest eigenvectors are the embedding; :math:`M 1 = 0`.
 
     Parameters
     ----------
@@ -101,8 +101,9 @@ def alignment(
     if method == "ltsa":
         return _sum_of(partial(tangent_patch, n_components=n_components), X, _patches(neighbors))
     if method == "hessian":
-        # Neighbours alone: at the end of a curve several samples have one and the same patch, and
-        # only without themselves an equation each. Nobody's neighbour would be in no equation.
+        # Neighbours alone: at the end of a curve several samples share one patch, and only without
+        # themselves they give different equations. A sample that is no one's neighbour would be in
+        # no equation, so its patch with itself is added.
         alone = np.bincount(neighbors.ravel(), minlength=n) == 0
         patch = partial(hessian_patch, n_components=n_components)
         M = _sum_of(patch, X, neighbors)
@@ -127,10 +128,10 @@ def tangent_patch(P: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def hessian_patch(P: np.ndarray, n_components: int) -> np.ndarray:
-    """Return what the second derivatives in the tangent space are, squared and summed.
+    """Return the sum of squared second derivatives in the tangent space, as a quadratic form.
 
-    They are the coefficients of the products of two coordinates, made orthogonal to constants and
-    coordinates.
+    The second derivatives are the coefficients of products of two coordinates, after these are made
+    orthogonal to constants and coordinates.
     """
     C = P - P.mean(axis=1, keepdims=True)
     U = _left_singular(C)[0][:, :, :n_components]
@@ -168,7 +169,7 @@ def modified_patch(P: np.ndarray, n_components: int, reg: float, limit: float) -
 
 
 def _null_share(X: np.ndarray, neighbors: np.ndarray, n_components: int) -> float:
-    """Return the median share of spread outside the tangent space, to that inside."""
+    """Return the median ratio of the spread outside the tangent space to that inside."""
     (n, k), shares = neighbors.shape, []
     for b in _blocks(n, k, X.shape[1]):
         spread = _left_singular(X[neighbors[b]] - X[b][:, None])[1]
@@ -178,10 +179,10 @@ def _null_share(X: np.ndarray, neighbors: np.ndarray, n_components: int) -> floa
 
 
 def _n_kept(spread: np.ndarray, n_components: int, k: int, limit: float) -> np.ndarray:
-    """Return how many directions of a patch are no null directions.
+    """Return the number of directions of each patch that are not null directions.
 
-    The rest has less than `limit` of their spread. They are at least the tangent space's, and at
-    most all but one.
+    The remaining directions have less than `limit` of their spread. There are at least as many as
+    the tangent space has, and at most all but one.
     """
     total = np.cumsum(spread, axis=1)
     rest = total[:, -1:] / total[:, :-1] - 1
@@ -214,11 +215,11 @@ def _sum_of(patch: Patch, X: np.ndarray, members: np.ndarray) -> Any:
 def _patches(neighbors: np.ndarray) -> np.ndarray:
     """Return the members of each patch: the sample, then its neighbours."""
     n = len(neighbors)
-    # Half the bytes make a sparse product faster.
+    # Indices of half the size make a sparse product faster.
     index = np.int32 if n < 2**31 else np.int64
     return np.hstack([np.arange(n)[:, None], neighbors]).astype(index)
 
 
 def _blocks(n: int, p: int, d: int) -> Iterator[slice]:
-    """Yield blocks of samples whose patches take a few megabytes."""
+    """Yield blocks of samples whose patches need a few megabytes."""
     return row_blocks(n, max(1, 2**20 // (p * max(p, d))))

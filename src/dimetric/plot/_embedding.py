@@ -1,4 +1,4 @@
-"""An embedding, as points."""
+"""An embedding as points."""
 
 from typing import Any, Self
 
@@ -7,31 +7,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
+from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import (
-    LEGEND,
+    MAX_LEGEND_CLASSES,
     are_numbers,
     in_order,
     in_rows,
     labels_of,
-    legend_beside,
+    legend_of_classes,
     legend_width,
     names_at_places,
 )
-from dimetric.plot._matplotlib import leave_room, one_axes, plain
+from dimetric.plot._matplotlib import leave_room, plain
 from dimetric.plot._palette import SEQUENTIAL, Style, styles
 
 __all__ = ["EmbeddingDisplay"]
 
-MOST = 400  # classes that are drawn
-RIM = 15  # area from which on a marker has a white rim
-VECTORS = 5_000  # points up to which an SVG or PDF holds each of them
+MAX_CLASSES = 400
+MIN_RIM_AREA = 15  # of a marker with a white rim
+MAX_VECTOR_POINTS = 5_000  # more are drawn as pixels in an SVG or PDF file
 
 
-class EmbeddingDisplay:
-    """Samples of one, two or three dimensions, coloured by class or by a number.
+class EmbeddingDisplay(StyledDisplay):
+    """Samples in one, two or three dimensions, coloured by class or by a number.
 
-    Up to 24 classes are told by a legend beside the axes, more by names where they are. In the
-    plane, both axes have one scale: what is as far looks as far. On a line, each class has a row.
+    Up to 24 classes are named in a legend beside the axes; the names of more classes stand at
+    their places. In the plane, both axes have the same scale. On a line, each class has a row.
 
     Parameters
     ----------
@@ -40,10 +41,10 @@ class EmbeddingDisplay:
     y : array-like of shape (n_samples,), optional
         Classes, or numbers, of the samples.
     by : {"auto", "classes", "numbers"}, default="auto"
-        What y is. "auto": numbers, if they are no integers, or most of them differ (more than 20,
-        and than a third of the samples), or more than 200 do.
+        What y is. "auto": numbers if some are no integers, if more than 20 and more than a third of
+        the samples have different ones, or if there are more than 200 different ones.
     legend : {"auto", "beside", "centres", "none"}, default="auto"
-        Where the names of the classes are.
+        Where the names of the classes stand.
     title : str, default=""
         Title of the picture.
     target_name : str, default=""
@@ -53,20 +54,16 @@ class EmbeddingDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     points_ : list of matplotlib PathCollection
-        The samples: one for each class, in the order of `classes_`, or a single one.
+        The samples: one collection for each class, in the order of `classes_`, or one for all.
     classes_ : ndarray or None
-        The classes, sorted; "class 2" comes before "class 10".
+        The classes in natural order: "class 2" comes before "class 10".
     legend_ : matplotlib Legend or None
         Beside the axes.
     labels_ : list of matplotlib Annotation or None
-        The names at the classes' places; None where there was no room for one.
+        The names at the places of the classes; None if there was no room for a name.
     colorbar_ : matplotlib Colorbar or None
-        Of numbers.
+        If y holds numbers.
 
     Examples
     --------
@@ -106,20 +103,15 @@ class EmbeddingDisplay:
         Parameters
         ----------
         embedding : array-like of shape (n_samples, n_components)
-            Coordinates: one to three.
+            One to three coordinates of each sample.
         y : array-like of shape (n_samples,), optional
             Classes, or numbers, of the samples.
         ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones. Those of three dimensions have
-            ``projection="3d"``.
+            Axes to draw into; three dimensions need axes with ``projection="3d"``.
         artist : dict, optional
             Passed on to ``Axes.scatter``.
         **options
             Parameters of the class.
-
-        Returns
-        -------
-        display : EmbeddingDisplay
         """
         return cls(embedding, y, **options).plot(ax=ax, **(artist or {}))
 
@@ -139,16 +131,12 @@ class EmbeddingDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``transform``, to at most three dimensions; of more, the first two are
+            Fitted, with ``transform``. If it maps to more than three dimensions, the first two are
             drawn.
         X : array-like of shape (n_samples, n_features)
             Samples.
         y, ax, artist, **options
             As in :meth:`from_embedding`.
-
-        Returns
-        -------
-        display : EmbeddingDisplay
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "transform"):
@@ -162,30 +150,16 @@ class EmbeddingDisplay:
             Z if Z.shape[1] <= 3 else Z[:, :2], y, ax=ax, artist=artist, **options
         )
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the samples.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.scatter``.
-
-        Returns
-        -------
-        display : EmbeddingDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         Z, y = _checked(self.embedding, self.y)
         kind = self._kind(y)
         self.classes_, codes = None, np.zeros(len(Z), dtype=np.int64)
         if y is not None and kind == "classes":
-            self.classes_, codes = in_order(y, MOST)
+            self.classes_, codes = in_order(y, MAX_CLASSES)
         classes = [] if self.classes_ is None else list(self.classes_)
         beside = self._is_beside(len(classes), Z.shape[1])
         size = _size(classes, beside, Z.shape[1])
-        ax = one_axes(type(self).__name__, ax, size, solid=Z.shape[1] == 3)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._open_axes(ax, size, solid=Z.shape[1] == 3)
         self.legend_, self.colorbar_, self.labels_ = None, None, []
         looks = styles(max(1, len(classes)))
         options = _options(len(Z)) | artist
@@ -197,10 +171,9 @@ class EmbeddingDisplay:
         self._name_axes(Z.shape[1], kind)
         if classes and Z.shape[1] > 1 and self.legend != "none":
             if beside:
-                self.legend_ = legend_beside(ax, classes, looks, self.target_name)
+                self.legend_ = legend_of_classes(ax, classes, looks, self.target_name)
             else:
                 self.labels_ = names_at_places(ax, places, codes, classes, looks)
-        return self
 
     def _kind(self, y: np.ndarray | None) -> str:
         """Return what y is: "none", "classes" or "numbers"."""
@@ -219,26 +192,26 @@ class EmbeddingDisplay:
         return "numbers" if are_numbers(y) else "classes"
 
     def _is_beside(self, n_classes: int, n_components: int) -> bool:
-        """Tell whether the classes are told by a legend."""
+        """Tell whether a legend beside the axes names the classes."""
         if self.legend == "centres" and n_components == 3:
             raise ValueError(
                 "legend='centres' is for the plane: in space names would hide each other."
             )
         if n_components == 1 or not n_classes:
             return False
-        few = self.legend == "auto" and (n_classes <= LEGEND or n_components == 3)
+        few = self.legend == "auto" and (n_classes <= MAX_LEGEND_CLASSES or n_components == 3)
         return few or self.legend == "beside"
 
     def _draw_classes(
         self, places: np.ndarray, codes: np.ndarray, looks: list[Style], options: dict[str, Any]
     ) -> None:
-        """Draw each class as it looks; small ones last, so that none covers them."""
+        """Draw each class in its style; small classes last, so that none is covered."""
         counts = np.bincount(codes, minlength=len(looks))
         points: list[Any] = [None] * len(looks)
         for rank, code in enumerate(np.argsort(-counts, kind="stable")):
             look = looks[code]
             # A white rim would cover a small marker.
-            rim = "white" if options["s"] >= RIM else look.color
+            rim = "white" if options["s"] >= MIN_RIM_AREA else look.color
             colors = {"facecolors": look.color, "edgecolors": rim, "linewidths": 0.3}
             if not look.filled:
                 colors = {"facecolors": "none", "edgecolors": look.color, "linewidths": 0.7}
@@ -251,7 +224,7 @@ class EmbeddingDisplay:
     def _draw_numbers(
         self, places: np.ndarray, y: Any, options: dict[str, Any], *, on_a_line: bool
     ) -> None:
-        """Draw the samples in colours that tell their number."""
+        """Draw each sample in the colour of its number."""
         own = {"cmap": SEQUENTIAL, "linewidths": 0}
         self.points_ = [self.ax_.scatter(*places.T, c=y, **(own | options))]
         if not on_a_line:
@@ -261,10 +234,9 @@ class EmbeddingDisplay:
             self.colorbar_ = bar
 
     def _name_axes(self, n_components: int, kind: str) -> None:
-        """Say what the axes are."""
+        """Write the title and the names of the axes."""
         ax = self.ax_
-        if self.title:
-            ax.set_title(plain(self.title, 80))
+        self._write_title()
         if n_components > 1:
             names = [plain(f"{self.axis_name} {i + 1}") for i in range(n_components)]
             ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), names, strict=False)))
@@ -279,12 +251,12 @@ class EmbeddingDisplay:
         elif self.classes_ is not None:
             n = len(self.classes_)
             ax.set_yticks(range(n), [plain(each, 24) for each in self.classes_])
-            ax.tick_params(axis="y", length=0, labelsize=9 if n <= LEGEND else 7)
+            ax.tick_params(axis="y", length=0, labelsize=9 if n <= MAX_LEGEND_CLASSES else 7)
             ax.set_ylim(n - 0.4, -0.6)
 
 
 def _checked(Z: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return coordinates and classes or numbers on the host, as many of the ones as the others."""
+    """Return coordinates, and as many classes or numbers, as arrays of NumPy."""
     Z = to_host(checked_array(Z, "embedding"))
     if not 1 <= Z.shape[1] <= 3:
         raise ValueError(
@@ -295,8 +267,8 @@ def _checked(Z: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _options(n: int) -> dict[str, Any]:
-    """Return how n points are drawn: the more, the smaller."""
-    return {"s": float(np.clip(12_000 / max(1, n), 5, 26)), "rasterized": n > VECTORS}
+    """Return how n points are drawn: the more there are, the smaller they are."""
+    return {"s": float(np.clip(12_000 / max(1, n), 5, 26)), "rasterized": n > MAX_VECTOR_POINTS}
 
 
 def _size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, float]:
@@ -305,11 +277,11 @@ def _size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, f
     if n_components == 1:
         return 6.4, float(np.clip(0.9 + n * 0.16, 2.4, 30))
     if beside:
-        height = max(4.8, 0.8 + 0.2 * n) if n <= LEGEND else 4.8
+        height = max(4.8, 0.8 + 0.2 * n) if n <= MAX_LEGEND_CLASSES else 4.8
         return 5.2 + legend_width(classes) + (n_components == 3), height
     return (9.0, 7.5) if n > 40 else (6.8, 5.6)
 
 
 def _heights(codes: np.ndarray, y: np.ndarray | None, kind: str) -> np.ndarray:
-    """Return how high samples on a line are drawn: by number, or in the row of their class."""
+    """Return the heights of samples on a line: their numbers, or the rows of their classes."""
     return y if y is not None and kind == "numbers" else in_rows(codes)

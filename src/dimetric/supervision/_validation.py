@@ -1,4 +1,4 @@
-"""Validation of supervision: exactly one of labels, pairs and triplets, and what they refer to."""
+"""Validation of supervision: exactly one of labels, pairs and triplets, and row numbers of X."""
 
 from typing import Any
 
@@ -8,27 +8,27 @@ from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.validation import checked_array, checked_samples
+from dimetric.supervision._constraints import checked_n_samples
 from dimetric.supervision.pairs import Pairs
-from dimetric.supervision.rows import checked_n_samples
 from dimetric.supervision.triplets import Triplets
 
 
 class SupervisionError(TypeError, ValueError):
-    """Not exactly one source of supervision, or one that a learner cannot learn from.
+    """Raised unless there is exactly one source of supervision, of a kind that the learner takes.
 
-    A wrong choice of arguments, so a TypeError; scikit-learn takes a missing y for a ValueError.
+    A wrong choice of arguments is a TypeError; scikit-learn expects a ValueError if y is missing.
     """
 
 
 def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> str | None:
-    """Return which source of supervision was given; None if none was, and none is needed.
+    """Return the source of supervision that was given; None if there is none and none is needed.
 
     Parameters
     ----------
     learner : estimator
         The learner.
     takes : tuple of str
-        The sources that it learns from; if there are none, it ignores a y.
+        The sources that it learns from; if there are none, y is ignored.
     **given : object
         y, pairs and triplets.
 
@@ -58,7 +58,7 @@ def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> s
 def checked_constraints(
     learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
-    """Return checked samples, and the pairs or triplets of them; without X, of their own points."""
+    """Return checked samples and their pairs or triplets; without X, samples are their points."""
     kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
@@ -80,12 +80,12 @@ def checked_constraints(
 
 
 def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
-    """Return points, and pairs as row numbers of them, from pairs of vectors or of rows of X.
+    """Return points, and pairs as row numbers of them, from pairs of vectors or of row numbers.
 
     Parameters
     ----------
     learner : estimator
-        Whose number of features the points have.
+        Fitted learner; the points must have its number of features.
     pairs : Pairs, array-like of shape (m, 2, n_features), or of shape (m, 2) with X
         Pairs of vectors, or of row numbers of X.
     X : array-like of shape (n_samples, n_features), optional

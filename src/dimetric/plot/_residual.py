@@ -1,4 +1,4 @@
-"""What embeddings leave out, by dimension."""
+"""The variance that embeddings leave out, by dimension."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
@@ -6,35 +6,32 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.plot._curves import draw_curves
-from dimetric.quality._spectrum import residual_variances
+from dimetric.plot._display import CurvesDisplay
+from dimetric.quality import residual_variances
 from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["ResidualVarianceDisplay"]
 
 
-class ResidualVarianceDisplay:
-    """The residual variance of embeddings in more and more dimensions.
+class ResidualVarianceDisplay(CurvesDisplay):
+    """The residual variance of embeddings, for several numbers of dimensions.
 
-    Where the curve stops falling is the dimension of the data.
+    The curve stops falling at the dimension of the data.
 
     Parameters
     ----------
     variances : mapping of names to mapping of int to float
-        Of :func:`~dimetric.quality._spectrum.residual_variances`, by name of the embedding.
+        For each embedding, by name, the result of
+        :func:`~dimetric.quality.residual_variances`.
     title : str, default=""
         Title of the picture.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        With the plot.
-    figure_ : matplotlib Figure
-        With the axes.
     lines_ : list of matplotlib Line2D
         One for each embedding.
     legend_ : matplotlib Legend or None
-        If there are several.
+        None if there is one embedding.
 
     Examples
     --------
@@ -52,7 +49,7 @@ class ResidualVarianceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Array, **options: Any) -> Self:
-        """Fit an embedding in several dimensions, and draw what each leaves.
+        """Fit one embedding in several dimensions, and draw its curve.
 
         Parameters
         ----------
@@ -61,11 +58,7 @@ class ResidualVarianceDisplay:
         X : array-like of shape (n_samples, n_features)
             Samples.
         **options
-            Of :meth:`from_estimators`.
-
-        Returns
-        -------
-        display : ResidualVarianceDisplay
+            As in :meth:`from_estimators`.
         """
         return cls.from_estimators([estimator], X, **options)
 
@@ -80,7 +73,7 @@ class ResidualVarianceDisplay:
         ax: Any = None,
         **artist: Any,
     ) -> Self:
-        """Fit embeddings in several dimensions, and draw what each leaves.
+        """Fit embeddings in several dimensions, and draw a curve for each.
 
         Parameters
         ----------
@@ -89,17 +82,11 @@ class ResidualVarianceDisplay:
         X : array-like of shape (n_samples, n_features)
             Samples.
         dimensions : iterable of int, optional
-            By default 1 to 10, as far as there are features.
+            By default 1 to 10, or to the number of features if that is less.
         title : str, default=""
             Title of the picture.
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.plot``.
-
-        Returns
-        -------
-        display : ResidualVarianceDisplay
+        ax, **artist
+            As in :meth:`plot`.
         """
         dims = None if dimensions is None else list(dimensions)
         found = {
@@ -108,28 +95,11 @@ class ResidualVarianceDisplay:
         }
         return cls(found, title=title).plot(ax=ax, **artist)
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw into; by default new ones.
-        **artist
-            Passed on to ``Axes.plot``.
-
-        Returns
-        -------
-        display : ResidualVarianceDisplay
-        """
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
         curves = {
             name: (np.array(list(each)), np.array(list(each.values())))
             for name, each in self.variances.items()
         }
-        ax, self.lines_, self.legend_ = draw_curves(
-            self, curves, ax, artist, legend=len(curves) > 1
-        )
-        self.ax_, self.figure_ = ax, ax.figure
-        self.ax_.xaxis.get_major_locator().set_params(integer=True)
-        self.ax_.set(xlabel="dimensions", ylabel="residual variance", ylim=(0, None))
-        return self
+        ax = self._draw_curves(curves, ax, artist, legend=len(curves) > 1)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set(xlabel="dimensions", ylabel="residual variance", ylim=(0, None))

@@ -1,4 +1,4 @@
-"""Pairs and triplets that labels, neighbours, links and scores make, all of them or some."""
+"""Pairs and triplets from labels, neighbours, links and scores: all of them, or a random draw."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from dimetric._arrays.validation import checked_array
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
 
-MOST = 10**8  # rows that are made without being asked for
+MAX_LISTED = 10**8  # pairs or triplets that are listed without a number asked for
 
 
-def drawn(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-    """Return n numbers below `total`, ascending, each at most once; all if n is None or larger."""
-    if n is None and total > MOST:
+def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
+    """Return n numbers below `total`, ascending and distinct; all if n is None or larger."""
+    if n is None and total > MAX_LISTED:
         raise ValueError(f"There are {total:,}, too many to list: say by n how many to draw.")
     if n is None or _checked_n(n) >= total:
         return np.arange(total)
@@ -36,18 +36,18 @@ def _checked_n(n: int) -> int:
     return n
 
 
-class ByClass:
-    """All pairs of labelled samples, numbered so that some can be drawn without listing all.
+class LabelledCombinations:
+    """All pairs and triplets of labelled samples, numbered so that some can be drawn unlisted.
 
-    Samples are sorted by class. A sample makes similar pairs with those of its class that come
-    before it, and dissimilar ones with those of all classes before.
+    Samples are sorted by class. A sample forms similar pairs with the samples of its class before
+    it, and dissimilar pairs with the samples of all classes before.
 
     Parameters
     ----------
     y : array-like of shape (n,)
         Labels.
     unlabelled : float, str or None
-        Label of samples that have none: they are in no pair.
+        Value of y that marks samples without a label: they are in no pair.
     """
 
     def __init__(self, y: Any, unlabelled: Any = None) -> None:
@@ -56,7 +56,7 @@ class ByClass:
             raise ValueError(f"y has shape {labels.shape}; it must hold labels: (n_samples,).")
         known = np.arange(len(labels))
         if unlabelled is not None:
-            is_nan = unlabelled != unlabelled  # which equals nothing
+            is_nan = unlabelled != unlabelled  # NaN equals nothing
             known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)
         if np.any(labels[known] != labels[known]):
             raise ValueError("y holds NaN, which is no label: unlabelled=np.nan leaves it out.")
@@ -68,11 +68,11 @@ class ByClass:
         self.sizes = np.repeat(sizes, sizes)
 
     def similar(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-        """Return similar pairs, all or n of them."""
+        """Return all similar pairs, or n of them."""
         return self._pairs(np.arange(len(self.rows)) - self.starts, self.starts, n, rng)
 
     def dissimilar(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-        """Return dissimilar pairs, all or n of them."""
+        """Return all dissimilar pairs, or n of them."""
         return self._pairs(self.starts, np.zeros_like(self.starts), n, rng)
 
     def n_pairs(self) -> tuple[int, int]:
@@ -81,29 +81,30 @@ class ByClass:
         return similar, len(self.rows) * (len(self.rows) - 1) // 2 - similar
 
     def triplets(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-        """Return triplets of a sample, one of its class and one of another, all or n of them."""
+        """Return all triplets of a sample, one of its class and one of another, or n of them."""
         m = len(self.rows)
         same, other = self.sizes - 1, m - self.sizes
-        anchor, number = _numbered(same * other, n, rng)
+        anchor, number = _draw_by_sample(same * other, n, rng)
         rank, late = np.divmod(number, other[anchor])
-        closer = self.starts[anchor] + rank
-        closer += closer >= anchor  # the sample itself is left out,
-        farther = late + np.where(late >= self.starts[anchor], self.sizes[anchor], 0)  # its class
+        start = self.starts[anchor]
+        closer = start + rank
+        closer += closer >= anchor  # skip the sample itself
+        farther = late + np.where(late >= start, self.sizes[anchor], 0)  # skip its class
         return self.rows[np.stack([anchor, closer, farther], axis=1)]
 
     def _pairs(
         self, counts: np.ndarray, first: np.ndarray, n: int | None, rng: np.random.RandomState
     ) -> np.ndarray:
-        second, number = _numbered(counts, n, rng)
+        second, number = _draw_by_sample(counts, n, rng)
         return self.rows[np.stack([first[second] + number, second], axis=1)]
 
 
-def _numbered(
+def _draw_by_sample(
     counts: np.ndarray, n: int | None, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw of what samples have `counts` of; return the samples, and numbers from 0 of each."""
+    """Draw from the `counts` items of each sample; return samples, and numbers of their items."""
     ends = np.cumsum(counts)
-    ranks = drawn(int(ends[-1]) if len(ends) else 0, n, rng)
+    ranks = draw_numbers(int(ends[-1]) if len(ends) else 0, n, rng)
     sample = np.searchsorted(ends, ranks, side="right")
     return sample, ranks - (ends - counts)[sample]
 
@@ -113,43 +114,43 @@ def pairs_by_labels(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return similar and dissimilar pairs, and the number of samples."""
     rng = check_random_state(random_state)
-    classes = ByClass(y, unlabelled)
+    classes = LabelledCombinations(y, unlabelled)
     n_similar, n_dissimilar = None, None
     if n is not None:
         most = classes.n_pairs()
         if balanced:
             n_similar = min(_checked_n(n) // 2, most[0])
-        else:  # as many similar ones as n of all pairs would have
-            n_similar = int(np.sum(drawn(sum(most), n, rng) < most[0]))
+        else:  # the number of similar ones in a draw of n from all pairs
+            n_similar = int(np.sum(draw_numbers(sum(most), n, rng) < most[0]))
         n_dissimilar = min(n - n_similar, most[1])
         n_similar = n - n_dissimilar
     return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
 
 
-def complement(
+def other_pairs(
     rows: np.ndarray, n_samples: int, n: int | None, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Return pairs, with the smaller number first, that are not among the given: all or n."""
+    """Return pairs, the smaller number first, that are not among the given: all, or n of them."""
     taken = np.unique(rows[:, 0] + rows[:, 1] * (rows[:, 1] - 1) // 2)
     total = n_samples * (n_samples - 1) // 2
     if n is not None:
         n = min(_checked_n(n), total - len(taken))
-    # Of so many drawn, at least n are not taken.
-    ranks = np.setdiff1d(drawn(total, None if n is None else n + len(taken), rng), taken)
+    # Of this many drawn, at least n are not taken.
+    ranks = np.setdiff1d(draw_numbers(total, None if n is None else n + len(taken), rng), taken)
     if n is not None and len(ranks) > n:
-        ranks = ranks[drawn(len(ranks), n, rng)]
+        ranks = ranks[draw_numbers(len(ranks), n, rng)]
     second = ((1 + np.sqrt(1 + 8 * ranks.astype(np.float64))) / 2).astype(np.int64)
     second += (second * (second + 1) // 2 <= ranks).astype(np.int64)  # the root was rounded
     second -= (second * (second - 1) // 2 > ranks).astype(np.int64)
     return np.stack([ranks - second * (second - 1) // 2, second], axis=1)
 
 
-def linked(indices: np.ndarray) -> np.ndarray:
+def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
     """Return samples and their neighbours as pairs, the smaller number first, each once.
 
     Examples
     --------
-    >>> linked(np.array([[1], [0], [-1]]))  # -1 is none
+    >>> neighbor_pairs(np.array([[1], [0], [-1]]))  # -1 is none
     array([[0, 1]])
     """
     rows = np.repeat(np.arange(len(indices)), indices.shape[1])
@@ -160,16 +161,16 @@ def linked(indices: np.ndarray) -> np.ndarray:
 def near_and_far(
     X: Array, y: Any, k: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each sample the rows of k that are like it, and of k that are not; -1 is none.
+    """Return for each sample the rows of k similar samples, and of k dissimilar ones; -1 is none.
 
-    With labels these are the nearest of its class and of others, without any its nearest, and
-    others drawn at random from all but these.
+    With labels these are the nearest of its class, and of other classes. Without, they are its
+    nearest neighbours, and samples drawn at random from all others.
     """
     X = checked_array(X, "X")
     n = X.shape[0]
     if y is not None:
         check_consistent_length(X, y)
-        classes = ByClass(y)
+        classes = LabelledCombinations(y)
         sorted_ = namespace(X).take(X, like(classes.rows, X, dtype=namespace(X).int64), axis=0)
         found = []
         for role in (friends(sorted_, classes.codes, k), enemies(sorted_, classes.codes, k)):
@@ -199,10 +200,10 @@ def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.ndarray:
-    """Return all triplets of an anchor and two partners whose scores differ by over a margin."""
+    """Return all triplets of an anchor and two partners with scores more than a margin apart."""
     if not margin >= 0:
         raise ValueError(f"margin={margin} must not be negative.")
-    samples, rows = np.unique(rows, return_inverse=True)  # numbers may be huge
+    samples, rows = np.unique(rows, return_inverse=True)  # row numbers may be huge
     rows, n = rows.reshape(-1, 2), len(samples)
     both = np.concatenate([rows, rows[:, ::-1]])
     S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))
@@ -217,7 +218,7 @@ def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.n
     return samples[np.concatenate(found)]
 
 
-def entries_of(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
+def linked_pairs(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the linked pairs of a graph, the signs of their links, and the number of nodes."""
     graph = sparse.coo_array(links)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
