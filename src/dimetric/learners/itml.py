@@ -17,8 +17,8 @@ from dimetric.learners._solve import Solution, Watch
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
-from dimetric.solvers.bregman import bregman_projections
-from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers import LBFGS, BregmanProjections
+from dimetric.solvers.bregman_projections import BoundedDivergence
 from dimetric.supervision._draw import LabelledCombinations
 from dimetric.supervision.pairs import Pairs
 
@@ -268,7 +268,7 @@ class ITML(InformedMetric):
             def found(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 return flat.reshape(d, d), objective.theta
 
-            result = lbfgs(
+            result = LBFGS().minimise(
                 lambda flat: _divergence(objective, flat.reshape(d, d)),
                 np.eye(d).ravel(),
                 callback=lambda x, value, n: watch(lambda: found(x), value, n),
@@ -283,15 +283,19 @@ class ITML(InformedMetric):
         i, j = objective.rows.T
         V, is_similar = to_host(X)[i] - to_host(X)[j], objective.kinds == 0
         differs = np.any(V != 0, axis=1)
-        result, gap = bregman_projections(
+        divergence = BoundedDivergence(
             V[differs],
             is_similar[differs],
             np.where(is_similar[differs], *self.bounds_),
             float(self.gamma),
+        )
+        proven = BregmanProjections().minimise(
+            divergence,
+            np.eye(d).ravel(),
             callback=lambda x, value, n: watch(lambda: rooted(x), value, n),
             **settings,
         )
-        return Solution(*rooted(result.x), result), gap
+        return Solution(*rooted(proven.x), proven), proven.gap
 
 
 def _divergence(objective: ListedObjective[ITMLRule], B: np.ndarray) -> tuple[float, np.ndarray]:

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from oracles import is_psd
 from scipy.optimize import nnls
+from solving import projected_gradient
 
 from dimetric.linalg.psd import project_psd
-from dimetric.solvers.lbfgs import lbfgs
-from dimetric.solvers.projected import projected_gradient
+from dimetric.solvers import LBFGS, ProjectedGradient
 
 both = pytest.mark.parametrize("accelerated", [True, False])
 
@@ -198,7 +198,7 @@ def test_without_constraints_as_lbfgs():
         return float(np.sum((A @ x - b) ** 2)), 2 * A.T @ (A @ x - b)
 
     here = projected_gradient(f, lambda x: x, np.zeros(5), tol=1e-9, max_iter=1000)
-    np.testing.assert_allclose(here.x, lbfgs(f, np.zeros(5), tol=1e-9).x, atol=1e-4)
+    np.testing.assert_allclose(here.x, LBFGS().minimise(f, np.zeros(5), tol=1e-9).x, atol=1e-4)
 
 
 @pytest.mark.parametrize("start", [0.0, 1.0])
@@ -261,3 +261,8 @@ def test_a_flat_stretch_is_not_the_end(tol):
         step = 1 / np.max(w) ** 2
         assert value - f(on_cone(4)(result.x - step * gradient))[0] <= small
         assert np.sum(-np.diff(result.history) <= small) <= 4
+
+
+def test_a_function_without_a_set_is_refused():
+    with pytest.raises(TypeError, match="ProjectedGradient needs a function with a convex set"):
+        ProjectedGradient().minimise(lambda x: (float(x @ x), 2 * x), np.ones(2))
