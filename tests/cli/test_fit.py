@@ -14,8 +14,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 import dimetric
+from dimetric import KDA, LMNN
 from dimetric.cli import main as command
 from dimetric.kernels import Kernel
+from dimetric.solvers import SGD
 
 SRC = str(Path(dimetric.__file__).parents[1])
 
@@ -176,15 +178,27 @@ def test_models_that_are_no_pipelines(typed, wine):
     np.testing.assert_allclose(first, np.asarray(Z)[0])
 
 
-def test_parameters_of_a_kernel(typed, wine):
-    options = ["kernel=poly", "kernel__degree=2", "kernel__n_landmarks=40"]
+@pytest.mark.parametrize(
+    ("learner", "options", "expected"),
+    [
+        (
+            "KDA",
+            ["kernel=poly", "kernel__degree=2", "kernel__n_landmarks=40"],
+            KDA(kernel=Kernel("poly", degree=2, n_landmarks=40, random_state=0)),
+        ),
+        (
+            "LMNN",
+            ["solver=sgd", "solver__batch_size=32", "max_iter=2"],
+            LMNN(solver=SGD(batch_size=32), max_iter=2, random_state=0),
+        ),
+    ],
+)
+def test_nested_parameters(typed, wine, learner, options, expected):
     words = [word for each in options for word in ("--option", each)]
-    path = wine.parent / "kda.dimetric"
-    done = typed("fit", wine, "--target", "kind", "--learner", "KDA", *words, "--out", path)
+    path = wine.parent / "m.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--learner", learner, *words, "--out", path)
     assert done.exit_code == 0, done.output
-    kernel = dimetric.load(path)[-1].learner_.kernel
-    given = {"name": "poly", "degree": 2, "n_landmarks": 40, "random_state": 0}
-    assert kernel.get_params() == Kernel(**given).get_params()
+    assert str(dimetric.load(path)[-1].learner_) == str(expected)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from inspect import signature
 from typing import Any
 
 from dimetric._names import look_up, suggest
-from dimetric.kernels._base import with_kernel_object
-from dimetric.kernels.kernel import Kernel, as_kernel
+from dimetric.learners._base import with_objects
 
 __all__ = ["embedding_by_name", "learner_by_name"]
 
@@ -93,15 +92,22 @@ def embedding_by_name(
 def _with_params(
     cls: type, params: Mapping[str, Any] | None, usual: Mapping[str, Any], random_state: int | None
 ) -> Any:
-    """Return an estimator of dimetric; parameters of its kernel are nested, as kernel__gamma."""
-    estimator, given = with_kernel_object(cls()), dict(params or {})
+    """Return an estimator of dimetric.
+
+    Where parameters are nested, as ``kernel__gamma``, names of kernels and solvers become objects.
+    `usual` are parameters for classes that have them.
+    """
+    estimator, given = cls(), dict(params or {})
+    nested = {each: given.pop(each) for each in list(given) if "__" in each}
+    _check_names(given, with_objects(estimator).get_params(), cls)
+    own = estimator.get_params(deep=False)
+    estimator.set_params(**({each: usual[each] for each in usual if each in own} | given))
+    estimator = with_objects(estimator, {each.partition("__")[0] for each in nested})
     own = estimator.get_params()
-    _check_names(given, own, cls)
-    if isinstance(own.get("kernel"), Kernel) and "kernel" in given:
-        given["kernel"] = as_kernel(given["kernel"])
-    seeds = [each for each in own if each.rpartition("__")[2] == "random_state"]
-    usual = {**usual, **dict.fromkeys(seeds, random_state)}
-    return estimator.set_params(**({each: usual[each] for each in usual if each in own} | given))
+    _check_names(nested, own, cls)
+    seeds = {each for each in own if each.rpartition("__")[2] == "random_state"}
+    seeds -= given.keys() | nested.keys()
+    return estimator.set_params(**dict.fromkeys(seeds, random_state), **nested)
 
 
 def _classes_with(method: str) -> dict[str, Any]:

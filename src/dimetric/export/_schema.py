@@ -30,8 +30,19 @@ THEIRS = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
+SOLVERS = (  # parameters of learners
+    "BregmanProjections",
+    "FrankWolfe",
+    "GradientDescent",
+    "LBFGS",
+    "ProjectedGradient",
+    "SGD",
+)
 # Estimators and parameter objects without a name at the top.
-OURS_TOO = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data._encoder"}
+OURS_TOO = {
+    "Kernel": "dimetric.kernels",
+    "TableEncoder": "dimetric.data._encoder",
+} | dict.fromkeys(SOLVERS, "dimetric.solvers")
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
     "Axes": "dimetric.manifold._classical",

@@ -1,10 +1,9 @@
 """What kernel learners share: the parameter `kernel`, and the learned map x -> A (k(S, x) - o)."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,8 +16,8 @@ from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK, KernelFunction
 from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
-from dimetric.learners._base import Learner
-from dimetric.learners._pair_scoring import PairTasks
+from dimetric.learners._base import Learner, NamedObjects
+from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.supervision._validation import checked_pair_rows
 
 ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
@@ -29,23 +28,7 @@ def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
 
 
-def with_kernel_object(learner: Any) -> Any:
-    """Return a kernel learner with its kernel as an object, so that nested parameters can be set.
-
-    It is a copy if the kernel was a name or a function; all else is returned as it is.
-
-    Examples
-    --------
-    >>> from dimetric import KDA
-    >>> with_kernel_object(KDA(kernel="poly"))
-    KDA(kernel=Kernel(name='poly'))
-    """
-    if not isinstance(learner, KernelMetric) or isinstance(learner.kernel, Kernel):
-        return learner
-    return clone(learner).set_params(kernel=as_kernel(learner.kernel))
-
-
-class KernelMetric(PairTasks, Learner):
+class KernelMetric(PairScoringMixin, Learner):
     r"""A learner of a linear map of the feature space of a kernel, and so of a distance.
 
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
@@ -61,22 +44,17 @@ class KernelMetric(PairTasks, Learner):
     landmarks_: Array
     gamma_: float
     _kernel: KernelFunction
-    _learned: ClassVar[str] = "components_"
+    _fitted_attribute: ClassVar[str] = "components_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(NAMES), Kernel, callable]
     }
+    _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters. Nested ones, such as ``kernel__gamma``, need a Kernel object."""
-        nested = next((name for name in params if name.startswith("kernel__")), None)
-        kernel = params.get("kernel", self.kernel)
-        if nested is not None and not isinstance(kernel, Kernel):
-            raise ValueError(
-                f"{nested} needs an object: pass kernel=Kernel({kernel!r}) to "
-                f"{type(self).__name__} instead of kernel={kernel!r}."
-            )
-        return super().set_params(**params)
+    def _object_for(self, name: str, given: Any = None) -> Any:
+        if name != "kernel":
+            return super()._object_for(name, given)
+        return as_kernel(self.kernel if given is None else given)
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.
