@@ -49,7 +49,7 @@ from dimetric import (
 )
 from dimetric.data._encoder import TableEncoder
 from dimetric.export import _model_file
-from dimetric.export._container import KEY
+from dimetric.export._container import METADATA_KEY
 from dimetric.export._plan import plan_of
 
 CLASSIFIERS = [
@@ -382,7 +382,7 @@ def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
 
     monkeypatch.setattr(_model_file, "read_header", replaced)
     assert_same(new, load(path), X)
-    left += [new, old] * _model_file.READINGS
+    left += [new, old] * _model_file.MAX_READINGS
     with pytest.raises(ValueError, match="it changes all the time"):
         load(path)
 
@@ -405,13 +405,13 @@ def parts(path):
 
     data = path.read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][KEY])
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][METADATA_KEY])
     return header, load_file(path)
 
 
 def rewrite(path, header, tensors):
     text = header if isinstance(header, str) else json.dumps(header)
-    save_file(tensors, path, metadata={KEY: text})
+    save_file(tensors, path, metadata={METADATA_KEY: text})
 
 
 def change(place, value):
@@ -605,7 +605,7 @@ def raw(path, outer, data=b""):
 
 def test_strange_headers(path):
     header, _ = written(path)
-    mine = {"__metadata__": {KEY: json.dumps(header)}}
+    mine = {"__metadata__": {METADATA_KEY: json.dumps(header)}}
     place = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
     cases = [
         ("[]", "no JSON object"),
@@ -622,8 +622,8 @@ def test_strange_headers(path):
         (mine | {"x": place | {"shape": None}}, "'x' has no shape or place"),
         (mine | {"x": place}, "cut off, or has more to it: 0 bytes where 16 should be"),
         ({"__metadata__": 1}, "dimetric has not written it"),
-        ({"__metadata__": {KEY: 1}}, "dimetric has not written it"),
-        ({"__metadata__": {KEY: '{"format": 1, "format": 1}'}}, "a name twice"),
+        ({"__metadata__": {METADATA_KEY: 1}}, "dimetric has not written it"),
+        ({"__metadata__": {METADATA_KEY: '{"format": 1, "format": 1}'}}, "a name twice"),
     ]
     for outer, error in cases:
         raw(path, outer)
