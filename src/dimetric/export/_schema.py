@@ -30,13 +30,13 @@ SKLEARN_CLASSES = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-# Classes of ours that are no names of the package itself.
-OWN_CLASSES = {"TableEncoder": "dimetric.data"}
+# Estimators of other rooms, and objects that are values of parameters.
+OWN_CLASSES = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data"}
 RECORDS = {
-    "Kernel": "dimetric.kernels.functions",
-    "Axes": "dimetric.manifold.classical",
-    "References": "dimetric.manifold.classical",
-    "Configuration": "dimetric.manifold.smacof",
+    "KernelFunction": "dimetric.kernels._function",
+    "Axes": "dimetric.manifold._classical",
+    "References": "dimetric.manifold._classical",
+    "Configuration": "dimetric.manifold._smacof",
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
@@ -58,7 +58,7 @@ SCHEMA = {
         "landmarks_": "maybe int m",
         "dual_coef_": "maybe float m d",
         "gamma_": "number",
-        "_kernel": "Kernel",
+        "_kernel": "KernelFunction",
         "_Z_fit": "maybe float m k",
     },
     "Embedding": {"embedding_": "float n k"},
@@ -89,7 +89,7 @@ SCHEMA = {
         "_k": "count",
         "_mu": "number",
     },
-    "Kernel": {
+    "KernelFunction": {
         "name": "text",
         "gamma": "number",
         "degree": "number",
