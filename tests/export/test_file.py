@@ -12,6 +12,7 @@ import skops.io
 from estimators import LEARNERS, ONE_OF_EACH, each, fit, has_partial_fit, samples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_files import parts, rewrite
 from safetensors.numpy import save_file
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
@@ -402,20 +403,6 @@ def written(path, **changes):
     return parts(path)
 
 
-def parts(path):
-    from safetensors.numpy import load_file
-
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][METADATA_KEY])
-    return header, load_file(path)
-
-
-def rewrite(path, header, tensors):
-    text = header if isinstance(header, str) else json.dumps(header)
-    save_file(tensors, path, metadata={METADATA_KEY: text})
-
-
 def change(place, value):
     """Return a change of a header: put a value at a path of keys, or delete it."""
 
@@ -443,8 +430,9 @@ def nested(depth):
 
 
 CHANGES = {
-    "format": (change("format", 2), "its format is 2, and this dimetric reads 1: upgrade"),
+    "format": (change("format", 3), "its format is 3, and this dimetric reads up to 2: upg"),
     "no format": (change("format", ...), "its format is None"),
+    "no integer as format": (change("format", True), "its format is True"),
     "no model": (change("model", ...), "describes no estimator"),
     "versions": (change("versions", []), "names no versions"),
     "class": (change("model/$class", "os.system"), "no estimator 'os.system'"),
@@ -600,15 +588,6 @@ def test_kernel_that_is_none(path):
     change("model/parameters/kernel/parameters/gamma", -1.0)(header, tensors)
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match="'gamma' parameter of Kernel must be"):
-        load(path)
-
-
-def test_parameters_of_the_kernel_beside_it(path):
-    """As an earlier version of dimetric wrote them."""
-    header, tensors = written(path, model=KPCA(2))
-    header["model"]["parameters"] |= {"gamma": "scale", "degree": 3}
-    rewrite(path, header, tensors)
-    with pytest.raises(ValueError, match=r"KPCA has no parameter 'degree'.*fit the model again"):
         load(path)
 
 

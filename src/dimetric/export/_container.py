@@ -6,7 +6,8 @@ import struct
 from math import isfinite
 from typing import Any
 
-FORMAT = 1
+FORMAT = 2  # that is written
+FORMATS = (1, 2)  # that are read
 MAX_DEPTH = 100  # of objects within objects in a header
 METADATA_KEY = "dimetric"  # our header stands under this key of the metadata of safetensors
 MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
@@ -28,9 +29,10 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
             raise ValueError("it is a safetensors file, but dimetric has not written it")
         _check_tensors(outer, size - 8 - length)
         header = parse_object(metadata[METADATA_KEY])
-        if header.get("format") != FORMAT:
+        found = header.get("format")
+        if type(found) is not int or found not in FORMATS:
             raise ValueError(
-                f"its format is {header.get('format')!r}, and this dimetric reads {FORMAT}: "
+                f"its format is {found!r}, and this dimetric reads up to {FORMAT}: "
                 "upgrade by pip install -U dimetric"
             )
         if not isinstance(header.get("versions"), dict):

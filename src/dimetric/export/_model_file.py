@@ -27,6 +27,7 @@ from dimetric.export._container import (
 from dimetric.export._decode import Decoder
 from dimetric.export._encode import Encoder
 from dimetric.export._schema import SKLEARN_CLASSES, all_types
+from dimetric.export._upgrade import upgrade
 
 __all__ = ["describe", "load", "save", "trusted_types"]
 
@@ -122,7 +123,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     else:
         raise ValueError(f"{path} cannot be loaded: it changes all the time.")
     try:
-        model = Decoder(found).model(header["model"])
+        data = upgrade(header["model"]) if header["format"] < FORMAT else header["model"]
+        model = Decoder(found).model(data)
         check_is_fitted(model)
     except ImportError:
         raise
