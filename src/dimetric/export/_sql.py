@@ -124,7 +124,6 @@ def to_sql(
     Returns
     -------
     script : str
-        The script. All names in it are quoted.
 
     Examples
     --------
@@ -135,11 +134,7 @@ def to_sql(
     >>> [line for line in script.splitlines() if '"a"' in line]
     ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
     """
-    if dialect not in DIALECTS or form not in FORMS:
-        raise ValueError(
-            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}; "
-            f"they are {dialect!r} and {form!r}."
-        )
+    _check_choices(dialect, form)
     plan = plan_of(model)
     features = _sources(model, plan.features, columns, dialect)
     linear = plan.linear("SQL")
@@ -152,6 +147,14 @@ def to_sql(
         with atomic(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
+
+
+def _check_choices(dialect: str, form: str) -> None:
+    if dialect not in DIALECTS or form not in FORMS:
+        raise ValueError(
+            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}; "
+            f"they are {dialect!r} and {form!r}."
+        )
 
 
 @dataclass(frozen=True)
