@@ -37,9 +37,12 @@ from dimetric import (
 )
 from dimetric.kernels import Kernel
 from dimetric.kernels._base import KernelMetric
-from dimetric.learners._base import LinearMetric
-from dimetric.learners._iterative import GradientMetric
+from dimetric.learners._linear import LinearMetric
+from dimetric.learners._mean_loss import MeanLossMetric
 from dimetric.manifold._embedding import Embedding
+from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.solvers import ProjectedGradient
+from dimetric.supervision.labels import Labels
 
 VARIANTS = {
     PCA: [
@@ -98,7 +101,7 @@ VARIANTS = {
         {"n_neighbors": 8, "method": "ltsa", "eigen_solver": "arpack"},
     ],
     ITML: [{"random_state": 0}, {"gamma": 0.1, "prior": "covariance", "random_state": 0}],
-    LSI: [{}, {"diagonal": True}, {"solver": "projected"}, {"reg": 0.0}],
+    LSI: [{}, {"diagonal": True}, {"solver": ProjectedGradient()}, {"reg": 0.0}],
     DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
     KPCA: [
         {},
@@ -167,9 +170,23 @@ def iterates(learner):
     return learner._max_steps() > 0
 
 
+def minimises_mean_loss(learner):
+    """Tell whether a learner minimises a mean loss over maps, by several solvers."""
+    return isinstance(learner, MeanLossMetric)
+
+
+def objective_of(learner, X, codes):
+    """Return the objective of samples that are sorted by class; `codes` are their classes."""
+    return learner._objective(X, Labels(codes, np.unique(codes)), np.arange(len(X)))
+
+
 def has_fast_path(learner):
-    rule = getattr(type(learner), "_rule", GradientMetric._rule)
-    return rule is not GradientMetric._rule and learner._rule().fast is not None
+    """Tell whether its objective is a rule over all pairs, with a fast path for NumPy."""
+    if not minimises_mean_loss(learner):
+        return False
+    X, y = samples()
+    objective = objective_of(learner, X, np.sort(y))
+    return type(objective) is PairwiseObjective and objective.rule.fast is not None
 
 
 def each(*conditions, learners=LEARNERS):

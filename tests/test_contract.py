@@ -32,6 +32,7 @@ from estimators import (
     iterates,
     learned_arrays,
     needs_labels,
+    objective_of,
     samples,
     size_of,
 )
@@ -605,11 +606,10 @@ def pairwise_problems(draw):
 )
 def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     X, codes, L = problem
-    X, codes, rule = X.astype(dtype), np.sort(codes), learner._rule()
-    order = np.arange(len(X))
-    with patch.object(type(rule), "fast", None):
-        engine = learner._objective(X, codes, order)
-    objective = learner._objective(X, codes, order)
+    X, codes = X.astype(dtype), np.sort(codes)
+    objective = objective_of(learner, X, codes)
+    with patch.object(type(objective.rule), "fast", None):
+        engine = objective_of(learner, X, codes)
     for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
         at = np.concatenate([A.ravel(), objective.theta])
         with (

@@ -23,7 +23,7 @@ GIVEN = {"pairs": PAIRS, "triplets": TRIPLETS}
 
 def takes(learner):
     """Return what a learner takes in place of labels."""
-    return [source for source in learner._takes if source != "y"]
+    return [source for source in learner._supervision_kinds if source != "y"]
 
 
 def each_source(learners=LEARNERS):

@@ -36,7 +36,6 @@ __all__ = [
     "check_same_namespace",
     "fit_method",
     "framed",
-    "validate_params",
 ]
 
 
@@ -51,11 +50,6 @@ def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
     Those of a learner within a classifier too: they are a user's as well.
     """
     return with_callbacks(_fit_context(prefer_skip_nested_validation=False)(method))
-
-
-def validate_params(estimator: BaseEstimator) -> None:
-    """Raise a ValueError that names the first parameter with a value that is not allowed."""
-    estimator._validate_params()
 
 
 class Progress:

@@ -8,8 +8,9 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import LSI, DMLEig
-from dimetric.learners._constrained import Gain, on_sphere
+from dimetric.learners._gain import GainOnSphere, RegularizedGain
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
+from dimetric.solvers import FrankWolfe
 from dimetric.supervision.pairs import Pairs
 
 X, y = load_iris(return_X_y=True)
@@ -59,8 +60,8 @@ def test_objective_is_the_loop(mu, rng):
         return -np.log(smooth) - reg * np.log(3 * np.linalg.det(L.T @ L) ** (1 / 3))
 
     for objective in (SoftminObjective(A, labels), ListedSoftmin(A, pairs_of(labels).dissimilar)):
-        gain = Gain(objective, reg)
-        value, grad = on_sphere(lambda L, gain=gain: gain.of_map(L, theta))(flat)
+        gain = RegularizedGain(objective, reg)
+        value, grad = GainOnSphere(gain, np.eye(4), theta)(flat)
         np.testing.assert_allclose(value, loop(flat), rtol=1e-10)
         slope = approx_fprime(flat, loop, 1e-7)
         np.testing.assert_allclose(grad, slope, atol=1e-4 * np.abs(slope).max())
@@ -176,9 +177,9 @@ def test_near_samples_are_as_near_as_they_are(near, namespace):
 def test_frank_wolfe_comes_near(schedule):
     A, labels = DATA["iris"]
     best = oracles.dml_eig_optimum(A, labels, delta=0.1)
-    model = DMLEig(
-        solver="frank_wolfe", schedule=schedule, smoothing=0.1, reg=0.0, max_iter=2000
-    ).fit(A, labels)
+    model = DMLEig(solver=FrankWolfe(schedule=schedule), smoothing=0.1, reg=0.0, max_iter=2000).fit(
+        A, labels
+    )
     facts = model.metadata()
     assert 0.9 * best <= facts["final_objective"] <= best * (1 + 1e-6)
     assert facts["gap"] >= best - facts["final_objective"] - 1e-6 * best

@@ -7,10 +7,11 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_digits, load_iris
 
 from dimetric import ITML
-from dimetric.learners.itml import ITMLRule, _divergence, dual_value
+from dimetric.learners._divergence import DivergenceOverMaps, ITMLRule, dual_value
 from dimetric.objectives.listed import ListedObjective
 from dimetric.solvers import BregmanProjections
 from dimetric.solvers.bregman_projections import BoundedDivergence
+from dimetric.supervision.labels import Labels
 from dimetric.supervision.pairs import Pairs
 
 X, y = load_iris(return_X_y=True)
@@ -41,7 +42,7 @@ def test_objective_is_the_formula(rng):
         L = flat.reshape(4, 4)
         return oracles.itml_value(differences(X), SIMILAR, L.T @ L, gamma=0.7, **bounds)
 
-    value, grad = _divergence(objective, B)
+    value, grad = DivergenceOverMaps(objective, np.eye(4))(B.ravel())
     np.testing.assert_allclose(value, formula(B.ravel()))
     np.testing.assert_allclose(grad, approx_fprime(B.ravel(), formula, 1e-7), rtol=1e-3, atol=1e-3)
     bound = np.where(SIMILAR, 1.0, 4.0)
@@ -168,8 +169,8 @@ def test_the_unit_of_samples_does_not_matter():
 
 def test_pairs_are_drawn_by_class_and_by_seed():
     itml = ITML(n_constraints=50)
-    itml.classes_ = np.unique(y)
-    draw = [itml._drawn(y, np.random.RandomState(seed)) for seed in (0, 0, 1)]
+    labels = Labels.encode(y)
+    draw = [itml._drawn(labels, np.random.RandomState(seed)) for seed in (0, 0, 1)]
     for pairs in draw:
         assert len(pairs.similar) == len(pairs.dissimilar) == 50
         assert np.all(y[pairs.similar[:, 0]] == y[pairs.similar[:, 1]])
@@ -185,8 +186,7 @@ def test_pairs_are_drawn_by_class_and_by_seed():
 def test_fewer_pairs_of_a_kind_do_not_make_more_of_the_other():
     labels = np.array([0, 0, *range(1, 149)])
     itml = ITML(n_constraints=10)
-    itml.classes_ = np.unique(labels)
-    pairs = itml._drawn(labels, np.random.RandomState(0))
+    pairs = itml._drawn(Labels.encode(labels), np.random.RandomState(0))
     assert (len(pairs.similar), len(pairs.dissimilar)) == (1, 10)
 
 

@@ -12,7 +12,7 @@ from dimetric import LDML, Pairs
 from dimetric.learners.ldml import LDMLRule
 from dimetric.objectives.objective import on_maps, on_metrics
 from dimetric.objectives.pairwise import PairwiseObjective
-from dimetric.solvers import GradientDescent
+from dimetric.solvers import SGD, GradientDescent
 
 X, y = load_iris(return_X_y=True)
 FEW = slice(None, None, 4)
@@ -175,8 +175,8 @@ def test_gradient_descent_never_goes_up():
 def test_mini_batches_come_near():
     A, labels = overlapping(np.random.default_rng(1), n=300)
     best = LDML().fit(A, labels).metadata()["final_objective"]
-    rate = {"learning_rate": "constant", "eta0": 0.3}
-    ldml = LDML(solver="sgd", batch_size=100, random_state=0, **rate).fit(A, labels)
+    solver = SGD(batch_size=100, learning_rate="constant", eta0=0.3)
+    ldml = LDML(solver=solver, random_state=0).fit(A, labels)
     assert naive(ldml.components_, ldml.b_, A, labels) >= best - 0.01
     assert "gap" not in ldml.metadata()
 
@@ -223,11 +223,11 @@ def test_optimum_of_some_pairs(reg, b, rng):
     assert facts["gap"] < 0.02
 
 
-@pytest.mark.parametrize("solver", ["bgd", "sgd", "sdp"])
+@pytest.mark.parametrize("solver", ["bgd", SGD(batch_size=200), "sdp"], ids=str)
 def test_all_solvers_learn_from_pairs(solver):
     pairs = Pairs.from_labels(y, 3000, random_state=0)
     best = LDML().fit(X, pairs=pairs).metadata()["final_objective"]
-    ldml = LDML(solver=solver, batch_size=200, random_state=0, max_iter=300, tol=1e-4)
+    ldml = LDML(solver=solver, random_state=0, max_iter=300, tol=1e-4)
     assert ldml.fit(X, pairs=pairs).metadata()["final_objective"] > best - 0.02
 
 

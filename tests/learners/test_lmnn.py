@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dimetric import LMNN, Triplets
 from dimetric.learners import lmnn
-from dimetric.solvers import GradientDescent
+from dimetric.solvers import SGD, GradientDescent
 
 X, y = load_iris(return_X_y=True)
 
@@ -148,7 +148,7 @@ def test_mini_batches_come_near_the_optimum():
         1500, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=0
     )
     best = LMNN().fit(A, labels).metadata()
-    facts = LMNN(solver="sgd", batch_size=128, random_state=0).fit(A, labels).metadata()
+    facts = LMNN(solver=SGD(batch_size=128), random_state=0).fit(A, labels).metadata()
     assert facts["final_objective"] < 1.01 * best["final_objective"]
     assert best["initial_objective"] > 1.03 * best["final_objective"]
 
@@ -156,8 +156,9 @@ def test_mini_batches_come_near_the_optimum():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_mini_batches_of_many_samples_never_look_at_all_pairs(rng):
     A, labels = overlapping(400, 4)
-    with patch.object(lmnn, "MOST_SAMPLES", 300), patch.object(lmnn, "MOST_FRIENDS", 50):
-        learner = LMNN(solver="sgd", batch_size=100, random_state=0, max_iter=30).fit(A, labels)
+    few = patch.multiple(lmnn, MAX_SAMPLES_EVALUATED=300, MAX_FRIENDS_SEARCHED=50)
+    with few:
+        learner = LMNN(solver=SGD(batch_size=100), random_state=0, max_iter=30).fit(A, labels)
     facts = learner.metadata()
     assert_allclose(facts["final_objective"], value(learner, A, labels), rtol=0.2)
     assert facts["final_objective"] < facts["initial_objective"]
@@ -361,11 +362,11 @@ def test_triplets_choose_no_targets():
     assert not hasattr(LMNN().fit(X, triplets=triplets), "targets_")
 
 
-@pytest.mark.parametrize("solver", ["bgd", "sgd"])
+@pytest.mark.parametrize("solver", ["bgd", SGD(batch_size=100)], ids=str)
 def test_all_solvers_learn_from_triplets(solver):
     triplets = Triplets.from_labels(y, 2000, random_state=0)
     best = LMNN().fit(X, triplets=triplets).metadata()["final_objective"]
-    learner = LMNN(solver=solver, random_state=0, batch_size=100, tol=1e-4)
+    learner = LMNN(solver=solver, random_state=0, tol=1e-4)
     value = learner.fit(X, triplets=triplets).metadata()["final_objective"]
     assert value < 1.1 * best
 

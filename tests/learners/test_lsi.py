@@ -9,12 +9,14 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import ITML, LSI, DMLEig
-from dimetric.learners._constrained import Gain, on_sphere, similar_scatter
-from dimetric.learners.lsi import DistanceRule, onto_metrics, onto_simplex
+from dimetric.learners._constrained import similar_scatter
+from dimetric.learners._gain import GainOnSphere, RegularizedGain, onto_metrics, onto_simplex
+from dimetric.learners.lsi import DistanceRule
 from dimetric.objectives import numpy_kernels as fast
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.pairwise import PairwiseObjective
+from dimetric.supervision.labels import Labels
 from dimetric.supervision.pairs import Pairs
 
 X, y = load_iris(return_X_y=True)
@@ -56,8 +58,8 @@ def test_objective_is_the_loop(rng):
         PairwiseObjective(DistanceRule(), A, labels, epsilon),
         ListedObjective(DistanceRule(), A, pairs.dissimilar, kinds, epsilon),
     ):
-        gain = Gain(objective, reg)
-        value, grad = on_sphere(lambda L, gain=gain: gain.of_map(L, epsilon))(flat)
+        gain = RegularizedGain(objective, reg)
+        value, grad = GainOnSphere(gain, np.eye(4), epsilon)(flat)
         np.testing.assert_allclose(value, loop(flat), rtol=1e-12)
         np.testing.assert_allclose(grad, approx_fprime(flat, loop), atol=1e-6)
         L = flat.reshape(3, 3) / np.linalg.norm(flat)
@@ -81,7 +83,7 @@ def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
 def test_similar_scatter_is_that_of_the_pairs(rng):
     A, labels = rng.normal(size=(20, 3)), np.sort(rng.integers(0, 3, 20))
     expected = oracles.similar_scatter(A, labels)
-    for supervision in (labels, pairs_of(labels)):
+    for supervision in (Labels(labels, np.arange(3)), pairs_of(labels)):
         np.testing.assert_allclose(similar_scatter(A, supervision), expected)
 
 
@@ -130,7 +132,7 @@ def test_squares_are_best_served_by_one_direction(rng):
     A, labels = DATA["iris"]
     pairs = pairs_of(labels)
     v = A[pairs.dissimilar[:, 0]] - A[pairs.dissimilar[:, 1]]
-    S = similar_scatter(A, labels)
+    S = oracles.similar_scatter(A, labels)
     values, vectors = eigh(v.T @ v, S)
     w = vectors[:, -1]
     assert np.sum(v @ w * (v @ w)) == pytest.approx(values[-1])

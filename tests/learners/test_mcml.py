@@ -12,7 +12,7 @@ from dimetric import MCML
 from dimetric.learners.mcml import MCMLRule
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
-from dimetric.solvers import GradientDescent
+from dimetric.solvers import SGD, GradientDescent
 
 X, y = load_iris(return_X_y=True)
 FEW = slice(None, None, 4)
@@ -100,7 +100,7 @@ def test_radius_is_in_the_unit_of_the_samples():
     assert one["gap_radius"] >= np.trace(MCML(init="identity").fit(X, y).metric())
 
 
-@pytest.mark.parametrize("params", [{"n_components": 2}, {"solver": "sgd", "batch_size": 50}])
+@pytest.mark.parametrize("params", [{"n_components": 2}, {"solver": SGD(batch_size=50)}])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_gap_where_no_convex_problem_was_solved(params):
     assert "gap" not in MCML(**params, random_state=0).fit(X, y).metadata()
@@ -118,7 +118,7 @@ def test_gradient_descent_never_goes_up():
 def test_mini_batches_come_near():
     A, labels = overlapping(np.random.default_rng(1), n=300)
     best = MCML().fit(A, labels).metadata()["final_objective"]
-    mcml = MCML(solver="sgd", batch_size=100, max_iter=100, random_state=0)
+    mcml = MCML(solver=SGD(batch_size=100), max_iter=100, random_state=0)
     mcml.fit(A, labels)
     assert naive(mcml.components_, A, labels) <= best + 0.02
     assert mcml.metadata()["reason"] != "separable: infimum not attained"

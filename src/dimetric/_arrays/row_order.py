@@ -2,15 +2,6 @@
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
-
-
-def in_canonical_order(X: Array, codes: np.ndarray) -> tuple[Array, np.ndarray]:
-    """Return samples and label codes in their :func:`canonical_order`."""
-    xp = namespace(X)
-    order = canonical_order(to_host(X), codes)
-    return xp.take(X, like(order, X, dtype=xp.int64), axis=0), codes[order]
-
 
 def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return an order of the rows, by class, that does not depend on how they were ordered.

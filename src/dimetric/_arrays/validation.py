@@ -4,6 +4,7 @@ NumPy arrays and data frames go through scikit-learn's own checks. Arrays of ano
 the same checks here, on their device.
 """
 
+import warnings
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -170,12 +171,12 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
     return None
 
 
-def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
+def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tuple[Array, float]:
     """Rescale X so that squares neither overflow nor underflow; return X and the factor.
 
     The factor is a power of two, so that no digit is lost, and 1 for all ordinary data. Values
     whose squares the dtype cannot hold are refused: it could not hold a variance or a metric
-    either.
+    either. A warning says if the factor changes the meaning of parameters, named by `affected`.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
@@ -199,6 +200,12 @@ def rescale_for_squares(X: Array, name: str = "X") -> tuple[Array, float]:
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0
     factor = float(2.0 ** -np.floor(np.log2(largest)))
+    if affected:
+        warnings.warn(
+            f"{name} holds values around {1 / factor:.0e}: they are learned from as if they were "
+            f"around 1, which changes what {affected} mean. Scale {name} to avoid this.",
+            stacklevel=3,
+        )
     return X * factor, factor
 
 

@@ -20,7 +20,7 @@ from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.multi import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels._function import KernelFunction
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
 
 
 @dataclass(frozen=True)

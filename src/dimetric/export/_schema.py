@@ -30,8 +30,17 @@ SKLEARN_CLASSES = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-# Estimators of other rooms, and objects that are values of parameters.
-OWN_CLASSES = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data"}
+# Objects that are values of parameters, and estimators that are no names of the package itself.
+OWN_CLASSES = {
+    "BregmanProjections": "dimetric.solvers",
+    "FrankWolfe": "dimetric.solvers",
+    "GradientDescent": "dimetric.solvers",
+    "Kernel": "dimetric.kernels",
+    "LBFGS": "dimetric.solvers",
+    "ProjectedGradient": "dimetric.solvers",
+    "SGD": "dimetric.solvers",
+    "TableEncoder": "dimetric.data",
+}
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
     "Axes": "dimetric.manifold._classical",

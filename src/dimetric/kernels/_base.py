@@ -17,7 +17,7 @@ from dimetric.kernels._function import BLOCK, KernelFunction
 from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner
-from dimetric.learners._pair_scoring import PairTasks
+from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.supervision._validation import checked_pair_rows
 
 ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
@@ -28,7 +28,7 @@ def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
 
 
-class KernelMetric(PairTasks, Learner):
+class KernelMetric(PairScoringMixin, Learner):
     r"""A learner of a linear map of the feature space of a kernel, and so of a distance.
 
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
@@ -44,7 +44,7 @@ class KernelMetric(PairTasks, Learner):
     landmarks_: Array
     gamma_: float
     _kernel: KernelFunction
-    _learned: ClassVar[str] = "components_"
+    _fitted_attribute: ClassVar[str] = "components_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(NAMES), Kernel, callable]
     }

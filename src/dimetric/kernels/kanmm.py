@@ -14,6 +14,7 @@ from dimetric.learners.anmm import ANMM
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class KANMM(KernelizedMetric):
@@ -85,7 +86,9 @@ class KANMM(KernelizedMetric):
     def _linear(self) -> ANMM:
         return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
 
-    def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit_in_space(
+        self, X: Array, supervision: Supervision | None, progress: Progress
+    ) -> dict[str, Any]:
         if self.orthonormal == "map":
             return super()._fit_in_space(X, supervision, progress)
         space = self._space(X, self._kernel_rank(), principal=False)
@@ -94,8 +97,9 @@ class KANMM(KernelizedMetric):
         if k > m:
             name = "n_landmarks" if m < X.shape[0] else "n_samples"
             raise ValueError(f"n_components={k} must be at most {name}={m}.")
-        order = np.argsort(supervision, kind="stable")
-        codes = supervision[order]
+        codes = checked_labels(supervision).codes
+        order = np.argsort(codes, kind="stable")
+        codes = codes[order]
         Z, K = (take_rows(a, order) for a in (space.scores(), self._references(X)))
         near = friends(Z, codes, self.n_friends)
         far = enemies(Z, codes, self.n_enemies)

@@ -8,6 +8,7 @@ from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.dmlmj import DMLMJ
+from dimetric.supervision.labels import Supervision
 
 
 class KDMLMJ(KernelizedMetric):
@@ -75,5 +76,5 @@ class KDMLMJ(KernelizedMetric):
     def _linear(self) -> DMLMJ:
         return DMLMJ(self.n_components, n_neighbors=self.n_neighbors, alpha=self.alpha)
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         return super()._fit(X, supervision, progress) | {"reg": float(self.alpha)}

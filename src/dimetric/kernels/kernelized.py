@@ -1,6 +1,6 @@
 """Any linear learner in the feature space of a kernel."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -10,11 +10,12 @@ from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._compat import Progress, check_params
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels.kernel import KernelLike, as_kernel
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.spectral import fixed_signs
+from dimetric.supervision.labels import Supervision
 
 
-class KernelizedMetric(KernelMetric, ABC):
+class KernelizedMetric(KernelMetric):
     """A linear learner in the feature space of a kernel; a subclass says which, ``_linear()``."""
 
     _default_rank: ClassVar[int] = 100  # for Kernel(n_components="auto")
@@ -33,7 +34,7 @@ class KernelizedMetric(KernelMetric, ABC):
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         if self._min_classes > 0 and len(self.classes_) < self._min_classes:
             raise ValueError(
                 f"{type(self).__name__} needs at least {self._min_classes} classes; y holds "
@@ -42,7 +43,9 @@ class KernelizedMetric(KernelMetric, ABC):
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 
-    def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit_in_space(
+        self, X: Array, supervision: Supervision | None, progress: Progress
+    ) -> dict[str, Any]:
         learner = self._linear()
         check_params(learner)
         space = self._space(X, self._kernel_rank(), principal=False)
@@ -170,12 +173,8 @@ class Kernelized(KernelizedMetric):
         return clone(self.learner)
 
     @property
-    def _needs_labels(self) -> bool:  # type: ignore[override]
-        return getattr(self.learner, "_needs_labels", True)
-
-    @property
-    def _takes(self) -> tuple[str, ...]:  # type: ignore[override]
-        return getattr(self.learner, "_takes", ("y",))
+    def _supervision_kinds(self) -> tuple[str, ...]:  # type: ignore[override]
+        return getattr(self.learner, "_supervision_kinds", ("y",))
 
     @property
     def unlabelled(self) -> Any:

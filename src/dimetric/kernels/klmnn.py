@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
+from dimetric.learners._base import NamedObjects
 from dimetric.learners.lmnn import LMNN
+from dimetric.solvers import Solver
 
 
 class KLMNN(KernelizedMetric):
@@ -29,7 +31,7 @@ class KLMNN(KernelizedMetric):
         Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
     n_passes : int, default=1
         How often targets are chosen; after the first time, by the distance learned so far.
-    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
+    solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         As in :class:`~dimetric.LMNN`.
     max_iter : int, default=300
         Largest number of iterations, of all passes together.
@@ -63,6 +65,7 @@ class KLMNN(KernelizedMetric):
     True
     """
 
+    _named_objects: ClassVar[NamedObjects] = LMNN._named_objects
     _default_rank: ClassVar[int] = 30
     _own: ClassVar[tuple[str, ...]] = (
         "n_components",
@@ -87,7 +90,7 @@ class KLMNN(KernelizedMetric):
         n_neighbors: int = 3,
         mu: float = 0.5,
         n_passes: int = 1,
-        solver: str = "lbfgs",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 300,
         tol: float = 1e-6,
         reg: float = 0.0,

@@ -15,6 +15,7 @@ from dimetric._compat import Interval, Progress
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
 from dimetric.kernels.kernel import KernelLike, checked_kernel
+from dimetric.supervision.labels import Supervision
 
 
 def _has_inverse(learner: "KPCA") -> bool:
@@ -86,7 +87,7 @@ class KPCA(KernelMetric):
     True
     """
 
-    _needs_labels: ClassVar[bool] = False
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
@@ -110,7 +111,7 @@ class KPCA(KernelMetric):
         self.fit_inverse_transform = fit_inverse_transform
         self.alpha = alpha
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         k, n = self.n_components, X.shape[0]
         self._check_parameters(k, n)
         with blas_threads_for(n):

@@ -1,71 +1,47 @@
-"""What the learners share: the fit template, and the learned map x -> L (x - o)."""
+"""What all learners share: the fit template, checks of the input, and metadata."""
 
-import logging
-import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
-import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace
-from dimetric._arrays.validation import (
-    checked_array,
-    checked_samples,
-    checked_samples_with_labels,
-    encode_labels,
-    take_rows,
-)
-from dimetric._compat import (
-    CallbackSupportMixin,
-    Progress,
-    check_same_namespace,
-    fit_method,
-    framed,
-)
-from dimetric.learners._pair_scoring import PairTasks
-from dimetric.linalg.psd import metric_of
-from dimetric.supervision._validation import checked_constraints, checked_pair_rows, source_of
+from dimetric._arrays.namespaces import Array
+from dimetric._arrays.validation import checked_samples, checked_samples_with_labels
+from dimetric._compat import CallbackSupportMixin, Progress, fit_method
+from dimetric.supervision._validation import checked_constraints, source_of
+from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
-logger = logging.getLogger("dimetric")
-
-
-def report(message: str, *values: object) -> None:
-    """Log a line that the user asked to see (``verbose``), on stderr unless logging is set up."""
-    if not logger.hasHandlers():
-        logger.addHandler(logging.StreamHandler(sys.stderr))
-    if logger.getEffectiveLevel() > logging.INFO:
-        logger.setLevel(logging.INFO)
-    logger.info(message, *values)
+# By parameter: the names that are short for objects, and the classes of these.
+NamedObjects: TypeAlias = Mapping[str, Mapping[str, type]]
 
 
 class Learner(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC
 ):
-    """A learner of a map, linear or not: checks of the input, the fit template, metadata.
+    """A learner of a map, linear or not.
 
     A learner implements ``_fit``, which sets the fitted attributes and returns the metadata.
     """
 
-    _learned: ClassVar[str]  # the attribute whose presence makes a learner fitted
-    _needs_labels: ClassVar[bool] = True
-    _takes: ClassVar[tuple[str, ...]] = ("y",)  # "pairs", "triplets" too, in place of labels
+    _fitted_attribute: ClassVar[str]  # a learner with this attribute is fitted
+    # What it can learn from: "y", "pairs", "triplets"; nothing if it learns from X alone.
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ("y",)
+    _named_objects: ClassVar[NamedObjects] = {}  # what it accepts
     _min_samples: ClassVar[int] = 2
     _accepts_sparse: ClassVar[bool] = False
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        """Set the fitted attributes from checked samples and supervision; return metadata.
+    @abstractmethod
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        """Set the fitted attributes from checked samples and supervision; return the metadata.
 
-        Supervision is an array of label codes, or, for learners that take them, the ``Pairs`` or
-        ``Triplets`` that were given.
+        Supervision is None for a learner that learns from X alone.
         """
-        raise TypeError(f"{type(self).__name__} does not say how it is fitted.")
 
     def _max_steps(self) -> int:
         """Return how many iterations a fit may take; 0 for one without iterations."""
@@ -88,11 +64,11 @@ class Learner(
             Samples: NumPy, pandas, polars, or an array of any array-API namespace. None if pairs
             or triplets hold vectors of their own.
         y : array-like of shape (n_samples,), optional
-            Labels; learners that use none ignore them.
+            Labels. Learners that use none ignore them.
         pairs : Pairs, optional
-            Which samples are alike and which are not, for learners that say so.
+            Which samples are similar and which are not, for learners that say so.
         triplets : Triplets, optional
-            Which samples are more alike than others, for learners that say so.
+            Which samples are more similar than others, for learners that say so.
 
         Returns
         -------
@@ -103,11 +79,11 @@ class Learner(
         if not getattr(self, "warm_start", False):
             self._forget()
         try:
-            samples, supervision = self._supervised(X, y=y, pairs=pairs, triplets=triplets)
+            samples, supervision = self._checked(X, y=y, pairs=pairs, triplets=triplets)
             progress = Progress(self, samples if X is None else X, y, self._max_steps())
             metadata = self._fit(samples, supervision, progress)
         except BaseException:
-            # An interrupt too: what is there, from this fit and the last, does not go together.
+            # After an interrupt, too: attributes of this fit and of the last one do not match.
             self._forget()
             raise
         self._metadata = metadata | {"time": perf_counter() - started}
@@ -120,7 +96,7 @@ class Learner(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples; None if pairs or triplets hold vectors of their own, which are then returned
+            Samples. None if pairs or triplets hold vectors of their own, which are then returned
             under the map.
         y, **given
             Labels, pairs or triplets, as those of :meth:`fit`.
@@ -135,181 +111,82 @@ class Learner(
             X = points[0] if len(points) == 1 else None
         return super().fit_transform(X, y, **given)
 
-    def _forget(self) -> None:
-        """Delete all fitted attributes."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def metadata(self) -> dict[str, Any]:
         """Return what is known about the fit: objective, iterations, reason, time, ..."""
         check_is_fitted(self)
         return dict(self._metadata)
 
-    def _supervised(self, X: Array, **given: Any) -> tuple[Array, Any]:
-        """Return the samples as an array, and their label codes, pairs or triplets."""
-        source = source_of(self, self._takes if self._needs_labels else (), **given)
-        for name in ("classes_", "targets_", "threshold_"):  # of another fit, from something else
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the learner, and of objects that are its parameters, as in
+            ``solver__batch_size=32``.
+
+        Returns
+        -------
+        self : object
+            The learner.
+        """
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            given = params.get(name, getattr(self, name, None))
+            if inner and isinstance(given, str):
+                cls = self._named_objects.get(name, {}).get(given)
+                example = f"{cls.__name__ if cls else '...'}({inner}={value!r})"
+                raise ValueError(
+                    f"{name}={given!r} is a name: to set its parameters pass the object, "
+                    f"{type(self).__name__}({name}={example})."
+                )
+        return super().set_params(**params)
+
+    def _object_for(self, name: str) -> Any:
+        """Return the object that a parameter holds, or that its value is short for."""
+        given, known = getattr(self, name), self._named_objects[name]
+        if isinstance(given, str) and given in known:
+            return known[given]()
+        if isinstance(given, tuple(known.values())):
+            return given
+        names = ", ".join(repr(each) for each in known)
+        objects = ", ".join(f"{cls.__name__}()" for cls in dict.fromkeys(known.values()))
+        raise ValueError(
+            f"{type(self).__name__} cannot use {name}={given!r}. Names that it knows are {names}; "
+            f"objects that it can use are {objects}."
+        )
+
+    def _forget(self) -> None:
+        """Delete all fitted attributes."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _checked(self, X: Array | None, **given: Any) -> tuple[Array, Supervision | None]:
+        """Return the samples as an array, and what to learn from beside them.
+
+        Labels equal to the parameter ``unlabelled``, where a learner has it, stand for no label.
+        """
+        kind = source_of(self, self._supervision_kinds, **given)
+        for name in ("classes_", "targets_", "threshold_"):  # of a fit with other supervision
             self.__dict__.pop(name, None)
-        if source in (None, "y"):
-            return self._checked(X, given["y"])
-        return checked_constraints(self, X, given[source], source, min_samples=self._min_samples)
+        if kind is None:
+            return checked_samples(self, X, reset=True, min_samples=self._min_samples), None
+        if kind != "y":
+            return checked_constraints(self, X, given[kind], kind, min_samples=self._min_samples)
+        samples, y = checked_samples_with_labels(
+            self, X, given["y"], reset=True, min_samples=self._min_samples
+        )
+        labels = Labels.encode(y, getattr(self, "unlabelled", None))
+        self.classes_ = labels.classes
+        return samples, labels
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, self._learned)
-
-    def _checked(
-        self, X: Array, y: Array | None, *, reset: bool = True, min_samples: int | None = None
-    ) -> tuple[Array, np.ndarray | None]:
-        """Return the samples as an array and, if the learner uses labels, their codes.
-
-        Samples without a label, where the learner has a parameter ``unlabelled``, have code -1.
-        """
-        min_samples = min_samples or self._min_samples
-        if not self._needs_labels:
-            return checked_samples(self, X, reset=reset, min_samples=min_samples), None
-        samples, labels = checked_samples_with_labels(
-            self, X, y, reset=reset, min_samples=min_samples
-        )
-        self.classes_, codes = encode_labels(labels, getattr(self, "unlabelled", None))
-        return samples, codes
+        return hasattr(self, self._fitted_attribute)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self._needs_labels
+        tags.target_tags.required = bool(self._supervision_kinds)
         tags.input_tags.sparse = self._accepts_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True
         return tags
-
-
-class LinearMetric(PairTasks, Learner):
-    r"""A learner of a linear map, and so of a Mahalanobis distance.
-
-    .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
-              \quad M = L^T L
-
-    A learner's ``_fit`` sets ``components_`` (L) and ``offset_`` (o). Everything follows X: the
-    container, dtype and device of the input decide where the work runs and what comes back; the
-    learned map moves to where it is applied.
-    """
-
-    components_: Array
-    offset_: Array
-    _learned: ClassVar[str] = "components_"
-
-    def transform(self, X: Array) -> Array:
-        """Return the samples under the learned map, ``(X - offset_) @ components_.T``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
-        """
-        check_is_fitted(self)
-        # Raises only under scikit-learn's array_api_dispatch, which wants one namespace all along.
-        check_same_namespace(X, self, attribute="components_", method="transform")
-        samples = checked_samples(self, X, reset=False)
-        L, offset = like(self.components_, samples), like(self.offset_, samples)
-        if sparse.issparse(samples):
-            return framed(samples @ L.T - offset @ L.T, X, self)
-        moved = samples - offset if namespace(offset).any(offset != 0) else samples
-        return framed(moved @ L.T, X, self)
-
-    def inverse_transform(self, Z: Array) -> Array:
-        r"""Return the smallest pre-images of mapped samples, :math:`o + L^+ z`.
-
-        Where the map keeps all directions that samples vary in, these are the samples.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_components)
-            Mapped samples.
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_features)
-            In Z's namespace, dtype and device.
-        """
-        check_is_fitted(self)
-        Z = checked_array(Z, "Z")
-        if Z.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but {type(self).__name__} maps to "
-                f"{self._n_features_out} components."
-            )
-        xp = namespace(Z)
-        L = like(self.components_, Z)
-        # Rows of very different length (whitening) are no reason to drop the short ones.
-        length = xp.sqrt(xp.sum(L * L, axis=1))
-        length = xp.where(length > 0, length, xp.ones_like(length))
-        back = xp.linalg.pinv(L / length[:, None]) / length
-        return Z @ back.T + like(self.offset_, Z)
-
-    def transformer(self) -> Array:
-        """Return the map L, of shape (n_components, n_features)."""
-        check_is_fitted(self)
-        return self.components_
-
-    def metric(self) -> Array:
-        """Return the matrix M = L^T L of the distance: symmetric, positive semidefinite."""
-        check_is_fitted(self)
-        return metric_of(self.components_)
-
-    def metadata(self) -> dict[str, Any]:
-        """Return what is known about the fit: objective, iterations, reason, rank, time, ..."""
-        # The rank of M can take longer than a fit: only on demand.
-        return super().metadata() | {"rank": self._map_rank()}
-
-    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
-        """Return the learned distance between the two samples of each pair.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
-            Pairs of vectors, or pairs of row numbers of X.
-        X : array-like of shape (n_samples, n_features), optional
-            The samples that row numbers refer to.
-
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
-        """
-        check_is_fitted(self)
-        points, rows = checked_pair_rows(self, pairs, X)
-        L = like(self.components_, points)
-        xp = namespace(points)
-        blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
-        distances = [
-            _lengths((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
-            for b in blocks
-        ]
-        return xp.concat(distances)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.components_.shape[0]
-
-    def _map_rank(self) -> int:
-        """Return the numerical rank of M, at tolerance d * eps * its largest eigenvalue."""
-        L = self.components_
-        xp = namespace(L)
-        largest = xp.max(xp.abs(L))
-        values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
-        tolerance = self.n_features_in_ * eps(values) * xp.max(values)
-        return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
-
-
-def _lengths(vectors: Array) -> Array:
-    """Return the norms of rows.
-
-    Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
-    """
-    xp = namespace(vectors)
-    largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
-    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
-    return largest[:, 0] * xp.sqrt(xp.sum((vectors / largest) ** 2, axis=1))

@@ -1,23 +1,21 @@
 """What learners for nearest centroids share: centroids, and the likelihood that they give."""
 
 import warnings
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.threads import one_blas_thread
-from dimetric._compat import Progress
-from dimetric.learners._iterative import GradientMetric
-from dimetric.learners._solve import Solution, Watch
+from dimetric.learners._mean_loss import MeanLossMetric
+from dimetric.learners._problem import Problem
 from dimetric.objectives.centroids import CentroidObjective, group_means
-from dimetric.objectives.objective import Objective
+from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
 
-class CentroidMetric(GradientMetric):
+class CentroidMetric(MeanLossMetric[CentroidObjective]):
     """A learner that maximises the likelihood of classes given distances to their centroids.
 
-    A learner says by ``_clusters`` which samples share a centroid.
+    The method ``_clusters`` says which samples share a centroid.
     """
 
     centroids_: Array
@@ -30,36 +28,36 @@ class CentroidMetric(GradientMetric):
         """Label of every centroid."""
         return np.repeat(self.classes_, self.n_centroids_)
 
-    def _clusters(self, X: Array, codes: np.ndarray) -> np.ndarray:
+    def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         """Return the cluster of every sample, numbered from 0 in the order of the classes."""
-        return codes
+        return labels.codes
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        if len(self.classes_) == 1:
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        if checked_labels(supervision).n_classes == 1:
             name = type(self).__name__
             warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=2)
-        clusters = self._clusters(X, codes)
+
+    def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
+        labels = checked_labels(supervision)
+        clusters = self._clusters(X, labels)
         owner = np.empty(np.max(clusters) + 1, dtype=np.int64)
-        owner[clusters] = codes
+        owner[clusters] = labels.codes
         self.n_centroids_ = tuple(np.bincount(owner).tolist())
         self.centroids_ = group_means(X, clusters, len(owner))
-        # From here on samples go by cluster: they are sorted by class as well, and finer.
-        return super()._fit(X, clusters, progress)
+        # From here on clusters take the place of classes: samples are sorted by cluster, and so by
+        # class as well.
+        by_cluster = Labels(clusters, owner)
+        problem = super()._problem(X, by_cluster)
+        return replace(problem, strata=np.sort(clusters))
 
-    def _start(self, X: Array, codes: np.ndarray, factor: float) -> np.ndarray:
-        return super()._start(X, self._centroid_codes()[codes], factor)
+    def _start(self, X: Array, supervision: Supervision, factor: float) -> np.ndarray:
+        clusters = checked_labels(supervision)
+        labels = Labels(clusters.classes[clusters.codes], self.classes_)
+        return super()._start(X, labels, factor)
 
-    def _objective(self, X: Array, codes: np.ndarray, order: np.ndarray) -> CentroidObjective:
-        classes = self._centroid_codes()
-        return CentroidObjective(X, classes[codes], group_means(X, codes, len(classes)), classes)
-
-    def _minimise(
-        self, objective: Objective, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
-    ) -> Solution:
-        # The objective brings its own threads; steps of a solver are too short for those of BLAS.
-        with one_blas_thread():
-            return super()._minimise(objective, L0, ridge, codes, watch)
-
-    def _centroid_codes(self) -> np.ndarray:
-        """Return the class of every centroid, as an integer."""
-        return np.repeat(np.arange(len(self.n_centroids_)), self.n_centroids_)
+    def _objective(
+        self, X: Array, supervision: Supervision, order: np.ndarray
+    ) -> CentroidObjective:
+        clusters = checked_labels(supervision)
+        codes, owner = clusters.codes, clusters.classes
+        return CentroidObjective(X, owner[codes], group_means(X, codes, len(owner)), owner)

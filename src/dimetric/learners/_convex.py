@@ -1,22 +1,21 @@
 """Learners whose objective is convex in the metric, and how far from its optimum they end."""
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
 
-import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, to_host, triangular_factor
-from dimetric._arrays.threads import one_blas_thread
-from dimetric._compat import Progress, StrOptions
-from dimetric.learners._iterative import GradientMetric
-from dimetric.learners._solve import Solution, Watch
-from dimetric.learners._start import fitting_start
+from dimetric._arrays.namespaces import eps, to_host, triangular_factor
+from dimetric.learners._base import NamedObjects
+from dimetric.learners._mean_loss import MeanLossMetric
+from dimetric.learners._problem import MapFunction, Problem, Solution
+from dimetric.learners._start import rescaled_start
 from dimetric.linalg.psd import inverse_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
-from dimetric.objectives.objective import Objective, metric_gradient
+from dimetric.objectives.objective import Certifiable, Objective, metric_gradient
+from dimetric.solvers import LBFGS, SGD, GradientDescent, ProjectedGradient, Result, Solver
 from dimetric.solvers.certificates import (
     Certificate,
     certify_from_below,
@@ -27,62 +26,82 @@ from dimetric.solvers.certificates import (
 # c and G of a linear function c + <G, N> that is above the objective at no metric N.
 Below = tuple[float, np.ndarray]
 
+ConvexT = TypeVar("ConvexT", bound=Certifiable)
 
-class ConvexMetric(GradientMetric):
+
+class ConvexMetric(MeanLossMetric[ConvexT]):
     r"""A learner that minimises a mean of losses, convex in :math:`M = L^T L`.
 
-    The metadata then hold a certificate: ``gap``, of what is left to gain at most among metrics
-    of trace ``gap_radius``; among all metrics, if ``gap_proven``. There is none where the metric
+    The metadata then hold a certificate: ``gap`` bounds what is left to gain among metrics of trace
+    at most ``gap_radius``, and among all metrics if ``gap_proven``. There is none where the metric
     was not solved for: a map of fewer rows, mini-batches.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GradientMetric._parameter_constraints,
-        "solver": [StrOptions({"lbfgs", "bgd", "sgd", "sdp"})],
+    _named_objects: ClassVar[NamedObjects] = {
+        "solver": {
+            "lbfgs": LBFGS,
+            "bgd": GradientDescent,
+            "sgd": SGD,
+            "sdp": ProjectedGradient,
+        }
     }
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        # Objectives bring their own threads; all else is too short for those of BLAS.
-        with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
-            return super()._fit(X, codes, progress)
-
-    def _minimise(
-        self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
-    ) -> Solution:
-        L0, objective.theta = fitting_start(
-            objective, L0, ridge, of_any_size=not self._start_is_given()
-        )
-        scale = _scale(objective, ridge)
-        return self._solver()(objective, L0, ridge=ridge, codes=codes, watch=watch, scale=scale)
+    def _function(self, problem: Problem[ConvexT], solver: Solver) -> MapFunction:
+        start, theta = rescaled_start(problem, keep_size=self._start_is_given())
+        scale = _scale(problem.objective, problem.ridge) if solver.models_curvature else None
+        return self._loss(replace(problem, start=start), solver, theta=theta, scale=scale)
 
     def _enough_rows(self, d: int) -> int:
         """Return how many rows a map needs to be as good as any metric of d features."""
         return d
 
-    def _tangent(self, objective: Any, L: np.ndarray, theta: np.ndarray, ridge: float) -> Below:
-        """Return the tangent at a map's metric; `theta` is a start of what is to be solved for."""
-        value, G, _ = metric_gradient(objective, L, theta, ridge=ridge)
+    def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> Below:
+        """Return the tangent at a map's metric; `theta` starts a search for the best one there."""
+        value, G, _ = metric_gradient(problem.objective, L, theta, ridge=problem.ridge)
         return value - float(np.vdot(L @ G, L)), G
 
-    def _facts(self, objective: Any, solution: Solution, ridge: float) -> dict[str, Any]:
-        """Return the certificate."""
-        k, d = solution.map.shape
-        if self.solver == "sgd" or (self.solver != "sdp" and k < self._enough_rows(d)):
-            return {}
+    def _facts(self, problem: Problem[ConvexT], solution: Solution) -> dict[str, Any]:
+        facts, (k, d), solver = (
+            super()._facts(problem, solution),
+            solution.map.shape,
+            self._solver(),
+        )
+        over_maps = solver.steps_over == "maps"
+        if solver.uses_batches or (over_maps and k < self._enough_rows(d)):
+            return facts
 
         def tangent(L: np.ndarray) -> Below:
-            return self._tangent(objective, L, solution.theta, ridge)
+            return self._tangent(problem, L, solution.theta)
 
-        value = solution.result.value
-        found = certified(objective, value, solution.map, tangent, ridge=ridge)
-        if not found.proven and not solution.result.converged and objective.infimum > -np.inf:
-            # A guess at the optimum's size may do near it; far away it is worth nothing.
-            found = Certificate(value - objective.infimum, np.inf, proven=True)
-        return {
-            "gap": float(found.gap),
-            "gap_radius": float(found.radius),
-            "gap_proven": found.proven,
-        }
+        result = solution.result
+        found = certified(problem, result.value, solution.map, tangent)
+        return facts | certificate_facts(found, result, problem.objective.infimum, problem.unit)
+
+
+def certificate_facts(
+    found: Certificate, result: Result, floor: float, unit: float
+) -> dict[str, Any]:
+    """Return a certificate as metadata.
+
+    Parameters
+    ----------
+    found : Certificate
+        The certificate in the coordinates of the problem.
+    result : Result
+        What it certifies.
+    floor : float
+        A lower bound of the objective over all metrics, or -inf.
+    unit : float
+        The points of the problem are the samples times this factor.
+    """
+    if not found.proven and not result.converged and floor > -np.inf:
+        # A guess at the optimum's size may do near the optimum; far away it is worth nothing.
+        found = Certificate(result.value - floor, np.inf, proven=True)
+    return {
+        "gap": float(found.gap),
+        "gap_radius": float(found.radius) * unit**2,
+        "gap_proven": found.proven,
+    }
 
 
 def _scale(objective: Objective, ridge: float) -> np.ndarray:
@@ -101,12 +120,10 @@ def _scale(objective: Objective, ridge: float) -> np.ndarray:
 
 
 def certified(
-    objective: Any,
+    problem: Problem[ConvexT],
     value: float,
     L: np.ndarray,
     tangent: Callable[[np.ndarray], Below],
-    *,
-    ridge: float,
 ) -> Certificate:
     r"""Return a bound of how far a value is above the minimum of a convex objective.
 
@@ -120,17 +137,16 @@ def certified(
 
     Parameters
     ----------
-    objective : Objective
-        What has been minimised, with the ``codes`` of its samples, the first of its points.
+    problem : Problem
+        What has been minimised.
     value : float
-        Its mean, with the ridge.
+        The mean objective, with the ridge.
     L : ndarray of shape (k, d)
         Map where it has that value.
     tangent : callable
         Returns c and G at a map.
-    ridge : float
-        Weight of the trace in the objective.
     """
+    objective, ridge = problem.objective, problem.ridge
     B, _, Q = sample_span(objective.points)
     if B.shape[1] == 0:  # all samples are one point: every metric is as good
         return Certificate(0.0, np.inf, proven=True)
@@ -156,7 +172,7 @@ def certified(
 
 
 def _definite(
-    objective: Any,
+    objective: Certifiable,
     L: np.ndarray,
     B: np.ndarray,
     tangent: Callable[[np.ndarray], Below],

@@ -14,7 +14,7 @@ from dimetric.supervision.triplets import Triplets
 STRATEGIES = ("accuracy", "f_beta", "tpr")
 
 
-class PairTasks:
+class PairScoringMixin:
     """Judgements by a learned distance, for classes that have a ``pair_distance``."""
 
     threshold_: float
@@ -147,7 +147,7 @@ def calibrated_threshold(
     is_similar : ndarray of shape (m,)
         Whether they are similar.
     strategy, beta, rate
-        As those of :meth:`PairTasks.calibrate_threshold`.
+        As those of :meth:`PairScoringMixin.calibrate_threshold`.
 
     Examples
     --------

@@ -1,13 +1,14 @@
-"""Where a descent over maps starts."""
+"""Where a solver over maps starts."""
 
 import warnings
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
+from dimetric.learners._problem import Problem
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps
@@ -15,6 +16,9 @@ from dimetric.solvers import LBFGS
 from dimetric.solvers.result import SEPARABLE
 
 NAMES = {"auto", "identity", "pca", "lda", "random"}
+MAX_SAMPLES_FOR_SIZE = 500  # from which the size of a start is chosen
+
+LossT = TypeVar("LossT", bound=Objective)
 
 
 def named_start(
@@ -73,34 +77,42 @@ def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
     return L
 
 
-def fitting_start(
-    objective: Objective, L0: np.ndarray, ridge: float, *, of_any_size: bool
+def rescaled_start(
+    problem: Problem[LossT], *, keep_size: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a start with the theta that fits, and with the size that fits unless it is given.
+    """Return the start with the size that suits the objective, and the theta that suits the start.
 
-    To change the size of a map by powers of ten takes a solver long, and objectives are flat
-    where it is much too small or too large; along a ray alone it is easy. A few samples tell.
+    To change the size of a map by powers of ten takes a solver many iterations, and objectives are
+    flat where maps are much too small or too large; along a ray alone it is easy.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    keep_size : bool, default=False
+        Whether the start keeps its size.
     """
+    objective, L0 = problem.objective, problem.start
     n = len(objective.strata)
-    some = objective.batch(np.arange(0, n, 1 + n // 500)) or objective
+    # Fit the scale of the start on at most 500 samples.
+    some = objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_SIZE)) or objective
     spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
-    if of_any_size and spread > 0:
+    if not keep_size and spread > 0:
         L0 = L0 * (2 / spread) ** 0.5  # squared distances of 4 on average
-    value_and_grad = on_maps(some, ridge=ridge)
+    value_and_grad = on_maps(some, ridge=problem.ridge)
 
     def along(x: np.ndarray) -> tuple[float, np.ndarray]:
         L = np.exp(np.clip(x[0], -20, 20)) * L0.ravel()
         value, grad = value_and_grad(np.concatenate([L, x[1:]]))
-        growth = grad[: L.size] @ L if of_any_size else 0.0
+        growth = 0.0 if keep_size else grad[: L.size] @ L
         return value, np.concatenate([[growth], grad[L.size :]])
 
-    found = LBFGS().minimise(
-        along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum
-    )
-    if found.reason == SEPARABLE:  # nothing would be left to be learned but size
+    x0 = np.concatenate([[0.0], some.theta])
+    found = LBFGS().minimise(along, x0, tol=1e-4, infimum=some.infimum)
+    if found.reason == SEPARABLE:  # nothing would be left to learn but the size
         return L0, objective.theta
     x = found.x
-    # Near a map of 0 all gradients vanish: no place to start from.
+    # Near a map of 0 all gradients vanish: a solver would not leave it.
     return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import fixed_signs, whitening
+from dimetric.supervision.labels import Supervision
 
 
 class Covariance(LinearMetric):
@@ -52,7 +53,7 @@ class Covariance(LinearMetric):
     True
     """
 
-    _needs_labels: ClassVar[bool] = False
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "reg": [Interval(Real, 0, None, closed="left")],
     }
@@ -60,7 +61,7 @@ class Covariance(LinearMetric):
     def __init__(self, *, reg: float = 0.0) -> None:
         self.reg = reg
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)
         n, d = X.shape
         S, is_root = _covariance(X, root=n <= d), n <= d

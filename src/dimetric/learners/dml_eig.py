@@ -2,27 +2,31 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._compat import Interval, StrOptions
-from dimetric.learners._constrained import BoundedMetric, Gain, as_square, on_sphere, sphere_start
-from dimetric.learners._solve import Solution, Watch
-from dimetric.linalg.psd import metric_of, root
+from dimetric._compat import Interval
+from dimetric.learners._base import NamedObjects
+from dimetric.learners._constrained import ConstrainedMetric
+from dimetric.learners._gain import GainOnSphere, GainOverMetrics, RegularizedGain, as_square
+from dimetric.learners._problem import MapFunction, Problem, Solution, Watch, counted_from, solve
+from dimetric.objectives.objective import LeastDistance
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
-from dimetric.solvers import LBFGS, FrankWolfe
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, Result
+from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
-ROUGH = 1e-3  # tolerance of all levels of smoothing but the last
-FINEST = 1e-13  # tolerance that is not lowered
+ROUGH_TOL = 1e-3  # of all levels of smoothing but the last
+FINEST_TOL = 1e-13  # is not lowered further
+
+LeastGain: TypeAlias = RegularizedGain[LeastDistance]
 
 
-class DMLEig(BoundedMetric):
+class DMLEig(ConstrainedMetric[LeastDistance]):
     r"""DML-eig: the nearest two dissimilar samples as far apart as can be.
 
     .. math:: \max_M \min_D d^2_{ij} \quad \text{s.t.} \quad
@@ -51,13 +55,11 @@ class DMLEig(BoundedMetric):
     delta : float, default=0.1
         Weight of the trace beside the similar pairs. Without it there is no optimum if similar
         samples agree in a direction that others differ in: then 0 is an error.
-    solver : {"lbfgs", "frank_wolfe"}, default="lbfgs"
-        "lbfgs" maximises the least squared distance relative to the constraint over maps L,
-        :math:`M = L^T L`, which leaves no constraint; "frank_wolfe" is the authors' method, which
-        adds a direction to M in each iteration, a top eigenvector.
-    schedule : {"smoothed", "averaging"}, default="smoothed"
-        Steps of "frank_wolfe": :math:`2 / (t + 3)`, or :math:`1 / (t + 2)`, by which M is the
-        mean of all directions.
+    solver : {"lbfgs", "frank_wolfe"} or solver object, default="lbfgs"
+        :class:`~dimetric.solvers.LBFGS` maximises the least squared distance relative to the
+        constraint over maps L, :math:`M = L^T L`, which leaves no constraint.
+        :class:`~dimetric.solvers.FrankWolfe` is the authors' method, which adds a direction to M in
+        each iteration, a top eigenvector.
     max_iter : int, default=100
         Most iterations.
     tol : float, default=1e-5
@@ -105,11 +107,10 @@ class DMLEig(BoundedMetric):
     True
     """
 
+    _named_objects: ClassVar[NamedObjects] = {"solver": {"lbfgs": LBFGS, "frank_wolfe": FrankWolfe}}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoundedMetric._parameter_constraints,
+        **ConstrainedMetric._parameter_constraints,
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
-        "solver": [StrOptions({"lbfgs", "frank_wolfe"})],
-        "schedule": [StrOptions({"smoothed", "averaging"})],
     }
 
     def __init__(
@@ -118,8 +119,7 @@ class DMLEig(BoundedMetric):
         smoothing: float | None = None,
         reg: float = 1.0,
         delta: float = 0.1,
-        solver: str = "lbfgs",
-        schedule: str = "smoothed",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
         unlabelled: float | str | None = None,
@@ -129,54 +129,64 @@ class DMLEig(BoundedMetric):
         self.reg = reg
         self.delta = delta
         self.solver = solver
-        self.schedule = schedule
         self.max_iter = max_iter
         self.tol = tol
         self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(self, points: Array, supervision: Any, originals: Array) -> Any:
+    def _objective(
+        self, points: Array, supervision: Supervision, originals: Array
+    ) -> LeastDistance:
         if isinstance(supervision, Pairs):
             return ListedSoftmin(points, supervision.dissimilar, originals)
-        return SoftminObjective(points, supervision, originals)
+        return SoftminObjective(points, checked_labels(supervision).codes, originals)
 
-    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
-        if self.solver == "frank_wolfe":
-            return self._by_frank_wolfe(gain, L0, watch)
-        L, done, history = L0, 0, tuple[float, ...]()
+    def _function(self, problem: Problem[LeastGain], solver: Solver) -> MapFunction:
+        gain, L = problem.objective, problem.start
+        mu = np.asarray([self._last_level() * _typical_least(gain, L)])
+        kind = GainOnSphere if solver.steps_over == "maps" else GainOverMetrics
+        return kind(gain, L, mu)
+
+    def _minimise(self, problem: Problem[LeastGain], solver: Solver, watch: Watch) -> Solution:
+        """Solve with less and less smoothing; over metrics, with the last one alone."""
+        if solver.steps_over == "metrics":
+            return super()._minimise(problem, solver, watch)
+        gain, L, done, history = problem.objective, problem.start, 0, tuple[float, ...]()
         levels = _levels(self._last_level())
         for level in levels:
             mu = np.asarray([level * _typical_least(gain, L)])
-            tol = self.tol if level == levels[-1] else max(self.tol, ROUGH)
-            result = self._maximise_smoothed(gain, L, mu, tol, watch, done)
+            tol = self.tol if level == levels[-1] else max(self.tol, ROUGH_TOL)
+            result = self._solve_level(gain, L, mu, tol, solver, watch, done)
             L = as_square(result.x)
             done, history = done + result.n_iter, history + result.history[bool(history) :]
             if not result.converged or done >= self.max_iter:
                 break
         if result.converged and level != levels[-1]:
             result = replace(result, converged=False, reason=f"max_iter={self.max_iter} reached")
-        return Solution(L, mu, replace(result, n_iter=done, history=history))
+        result = replace(result, n_iter=done, history=history)
+        return Solution(L / np.linalg.norm(L), mu, result)
 
-    def _maximise_smoothed(
-        self, gain: Gain, L: np.ndarray, mu: np.ndarray, tol: float, watch: Watch, done: int
+    def _solve_level(
+        self,
+        gain: LeastGain,
+        L: np.ndarray,
+        mu: np.ndarray,
+        tol: float,
+        solver: Solver,
+        watch: Watch,
+        done: int,
     ) -> Result:
-        """Run the solver after `done` iterations, more exactly until the gap proves the optimum.
+        """Run the solver after `done` iterations, with a smaller tol until the gap is closed.
 
-        The smaller mu, the less do a small gradient or gain say: the solver goes zigzag.
+        The smaller mu, the less do a small gradient or gain prove: the solver zigzags.
         """
         n_iter, history = 0, tuple[float, ...]()
-        loss = on_sphere(partial(gain.of_map, theta=mu))
         while True:
             left = self.max_iter - done - n_iter
-            result = LBFGS().minimise(
-                loss,
-                sphere_start(L),
-                max_iter=left,
-                tol=tol,
-                callback=partial(_told, watch, done + n_iter),
-            )
-            L, n_iter = as_square(result.x) / np.linalg.norm(result.x), n_iter + result.n_iter
-            history += result.history[bool(history) :]
+            function, after = GainOnSphere(gain, L, mu), counted_from(watch, done + n_iter)
+            found = solve(function, solver, max_iter=left, tol=tol, watch=after)
+            L, result = found.map, found.result
+            n_iter, history = n_iter + result.n_iter, history + result.history[bool(history) :]
             is_best, reason = self._is_best(gain, L, mu), result.reason
             if reason == STOPPED_BY_CALLBACK:
                 is_best = False
@@ -184,7 +194,7 @@ class DMLEig(BoundedMetric):
                 is_best, reason = False, f"max_iter={self.max_iter} reached"
             elif is_best and not result.converged:
                 reason = NO_DECREASE  # that a line search could find
-            elif not is_best and tol < FINEST:
+            elif not is_best and tol < FINEST_TOL:
                 reason = "rounding hides what there is left to gain"
             elif not is_best:
                 tol /= 10
@@ -197,7 +207,7 @@ class DMLEig(BoundedMetric):
             return float(self.smoothing)
         return min(0.1, max(1e4 * self.tol, 1e-4))
 
-    def _is_best(self, gain: Gain, L: np.ndarray, mu: np.ndarray) -> bool:
+    def _is_best(self, gain: LeastGain, L: np.ndarray, mu: np.ndarray) -> bool:
         """Tell whether a map is as good as a smooth minimum can find it.
 
         The smooth minimum is between the least squared distance and that plus mu log |D|.
@@ -206,32 +216,16 @@ class DMLEig(BoundedMetric):
         left = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * least
         return any(gap * least <= left * value for value, gap in _certificates(gain, L, mu, least))
 
-    def _by_frank_wolfe(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
-        mu = np.asarray([self._last_level() * _typical_least(gain, L0)])
-
-        def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, G = gain.of_metric(as_square(x), mu)
-            return value, G.ravel()
-
-        result = FrankWolfe(schedule=self.schedule).minimise(
-            loss,
-            metric_of(L0).ravel(),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            callback=lambda x, value, n: watch(lambda: (root(as_square(x)), mu), value, n),
-        )
-        return Solution(root(as_square(result.x)), mu, result)
-
-    def _value(self, gain: Gain, L: np.ndarray) -> float:
+    def _value(self, gain: LeastGain, L: np.ndarray) -> float:
         return _smallest(gain, L)
 
-    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+    def _certified(self, gain: LeastGain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
         found = _certificates(gain, L, theta, _smallest(gain, L))
         return min(found, key=lambda certificate: certificate[1])
 
 
 def _certificates(
-    gain: Gain, L: np.ndarray, theta: np.ndarray, least: float
+    gain: LeastGain, L: np.ndarray, theta: np.ndarray, least: float
 ) -> Iterator[tuple[float, float]]:
     """Yield the objective and proven gaps, of which any may be the best.
 
@@ -250,18 +244,13 @@ def _levels(last: float) -> list[float]:
     return np.geomspace(1.0, last, n_levels).tolist()
 
 
-def _told(watch: Watch, done: int, x: np.ndarray, value: float, n_iter: int) -> bool:
-    """Tell of an iteration after others."""
-    return watch(lambda: (as_square(x), np.zeros(0)), value, done + n_iter)
-
-
-def _smallest(gain: Gain, L: np.ndarray) -> float:
+def _smallest(gain: LeastGain, L: np.ndarray) -> float:
     """Return the least squared distance of dissimilar samples at a map."""
     objective = gain.objective
     return objective.smallest(objective.points @ like(L, objective.points).T)
 
 
-def _typical_least(gain: Gain, L: np.ndarray) -> float:
+def _typical_least(gain: LeastGain, L: np.ndarray) -> float:
     """Return the same, if it is not 0 for rounding."""
     X = gain.objective.points
     size = float(namespace(X).mean(X * X))

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace
-from dimetric._arrays.row_order import in_canonical_order
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
+from dimetric.learners._ordering import in_canonical_order
 from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.scatter import difference_scatter, rounding_of
 from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.roles import Neighbors, enemies, friends
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class DMLMJ(LinearMetric):
@@ -92,15 +93,17 @@ class DMLMJ(LinearMetric):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        labels = checked_labels(supervision)
         d = X.shape[1]
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
-        if len(self.classes_) < 2:
+        if labels.n_classes < 2:
             raise ValueError("DMLMJ needs at least 2 classes; y holds 1.")
         X, factor = rescale_for_squares(X)
-        X, codes = in_canonical_order(X, codes)
+        X, labels, _ = in_canonical_order(X, labels)
+        codes = labels.codes
         near, far = friends(X, codes, self.n_neighbors), enemies(X, codes, self.n_neighbors)
         Z, lifted = in_span(X, k)
         S, D = (self._covariance(Z, role, d) for role in (near, far))

@@ -4,53 +4,37 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._compat import Interval, Progress, StrOptions
+from dimetric._arrays.validation import rescale_for_squares
+from dimetric._compat import Interval, StrOptions
+from dimetric.learners._base import NamedObjects
+from dimetric.learners._constrained import check_dissimilar
 from dimetric.learners._coordinates import Coordinates
-from dimetric.learners._informed import InformedMetric
-from dimetric.learners._iterative import into_range
-from dimetric.learners._solve import Solution, Watch
+from dimetric.learners._divergence import (
+    DivergenceOverMaps,
+    DivergenceOverMetrics,
+    ITMLRule,
+    dual_value,
+)
+from dimetric.learners._iterative import IterativeMetric
+from dimetric.learners._ordering import in_canonical_order
+from dimetric.learners._problem import MapFunction, Problem, Solution
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
-from dimetric.solvers import LBFGS, BregmanProjections
-from dimetric.solvers.bregman_projections import BoundedDivergence
+from dimetric.solvers import LBFGS, BregmanProjections, Solver
+from dimetric.solvers.bregman_projections import ProvenResult
 from dimetric.supervision._draw import LabelledCombinations
+from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
-MOST_CONSTRAINTS = 5000  # of a kind, unless more are asked for
+MAX_DEFAULT_CONSTRAINTS = 5000  # of each kind, unless more are asked for
 
 
-class ITMLRule:
-    r"""How far squared distances break their bounds: :math:`\gamma\, \phi(\xi / b)`.
-
-    The slack :math:`\xi` that is best for a given distance is the distance where that breaks its
-    bound b, else b, so that :math:`\phi(x) = x - \log x - 1` is 0. The weights are
-    :math:`\gamma (1 / b - 1 / \xi)`.
-    """
-
-    def __init__(self, gamma: float, upper: float, lower: float) -> None:
-        self.gamma, self.upper, self.lower = gamma, upper, lower
-
-    def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
-        """Return (loss, w, 0) of listed pairs, see :mod:`dimetric.objectives.listed`."""
-        ratio = self.ratios(xp, D, kinds)
-        bound = xp.where(kinds == 0, self.upper * xp.ones_like(D), self.lower)
-        loss = self.gamma * float(xp.sum(ratio - xp.log(ratio) - 1))
-        return loss, self.gamma / bound * (1 - 1 / ratio), 0.0
-
-    def ratios(self, xp: Any, D: Array, kinds: Array) -> Array:
-        """Return the best slacks, relative to the bounds."""
-        tiny = float(xp.finfo(D.dtype).smallest_normal) ** 0.5  # 1 / 0 has no value
-        above = xp.clip(D / self.upper, 1.0, None)
-        return xp.where(kinds == 0, above, xp.clip(D / self.lower, tiny, 1.0))
-
-
-class ITML(InformedMetric):
+class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     r"""Information-theoretic metric learning: near a prior metric, with distances within bounds.
 
     .. math:: \min_{M, \xi} D(M, M_0) + \gamma \sum_{S} \phi(\xi_{ij} / u)
@@ -80,9 +64,10 @@ class ITML(InformedMetric):
     n_constraints : int or None, default=None
         How many pairs of each kind are drawn from labels at random, all if there are fewer; None
         is 20 times the square of the number of classes, 5,000 at most.
-    solver : {"lbfgs", "bregman"}, default="lbfgs"
-        "lbfgs" minimises over maps L, :math:`M = L^T L`, with the best slacks put in, which leaves
-        no constraint; "bregman" is the authors' method of cyclic projections on the constraints.
+    solver : {"lbfgs", "bregman"} or solver object, default="lbfgs"
+        :class:`~dimetric.solvers.LBFGS` minimises over maps L, :math:`M = L^T L`, with the best
+        slacks put in, which leaves no constraint. "bregman" is the authors' method of cyclic
+        projections on the constraints, :class:`~dimetric.solvers.BregmanProjections`.
     max_iter : int, default=100
         Most iterations; of "bregman", sweeps over all constraints.
     tol : float, default=1e-5
@@ -132,15 +117,20 @@ class ITML(InformedMetric):
     True
     """
 
+    _named_objects: ClassVar[NamedObjects] = {
+        "solver": {"lbfgs": LBFGS, "bregman": BregmanProjections}
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **InformedMetric._parameter_constraints,
+        **IterativeMetric._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "bounds": ["array-like", None],
         "prior": [StrOptions({"identity", "covariance"}), "array-like"],
         "n_constraints": [Interval(Integral, 1, None, closed="left"), None],
-        "solver": [StrOptions({"lbfgs", "bregman"})],
+        "unlabelled": [Real, str, None],
         "random_state": ["random_state"],
     }
+    _supervision_kinds = ("y", "pairs")
+    _remedy = "Raise max_iter or tol, or lower gamma."
 
     def __init__(
         self,
@@ -149,7 +139,7 @@ class ITML(InformedMetric):
         bounds: Any = None,
         prior: str | Array = "identity",
         n_constraints: int | None = None,
-        solver: str = "lbfgs",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
         unlabelled: float | str | None = None,
@@ -167,10 +157,13 @@ class ITML(InformedMetric):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _learn(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
-        # By content alone: which pairs are drawn is not to depend on the names of classes.
-        X, supervision = self._in_order(X, supervision, by_class=False)
-        X, factor = into_range(X, "prior and bounds")
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        check_dissimilar("ITML", X, supervision)
+
+    def _problem(self, X: Array, supervision: Supervision) -> Problem[ListedObjective[ITMLRule]]:
+        # By content alone: the pairs drawn must not depend on the names of classes.
+        X, supervision, _ = in_canonical_order(X, supervision, by_class=False)
+        X, factor = rescale_for_squares(X, affected="prior and bounds")
         xp, rng = namespace(X), check_random_state(self.random_state)
         # Under the root T of the prior, the prior is the identity.
         T = self._root_of_prior(X)
@@ -179,21 +172,11 @@ class ITML(InformedMetric):
         points = at.samples / at.unit
         self.bounds_ = self._checked_bounds(points, rng)
         if not isinstance(supervision, Pairs):
-            supervision = self._drawn(supervision, rng)
-        objective = self._objective(points, supervision, X)
-
-        def fitted(B: np.ndarray) -> dict[str, Array]:
-            components = like(at.back(at.start @ B) @ T * factor, X)
-            return {"components_": components, "offset_": xp.zeros_like(components[0, :])}
-
-        solution, gap = self._minimise(objective, self._watch(fitted, progress))
-        return self._ended(
-            solution.result,
-            fitted(solution.map),
-            "Raise max_iter or tol, or lower gamma.",
-            initial_objective=solution.result.history[0],
-            final_objective=solution.result.value,
-            gap=gap,
+            supervision = self._drawn(checked_labels(supervision), rng)
+        return Problem(
+            objective=self._objective(points, supervision, X),
+            start=np.eye(points.shape[1]),
+            restore=lambda B: like(at.back(at.start @ B) @ T * factor, X),
         )
 
     def _root_of_prior(self, X: Array) -> np.ndarray:
@@ -233,12 +216,12 @@ class ITML(InformedMetric):
         upper, lower = np.percentile(squares, [5, 95])
         return float(upper), float(lower)
 
-    def _drawn(self, codes: np.ndarray, rng: np.random.RandomState) -> Pairs:
+    def _drawn(self, labels: Labels, rng: np.random.RandomState) -> Pairs:
         """Return pairs of samples of one class, and of different classes."""
         n = self.n_constraints
         if n is None:
-            n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
-        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+            n = min(MAX_DEFAULT_CONSTRAINTS, 20 * labels.n_classes**2)
+        _, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
         by_appearance = np.argsort(np.argsort(first))
         classes = LabelledCombinations(by_appearance[codes])
         return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
@@ -257,81 +240,20 @@ class ITML(InformedMetric):
         rule = ITMLRule(float(self.gamma), *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)
 
-    def _minimise(
-        self, objective: ListedObjective[ITMLRule], watch: Watch
-    ) -> tuple[Solution, float]:
-        """Return the best map in coordinates where the prior is the identity, and its gap."""
-        settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        X, d = objective.points, objective.points.shape[1]
-        if self.solver == "lbfgs":
+    def _function(self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver) -> MapFunction:
+        objective = problem.objective
+        if solver.steps_over == "maps":
+            return DivergenceOverMaps(objective, problem.start)
+        X, (i, j), is_similar = to_host(objective.points), objective.rows.T, objective.kinds == 0
+        V = X[i] - X[j]
+        V, is_similar = V[np.any(V != 0, axis=1)], is_similar[np.any(V != 0, axis=1)]
+        bounds = np.where(is_similar, *self.bounds_)
+        return DivergenceOverMetrics(V, is_similar, bounds, float(self.gamma))
 
-            def found(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-                return flat.reshape(d, d), objective.theta
-
-            result = LBFGS().minimise(
-                lambda flat: _divergence(objective, flat.reshape(d, d)),
-                np.eye(d).ravel(),
-                callback=lambda x, value, n: watch(lambda: found(x), value, n),
-                **settings,
-            )
-            B, theta = found(result.x)
-            return Solution(B, theta, result), max(0.0, result.value - dual_value(objective, B))
-
-        def rooted(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return root(flat.reshape(d, d)), objective.theta
-
-        i, j = objective.rows.T
-        V, is_similar = to_host(X)[i] - to_host(X)[j], objective.kinds == 0
-        differs = np.any(V != 0, axis=1)
-        divergence = BoundedDivergence(
-            V[differs],
-            is_similar[differs],
-            np.where(is_similar[differs], *self.bounds_),
-            float(self.gamma),
-        )
-        proven = BregmanProjections().minimise(
-            divergence,
-            np.eye(d).ravel(),
-            callback=lambda x, value, n: watch(lambda: rooted(x), value, n),
-            **settings,
-        )
-        return Solution(*rooted(proven.x), proven), proven.gap
-
-
-def _divergence(objective: ListedObjective[ITMLRule], B: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the objective at a map where the prior is the identity, and its gradient."""
-    sign, log_det = np.linalg.slogdet(B)
-    if sign == 0:
-        return np.inf, np.zeros(B.size)
-    there = like(B, objective.points)
-    loss, BS, _ = objective.scatter(there, there, objective.theta)
-    value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
-    return value, 2 * (B - np.linalg.inv(B).T + to_host(BS)).ravel()
-
-
-def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
-    r"""Return a lower bound of the minimum, a value of the dual problem.
-
-    The weights w at a map are multipliers, and so are c w for :math:`0 \le c \le 1` where
-    :math:`I + c \sum w v v^T` is definite, with the value
-
-    .. math:: \log\det\Big(I + c \sum w v v^T\Big) + \gamma \sum \log(1 - c + c\, b / \xi).
-
-    At an optimum c = 1 is the best; near it, a little less may be.
-    """
-    X, rule = objective.points, objective.rule
-    there = like(B, X)
-    S = to_host(objective.scatter(there, None, objective.theta)[1])
-    D = objective.distances(X @ there.T)
-    xp = namespace(D)
-    ratios = to_host(rule.ratios(xp, D, like(objective.kinds, X, dtype=xp.int64)))
-    spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
-
-    def minus_dual(c: float) -> float:
-        return -float(np.sum(np.log1p(c * spread)) + rule.gamma * np.sum(np.log1p(c * excess)))
-
-    # All of both logarithms is positive below this c.
-    least = float(min(np.min(spread), np.min(excess)))
-    largest = 1.0 if least > -1 else -(1 - 1e-9) / least
-    best = minimize_scalar(minus_dual, bounds=(0.0, largest), method="bounded")
-    return max(0.0, -float(best.fun), -minus_dual(largest))
+    def _facts(
+        self, problem: Problem[ListedObjective[ITMLRule]], solution: Solution
+    ) -> dict[str, Any]:
+        result = solution.result
+        if isinstance(result, ProvenResult):
+            return {"gap": result.gap}
+        return {"gap": max(0.0, result.value - dual_value(problem.objective, solution.map))}

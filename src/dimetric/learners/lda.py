@@ -12,9 +12,10 @@ from sklearn.utils.metaestimators import available_if
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 def _adds_up(learner: "LDA") -> bool:
@@ -98,9 +99,9 @@ class LDA(LinearMetric):
         self.shrinkage = shrinkage
         self.reg = reg
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        codes, n_classes = checked_labels(supervision).codes, len(self.classes_)
         X, factor = rescale_for_squares(X)
-        n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(f"LDA needs at least 2 classes; y holds {n_classes}.")
         if X.shape[0] <= n_classes:

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._compat import Interval, Progress
+from dimetric._compat import Interval
 from dimetric.learners._convex import Below, ConvexMetric
-from dimetric.learners._solve import Solution, Watch
+from dimetric.learners._problem import Problem, Solution, Watch
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.objective import Objective, metric_gradient
+from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.solvers import LBFGS
-from dimetric.solvers.result import Result
+from dimetric.solvers import LBFGS, Result, Solver
+from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
 
@@ -80,7 +80,7 @@ class LDMLRule(Rule):
         return float(theta[0]) if self.b is None else self.b
 
 
-class LDML(ConvexMetric):
+class LDML(ConvexMetric[SimilarityObjective]):
     r"""Logistic discriminant metric learning: the distance that tells best who is of one class.
 
     .. math:: \max_{L, b} \frac{1}{|P|} \Big[\sum_{S} \log \sigma(b - d^2_{ij})
@@ -103,25 +103,19 @@ class LDML(ConvexMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
-        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches, for
-        more samples than all pairs can be looked at of, "sdp" over the metric M instead of L.
+    solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
+        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
+        :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD` for data too
+        large to evaluate all pairs of samples, or, over the metric M instead of L,
+        :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
     max_iter : int, default=100
-        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
-        which the objectives in the metadata are means then.
+        Most iterations. With "sgd" these are passes over the samples, or over 100 mini-batches of
+        them, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
     reg : float, default=0.0
         Weight of the ridge.
-    learning_rate : {"adaptive", "constant"}, default="adaptive"
-        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
-    eta0 : float or None, default=None
-        First learning rate; None is chosen from the first gradients.
-    learn_inc, learn_dec : float, default=1.01, 0.5
-        Factors of an adaptive rate after a gain, and after a loss.
-    batch_size : int, default=512
-        Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
     unlabelled : float, str or None, default=None
@@ -173,7 +167,7 @@ class LDML(ConvexMetric):
         "unlabelled": [Real, str, None],
     }
     _maximises = True
-    _takes = ("y", "pairs")
+    _supervision_kinds = ("y", "pairs")
 
     def __init__(
         self,
@@ -181,15 +175,10 @@ class LDML(ConvexMetric):
         *,
         b: float | None = None,
         init: str | Array = "auto",
-        solver: str = "lbfgs",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
         reg: float = 0.0,
-        learning_rate: str = "adaptive",
-        eta0: float | None = None,
-        learn_inc: float = 1.01,
-        learn_dec: float = 0.5,
-        batch_size: int = 512,
         warm_start: bool = False,
         unlabelled: float | str | None = None,
         verbose: int = 0,
@@ -202,11 +191,6 @@ class LDML(ConvexMetric):
             max_iter=max_iter,
             tol=tol,
             reg=reg,
-            learning_rate=learning_rate,
-            eta0=eta0,
-            learn_inc=learn_inc,
-            learn_dec=learn_dec,
-            batch_size=batch_size,
             warm_start=warm_start,
             verbose=verbose,
             random_state=random_state,
@@ -214,49 +198,55 @@ class LDML(ConvexMetric):
         self.b = b
         self.unlabelled = unlabelled
 
-    def _rule(self) -> LDMLRule:
-        return LDMLRule(None if self.b is None else float(self.b))
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        if isinstance(supervision, Pairs):
+            return
+        labels = checked_labels(supervision)
+        n_labelled = int(np.sum(labels.codes >= 0))
+        if n_labelled < 2:
+            raise ValueError("LDML learns from pairs of samples, but y holds one label.")
+        if labels.n_classes in (1, n_labelled):
+            held = "one class" if labels.n_classes == 1 else "no two samples of a class"
+            warnings.warn(f"y holds {held}: LDML has nothing to learn.", stacklevel=2)
 
     def _objective(
-        self, X: Array, codes: Any, order: np.ndarray
-    ) -> PairwiseObjective | ListedObjective:
-        rule, theta = self._rule(), [1.0] if self.b is None else []
-        if isinstance(codes, Pairs):
-            return ListedObjective.of_pairs(rule, X, codes, theta, infimum=0.0)
-        return PairwiseObjective(rule, X, codes, theta)
-
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        if not isinstance(codes, Pairs) and np.sum(codes >= 0) < 2:
-            raise ValueError("LDML learns from pairs of samples, but y holds one label.")
-        if not isinstance(codes, Pairs) and len(self.classes_) in (1, np.sum(codes >= 0)):
-            held = "one class" if len(self.classes_) == 1 else "no two samples of a class"
-            warnings.warn(f"y holds {held}: LDML has nothing to learn.", stacklevel=2)
-        return super()._fit(X, codes, progress)
+        self, X: Array, supervision: Supervision, order: np.ndarray
+    ) -> SimilarityObjective:
+        rule = LDMLRule(None if self.b is None else float(self.b))
+        theta = [1.0] if self.b is None else []
+        if isinstance(supervision, Pairs):
+            return ListedObjective.of_pairs(rule, X, supervision, theta, infimum=0.0)
+        return PairwiseObjective(rule, X, checked_labels(supervision).codes, theta)
 
     def _minimise(
-        self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
+        self, problem: Problem[SimilarityObjective], solver: Solver, watch: Watch
     ) -> Solution:
-        solution = super()._minimise(objective, L0, ridge, codes, watch)
-        if self.b is not None or self.solver == "sgd":
+        solution = super()._minimise(problem, solver, watch)
+        if self.b is not None or solver.uses_batches:
             return solution
         L = solution.map
-        best = likeliest_threshold(objective, L, solution.theta)
-        value = best.value + ridge * float(np.vdot(L, L))
+        best = likeliest_threshold(problem.objective, L, solution.theta)
+        value = best.value + problem.ridge * float(np.vdot(L, L))
         return Solution(L, best.x, replace(solution.result, value=value))
 
-    def _facts(self, objective: Any, solution: Solution, ridge: float) -> dict[str, Any]:
-        self.b_ = float(solution.theta[0] if self.b is None else self.b)
-        return super()._facts(objective, solution, ridge)
+    def _attributes(
+        self, problem: Problem[SimilarityObjective], solution: Solution
+    ) -> dict[str, Any]:
+        b = float(solution.theta[0] if self.b is None else self.b)
+        return super()._attributes(problem, solution) | {"b_": b}
 
-    def _tangent(self, objective: Any, L: np.ndarray, theta: np.ndarray, ridge: float) -> Below:
+    def _tangent(
+        self, problem: Problem[SimilarityObjective], L: np.ndarray, theta: np.ndarray
+    ) -> Below:
         if self.b is not None:
-            return super()._tangent(objective, L, theta, ridge)
+            return super()._tangent(problem, L, theta)
+        objective = problem.objective
         b = likeliest_threshold(objective, L, theta).x
-        value, G, (slope,) = metric_gradient(objective, L, b, ridge=ridge)
+        value, G, (slope,) = metric_gradient(objective, L, b, ridge=problem.ridge)
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # The slope is 0 but for rounding; what is left of it bounds f, too: the best threshold of
+        # The slope is 0 but for rounding. What is left of it bounds f, too: the best threshold of
         # a metric N is not below the log odds of S, nor above them by more than the largest d2.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))

@@ -1,38 +1,40 @@
 """Large margin nearest neighbours."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace
-from dimetric._compat import Interval, Progress
-from dimetric.learners._convex import ConvexMetric
-from dimetric.learners._solve import Solution, Watch
-from dimetric.learners._start import fitting_start
+from dimetric._compat import Interval
+from dimetric.learners._convex import ConvexMetric, certificate_facts
+from dimetric.learners._mean_loss import MeanLossMetric
+from dimetric.learners._problem import Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._start import rescaled_start
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
 from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
-from dimetric.objectives.objective import on_maps
-from dimetric.solvers.certificates import Certificate
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, Result
+from dimetric.objectives.objective import Smoothable, on_maps
+from dimetric.solvers import Result, Solver
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.triplets import Triplets
 
 # The width of the hinge's smooth part, and the tolerance in units of tol, of one stage after the
-# other. The second is for maps that the first leaves too far from a proof; what a sharper hinge
-# changes is little, and hard to be precise about.
+# other. The second stage is for maps that the first leaves too far from a proof. A sharper hinge
+# changes little, and is hard to solve for precisely.
 STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-SHARP = 300.0  # difference that smoothing may make to the objective, in units of tol
-TIGHT = 0.007  # bound of what is left to gain, as a share of the objective
-# "sgd" is for more samples than all pairs can be looked at of: beyond these numbers, targets are
-# searched in a part of a class, and objectives are means over mini-batches.
-MOST_FRIENDS = 5_000
-MOST_SAMPLES = 20_000
+SHARP_IN_TOLS = 300.0  # difference that smoothing may make to the objective, in units of tol
+TIGHT_GAP_RATIO = 0.007  # bound of what is left to gain, as a share of the objective
+# For SGD: in larger classes targets are searched among random groups of this size, and with more
+# samples than this the objective is estimated by mini-batches.
+MAX_FRIENDS_SEARCHED = 5_000
+MAX_SAMPLES_EVALUATED = 20_000
 
 
-class LMNN(ConvexMetric):
+class LMNN(MeanLossMetric[Smoothable]):
     r"""Large margin nearest neighbours: near neighbours of one's class, all others farther away.
 
     .. math:: \min_L \frac{1}{N} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
@@ -64,27 +66,21 @@ class LMNN(ConvexMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
-        How the objective is minimised: "lbfgs" with the hinge made smooth, less and less so;
-        "bgd" by batch gradient descent; "sgd" by mini-batches, for more samples than all pairs can
-        be looked at of; "sdp" over metrics M, as "lbfgs" otherwise. With "sgd", targets are the
-        nearest among 5,000 of a class drawn at random, and beyond 20,000 samples the objectives
-        told are means over mini-batches.
+    solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
+        How the objective is minimised. :class:`~dimetric.solvers.LBFGS` sees a smooth hinge, which
+        gets sharper from stage to stage, and so does, over metrics M,
+        :class:`~dimetric.solvers.ProjectedGradient` ("sdp"). "bgd" is
+        :class:`~dimetric.solvers.GradientDescent`. :class:`~dimetric.solvers.SGD` is for data too
+        large to evaluate all pairs: targets come with the samples of a mini-batch, impostors are
+        found among them. Targets are then the nearest among 5,000 random samples of a class, and
+        beyond 20,000 samples the objectives in the metadata are means over mini-batches.
     max_iter : int, default=300
-        Most iterations, of all passes together; of "sgd", passes over the samples.
+        Most iterations, of all passes together; with "sgd", epochs.
     tol : float, default=1e-6
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration.
     reg : float, default=0.0
         Weight of the ridge.
-    learning_rate : {"adaptive", "constant"}, default="adaptive"
-        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
-    eta0 : float or None, default=None
-        First learning rate; None is chosen from the first gradients.
-    learn_inc, learn_dec : float, default=1.01, 0.5
-        Factors of an adaptive rate after a gain, and after a loss.
-    batch_size : int, default=512
-        Samples of a mini-batch; their targets come with them, impostors are found among them.
     warm_start : bool, default=False
         Start from the map of the last fit.
     unlabelled : float, str or None, default=None
@@ -127,14 +123,16 @@ class LMNN(ConvexMetric):
     (True, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ConvexMetric._parameter_constraints | {
+    _named_objects = ConvexMetric._named_objects
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MeanLossMetric._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "mu": [Interval(Real, 0, 1, closed="neither")],
         "targets": ["array-like", None],
         "n_passes": [Interval(Integral, 1, None, closed="left")],
         "unlabelled": [Real, str, None],
     }
-    _takes = ("y", "triplets")
+    _supervision_kinds = ("y", "triplets")
 
     def __init__(
         self,
@@ -145,15 +143,10 @@ class LMNN(ConvexMetric):
         targets: Array | None = None,
         n_passes: int = 1,
         init: str | Array = "auto",
-        solver: str = "lbfgs",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 300,
         tol: float = 1e-6,
         reg: float = 0.0,
-        learning_rate: str = "adaptive",
-        eta0: float | None = None,
-        learn_inc: float = 1.01,
-        learn_dec: float = 0.5,
-        batch_size: int = 512,
         warm_start: bool = False,
         unlabelled: float | str | None = None,
         verbose: int = 0,
@@ -166,11 +159,6 @@ class LMNN(ConvexMetric):
             max_iter=max_iter,
             tol=tol,
             reg=reg,
-            learning_rate=learning_rate,
-            eta0=eta0,
-            learn_inc=learn_inc,
-            learn_dec=learn_dec,
-            batch_size=batch_size,
             warm_start=warm_start,
             verbose=verbose,
             random_state=random_state,
@@ -181,8 +169,8 @@ class LMNN(ConvexMetric):
         self.n_passes = n_passes
         self.unlabelled = unlabelled
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        given = "triplets" if isinstance(codes, Triplets) else "targets"
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        given = "triplets" if isinstance(supervision, Triplets) else "targets"
         if given == "triplets" and self.targets is not None:
             raise ValueError("targets are for labels, but triplets are given: leave one out.")
         if self.n_passes > 1 and (given == "triplets" or self.targets is not None):
@@ -190,13 +178,12 @@ class LMNN(ConvexMetric):
                 f"n_passes={self.n_passes} chooses new targets, but {given} are given: leave "
                 f"n_passes=1, or {given}=None."
             )
-        if given == "targets":
-            self._warn_of_classes(codes, "which has no neighbour to be near to")
-        return super()._fit(X, codes, progress)
+        self._warn_of_classes(supervision, "which has no neighbour to be near to")
 
-    def _objective(self, X: Array, codes: Any, order: np.ndarray) -> Any:
-        if isinstance(codes, Triplets):
-            return TripletObjective(X, codes.rows, mu=self.mu)
+    def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> Smoothable:
+        if isinstance(supervision, Triplets):
+            return TripletObjective(X, supervision.rows, mu=self.mu)
+        codes = checked_labels(supervision).codes
         if self.targets is not None:
             targets = given_targets(self.targets, codes, order)
         else:
@@ -204,119 +191,111 @@ class LMNN(ConvexMetric):
         return MarginObjective(X, codes, targets, mu=self.mu, order=order)
 
     def _nearest(self, X: Array, codes: np.ndarray) -> np.ndarray:
-        most = MOST_FRIENDS if self.solver == "sgd" else None
+        """Return the targets of samples that are sorted by class."""
+        most = MAX_FRIENDS_SEARCHED if self._solver().uses_batches else None
         return nearest_targets(
             X, codes, self.n_neighbors, most=most, random_state=self.random_state
         )
 
-    def _minimise(
-        self, objective: Any, L0: np.ndarray, ridge: float, codes: np.ndarray, watch: Watch
-    ) -> "_Found":
+    def _minimise(self, problem: Problem[Smoothable], solver: Solver, watch: Watch) -> Solution:
+        """Solve in passes; in each but the first, targets are the nearest under the map so far."""
+        objective, start, ridge = problem.objective, problem.start, problem.ridge
         if len(getattr(self, "classes_", ())) == 1:  # pulls alone would draw all to a point
-            value = on_maps(objective, ridge=ridge)(L0.ravel())[0]
-            result = Result(L0.ravel(), value, 0, True, "y holds one class", (value,))
-            return _Found(L0, objective.theta, result, objective, None)
-        L = L0
-        if not self._start_is_given() and self.solver in ("lbfgs", "sdp"):
-            L = fitting_start(objective, L0, ridge, of_any_size=True)[0]
-        aimed, done, history = objective, 0, list[float]()
-        for left in range(self.n_passes, 0, -1):
+            self._set_targets(objective, objective)
+            value = on_maps(objective, ridge=ridge)(start.ravel())[0]
+            result = Result(start.ravel(), value, 0, True, "y holds one class", (value,))
+            return Solution(start, objective.theta, result)
+        if solver.models_curvature and not self._start_is_given():
+            problem = replace(problem, start=rescaled_start(problem)[0])
+        L, done, history = problem.start, 0, list[float]()
+        for passes_left in range(self.n_passes, 0, -1):
             if history:
-                X = objective.points
-                targets = self._nearest(X @ like(L, X).T, codes)
-                if done == self.max_iter or np.array_equal(targets, aimed.targets):
+                aimed = self._with_new_targets(problem.objective, L)
+                if done == self.max_iter or aimed is None:
                     break
-                aimed = objective.aimed(targets)
-            most = -(-(self.max_iter - done) // left)  # what a pass saves is for those to come
-            found = self._descend(aimed, L, ridge, codes, _counting(watch, done), most)
+                problem = replace(problem, objective=aimed, start=L)
+            most = -(-(self.max_iter - done) // passes_left)  # saved iterations go to later passes
+            found = self._solve_pass(problem, solver, counted_from(watch, done), most)
             L, done = found.map, done + found.result.n_iter
             history += found.result.history
             if found.result.reason == STOPPED_BY_CALLBACK:
                 break
-        history[0] = self._value(objective, L0, ridge, history[0])
+        self._set_targets(objective, problem.objective)
+        history[0] = self._value(objective, start, ridge, estimate=history[0])
         return replace(found, result=replace(found.result, n_iter=done, history=tuple(history)))
 
-    def _descend(
-        self,
-        objective: MarginObjective,
-        L: np.ndarray,
-        ridge: float,
-        codes: np.ndarray,
-        watch: Watch,
-        max_iter: int,
-    ) -> "_Found":
-        """Minimise for given targets, with a hinge that is smooth, and then less and less so."""
-        smooth = self.solver in ("lbfgs", "sdp")
+    def _with_new_targets(self, objective: Smoothable, L: np.ndarray) -> Smoothable | None:
+        """Return the objective with the nearest targets under a map; None if these are the same."""
+        if not isinstance(objective, MarginObjective):
+            return None
+        X = objective.points
+        targets = self._nearest(X @ like(L, X).T, objective.strata)
+        return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
+
+    def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
+        """Set ``targets_`` to those of the last pass, for samples in the given order."""
+        if isinstance(first, MarginObjective) and isinstance(last, MarginObjective):
+            assert first.order is not None  # of the samples that were given
+            targets, X = in_given_order(last.targets, first.order), first.points
+            self.targets_ = like(targets, X, dtype=namespace(X).int64)
+
+    def _solve_pass(
+        self, problem: Problem[Smoothable], solver: Solver, watch: Watch, max_iter: int
+    ) -> Solution:
+        """Solve for given targets, with a hinge that is smooth, and then less and less so."""
+        objective, ridge, L = problem.objective, problem.ridge, problem.start
+        smooth = solver.models_curvature
         scale = pull_scale(objective, ridge) if smooth else None
-        is_convex = self.solver == "sdp" or (self.solver != "sgd" and len(L) >= L.shape[1])
+        over_metrics = solver.steps_over == "metrics"
+        is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
         done, history, certificate = 0, list[float](), None
-        last, is_sharp, is_tight = np.inf, False, True
+        last_width, is_sharp, is_tight = np.inf, False, True
         for width, precision in STAGES if smooth else ((0.0, 1.0),):
-            if width == last and is_tight:
+            if width == last_width and is_tight:
                 continue
-            if width < last and is_sharp:
+            if width < last_width and is_sharp:
                 break
-            found = self._solver(max_iter=max_iter - done, tol=precision * self.tol)(
-                objective.smoothed(width),
-                L,
-                ridge=ridge,
-                codes=codes,
-                watch=_counting(watch, done),
-                scale=scale,
+            stage = replace(problem, objective=objective.smoothed(width), start=L)
+            found = solve(
+                self._loss(stage, solver, scale=scale),
+                solver,
+                max_iter=max_iter - done,
+                tol=precision * self.tol,
+                watch=counted_from(watch, done),
             )
-            L, result, last = found.map, found.result, width
-            value = self._value(objective, L, ridge, result.value)
-            done += result.n_iter
-            history += result.history
+            L, result, last_width = found.map, found.result, width
+            value = self._value(objective, L, ridge, estimate=result.value)
+            done, history = done + result.n_iter, [*history, *result.history]
             if bounds is not None:
                 bounds.add(L, width or STAGES[0][0])
                 certificate = bounds.certificate(value, L)
-                is_tight = certificate.gap <= TIGHT * max(1.0, value)
-            is_sharp = result.value - value <= SHARP * self.tol * max(1.0, value)
+                is_tight = certificate.gap <= TIGHT_GAP_RATIO * max(1.0, value)
+            is_sharp = result.value - value <= SHARP_IN_TOLS * self.tol * max(1.0, value)
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
         if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
             converged, reason = False, f"max_iter={self.max_iter} reached"
         elif reason.startswith("the line search failed"):
-            if eps(objective.points) > 1e-10:  # rounding hides what there is left to gain
+            if eps(objective.points) > 1e-10:  # float32: rounding hides what is left to gain
                 converged, reason = True, NO_DECREASE
             elif certificate is not None and is_tight:
                 converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
-        return _Found(L, found.theta, result, objective, certificate)
+        return Solution(L, found.theta, result, certificate)
 
     def _value(
-        self, objective: MarginObjective, L: np.ndarray, ridge: float, estimate: float
+        self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
     ) -> float:
-        """Return the objective as it is, or an estimate where that would take too long."""
-        if self.solver == "sgd" and objective.n_terms > MOST_SAMPLES:
+        """Return the objective with sharp hinges, or an estimate where that would take too long."""
+        if self._solver().uses_batches and objective.n_terms > MAX_SAMPLES_EVALUATED:
             return estimate
         return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
-    def _facts(self, objective: Any, solution: Any, ridge: float) -> dict[str, Any]:
-        X = objective.points
-        if isinstance(objective, MarginObjective) and objective.order is not None:
-            targets = in_given_order(solution.objective.targets, objective.order)
-            self.targets_ = like(targets, X, dtype=namespace(X).int64)
-        found = solution.certificate
+    def _facts(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
+        facts, found = super()._facts(problem, solution), solution.certificate
         if found is None:
-            return {}
-        if not found.proven and not solution.result.converged:
-            # A guess at the optimum's size may do near it; far away it is worth nothing.
-            found = Certificate(solution.result.value, np.inf, proven=True)
-        return {"gap": found.gap, "gap_radius": found.radius, "gap_proven": found.proven}
-
-
-@dataclass(frozen=True)
-class _Found(Solution):
-    """A solution, the objective that it is of, and how far from its optimum it is at most."""
-
-    objective: MarginObjective
-    certificate: Certificate | None
-
-
-def _counting(watch: Watch, done: int) -> Watch:
-    """Return the same watch over iterations that come after some others."""
-    return lambda current, value, n_iter: watch(current, value, done + n_iter)
+            return facts
+        # No hinge and no pull is below 0.
+        return facts | certificate_facts(found, solution.result, 0.0, problem.unit)

@@ -5,17 +5,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace
-from dimetric._compat import StrOptions
-from dimetric.learners._constrained import BoundedMetric, Gain, as_square, on_sphere, sphere_start
-from dimetric.learners._solve import Solution, Watch, _OnCone
-from dimetric.linalg.psd import metric_of, root
+from dimetric.learners._base import NamedObjects
+from dimetric.learners._constrained import ConstrainedMetric
+from dimetric.learners._gain import GainOnSphere, GainOverMetrics, RegularizedGain
+from dimetric.learners._problem import MapFunction, Problem
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.solvers import LBFGS, ProjectedGradient
+from dimetric.solvers import LBFGS, ProjectedGradient, Solver
+from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
 
@@ -46,7 +47,7 @@ class DistanceRule(Rule):
         return float(xp.sum(R)), xp.where(R > 0, 0.5 / xp.where(R > 0, R, 1.0), 0.0), 0.0
 
 
-class LSI(BoundedMetric):
+class LSI(ConstrainedMetric[Objective]):
     r"""Learning with side information: dissimilar samples far apart, similar ones near.
 
     .. math:: \max_M \sum_D d_{ij} \quad \text{s.t.} \quad
@@ -72,10 +73,11 @@ class LSI(BoundedMetric):
         samples agree in a direction that others differ in: then 0 is an error.
     diagonal : bool, default=False
         Learn weights of the features alone, a diagonal M.
-    solver : {"lbfgs", "projected"}, default="lbfgs"
-        "lbfgs" maximises :math:`\sum_D d_{ij}` relative to the root of the constraint over maps L,
-        :math:`M = L^T L`, which leaves no constraint; "projected" is the authors' gradient ascent
-        over M with iterated projections.
+    solver : {"lbfgs", "projected"} or solver object, default="lbfgs"
+        :class:`~dimetric.solvers.LBFGS` maximises :math:`\sum_D d_{ij}` relative to the root of the
+        constraint over maps L, :math:`M = L^T L`, which leaves no constraint. "projected" is the
+        authors' gradient ascent over M with iterated projections,
+        :class:`~dimetric.solvers.ProjectedGradient`.
     max_iter : int, default=100
         Most iterations.
     tol : float, default=1e-5
@@ -121,10 +123,12 @@ class LSI(BoundedMetric):
     (706, True)
     """
 
+    _named_objects: ClassVar[NamedObjects] = {
+        "solver": {"lbfgs": LBFGS, "projected": ProjectedGradient}
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoundedMetric._parameter_constraints,
+        **ConstrainedMetric._parameter_constraints,
         "diagonal": ["boolean"],
-        "solver": [StrOptions({"lbfgs", "projected"})],
     }
 
     def __init__(
@@ -133,7 +137,7 @@ class LSI(BoundedMetric):
         reg: float = 1.0,
         delta: float = 0.1,
         diagonal: bool = False,
-        solver: str = "lbfgs",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 100,
         tol: float = 1e-5,
         unlabelled: float | str | None = None,
@@ -148,78 +152,32 @@ class LSI(BoundedMetric):
         self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(self, points: Array, supervision: Any, originals: Array) -> Objective:
+    def _objective(self, points: Array, supervision: Supervision, originals: Array) -> Objective:
         xp = namespace(points)
         centred = points - xp.mean(points, axis=0)
         # Relative to the mean squared distance at the start, and above its rounding.
         epsilon = max(1e-12, 100 * eps(points)) * float(xp.mean(centred * centred))
-        if not isinstance(supervision, Pairs):
-            return PairwiseObjective(DistanceRule(), points, supervision, [epsilon])
-        kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
-        return ListedObjective(DistanceRule(), points, supervision.dissimilar, kinds, [epsilon])
+        if isinstance(supervision, Pairs):
+            kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
+            return ListedObjective(DistanceRule(), points, supervision.dissimilar, kinds, [epsilon])
+        return PairwiseObjective(
+            DistanceRule(), points, checked_labels(supervision).codes, [epsilon]
+        )
 
-    def _maximise(self, gain: Gain, L0: np.ndarray, watch: Watch) -> Solution:
-        over_maps, theta = self.solver == "lbfgs", gain.objective.theta
+    def _function(
+        self, problem: Problem[RegularizedGain[Objective]], solver: Solver
+    ) -> MapFunction:
+        gain = problem.objective
+        if solver.steps_over == "maps":
+            return GainOnSphere(gain, problem.start, gain.objective.theta)
+        return GainOverMetrics(gain, problem.start, gain.objective.theta)
 
-        def found(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            A = as_square(x, diagonal=self.diagonal)
-            return A if over_maps else root(A), theta
-
-        def loss_of_metric(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, G = gain.of_metric(as_square(x, diagonal=self.diagonal), theta)
-            return value, np.diag(G) if self.diagonal else G.ravel()
-
-        settings: dict[str, Any] = {
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-            "callback": lambda x, value, n_iter: watch(lambda: found(x), value, n_iter),
-        }
-        if over_maps:
-            loss = on_sphere(lambda L: gain.of_map(L, theta), diagonal=self.diagonal)
-            result = LBFGS().minimise(loss, sphere_start(L0, diagonal=self.diagonal), **settings)
-        else:
-            M0, project = metric_of(L0), onto_simplex if self.diagonal else onto_metrics
-            x0 = np.diag(M0) if self.diagonal else M0.ravel()
-            result = ProjectedGradient().minimise(_OnCone(loss_of_metric, project), x0, **settings)
-        return Solution(*found(result.x), result)
-
-    def _value(self, gain: Gain, L: np.ndarray) -> float:
+    def _value(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
         Z = gain.objective.points @ like(L, gain.objective.points).T
         return float(gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))[0])
 
-    def _certified(self, gain: Gain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
+    def _certified(
+        self, gain: RegularizedGain[Objective], L: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, float]:
         # The smoothed sum is above that of distances.
         return gain.certified(self._value(gain, L), L, *gain.sum_and_scatter(L, theta))
-
-
-def onto_simplex(weights: np.ndarray) -> np.ndarray:
-    """Return the nearest weights that are not negative and sum to at most 1.
-
-    The projections on either constraint are iterated, among the weights that are not 0 yet.
-
-    Examples
-    --------
-    >>> onto_simplex(np.array([1.0, 0.4, -1.0]))
-    array([0.8, 0.2, 0. ])
-    """
-    positive = weights > 0
-    if np.sum(weights[positive]) <= 1:
-        return np.where(positive, weights, 0.0)
-    while True:
-        moved = weights - (np.sum(weights[positive]) - 1) / np.sum(positive)
-        if np.all(moved[positive] >= 0):
-            return np.where(positive, moved, 0.0)
-        positive &= moved > 0
-
-
-def onto_metrics(flat: np.ndarray) -> np.ndarray:
-    """Return the nearest metric of trace 1 at most, flattened: eigenvalues alone move.
-
-    Examples
-    --------
-    >>> onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
-    array([0.8, 0.2, 0. ])
-    """
-    M = as_square(flat)
-    values, V = np.linalg.eigh((M + M.T) / 2)
-    return ((V * onto_simplex(values)) @ V.T).ravel()

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric._compat import Progress
 from dimetric.learners._convex import ConvexMetric
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class MCMLRule(Rule):
@@ -51,7 +52,7 @@ class MCMLRule(Rule):
         return float(np.mean(np.log(n_friends[n_friends > 0])))
 
 
-class MCML(ConvexMetric):
+class MCML(ConvexMetric[PairwiseObjective]):
     r"""Maximally collapsing metric learning: classes as points, far from each other.
 
     .. math:: \min_L \frac{1}{n} \sum_i \Big[\sum_j p^0_{ij} d^2_{ij}
@@ -73,26 +74,20 @@ class MCML(ConvexMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
-        How the objective is minimised: "bgd" by batch gradient descent, "sgd" by mini-batches, for
-        more samples than all pairs can be looked at of, "sdp" over the metric M instead of L.
+    solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
+        How the objective is minimised: by :class:`~dimetric.solvers.LBFGS`,
+        :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD` for data too
+        large to evaluate all pairs of samples, or, over the metric M instead of L,
+        :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
-        which the objectives in the metadata are means then.
+        Most iterations. With "sgd" these are passes over the samples, or over 100 mini-batches of
+        them, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective falls by less than a
         tenth of it in an iteration, or is within it of an infimum that only an infinite map
         attains.
     reg : float, default=0.0
         Weight of the ridge.
-    learning_rate : {"adaptive", "constant"}, default="adaptive"
-        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
-    eta0 : float or None, default=None
-        First learning rate; None is chosen from the first gradients.
-    learn_inc, learn_dec : float, default=1.01, 0.5
-        Factors of an adaptive rate after a gain, and after a loss.
-    batch_size : int, default=512
-        Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
     verbose : int, default=0
@@ -135,9 +130,10 @@ class MCML(ConvexMetric):
     (4.08, True)
     """
 
-    def _rule(self) -> MCMLRule:
-        return MCMLRule()
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        self._warn_of_classes(supervision, "which has no class to collapse with")
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        self._warn_of_classes(codes, "which has no class to collapse with")
-        return super()._fit(X, codes, progress)
+    def _objective(
+        self, X: Array, supervision: Supervision, order: np.ndarray
+    ) -> PairwiseObjective:
+        return PairwiseObjective(MCMLRule(), X, checked_labels(supervision).codes)

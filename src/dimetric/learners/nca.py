@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric._compat import Progress
-from dimetric.learners._iterative import GradientMetric
+from dimetric.learners._mean_loss import MeanLossMetric
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
+from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class NCARule(Rule):
@@ -38,7 +39,7 @@ class NCARule(Rule):
         return -float(np.mean(rows.n_friends(columns) > 0))
 
 
-class NCA(GradientMetric):
+class NCA(MeanLossMetric[PairwiseObjective]):
     r"""Neighbourhood components analysis: the map that serves nearest neighbours best.
 
     .. math:: \max_L \frac{1}{n} \sum_i \sum_{j \ne i,\, y_j = y_i} p_{ij}
@@ -57,25 +58,18 @@ class NCA(GradientMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
-        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
-        for more samples than all pairs can be looked at of.
+    solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
+        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
+        :class:`~dimetric.solvers.GradientDescent`, or :class:`~dimetric.solvers.SGD` for data too
+        large to evaluate all pairs of samples.
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
-        which the objectives in the metadata are means then.
+        Most iterations. With "sgd" these are passes over the samples, or over 100 mini-batches of
+        them, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
     reg : float, default=0.0
         Weight of the ridge.
-    learning_rate : {"adaptive", "constant"}, default="adaptive"
-        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
-    eta0 : float or None, default=None
-        First learning rate; None is chosen from the first gradients.
-    learn_inc, learn_dec : float, default=1.01, 0.5
-        Factors of an adaptive rate after a gain, and after a loss.
-    batch_size : int, default=512
-        Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
     verbose : int, default=0
@@ -114,9 +108,10 @@ class NCA(GradientMetric):
 
     _maximises = True
 
-    def _rule(self) -> NCARule:
-        return NCARule()
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        self._warn_of_classes(supervision, "which no neighbour can serve")
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        self._warn_of_classes(codes, "which no neighbour can serve")
-        return super()._fit(X, codes, progress)
+    def _objective(
+        self, X: Array, supervision: Supervision, order: np.ndarray
+    ) -> PairwiseObjective:
+        return PairwiseObjective(NCARule(), X, checked_labels(supervision).codes)

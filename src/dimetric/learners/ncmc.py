@@ -10,6 +10,8 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
 from dimetric.learners._centroid import CentroidMetric
 from dimetric.learners._class_clusters import class_clusters
+from dimetric.solvers import Solver
+from dimetric.supervision.labels import Labels
 
 
 class NCMC(CentroidMetric):
@@ -35,24 +37,17 @@ class NCMC(CentroidMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs", "bgd", "sgd"}, default="lbfgs"
-        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches.
+    solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
+        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
+        :class:`~dimetric.solvers.GradientDescent`, or :class:`~dimetric.solvers.SGD`.
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
-        which the objectives in the metadata are means then.
+        Most iterations. With "sgd" these are passes over the samples, or over 100 mini-batches of
+        them, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
     reg : float, default=0.0
         Weight of the ridge.
-    learning_rate : {"adaptive", "constant"}, default="adaptive"
-        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
-    eta0 : float or None, default=None
-        First learning rate; None is chosen from the first gradients.
-    learn_inc, learn_dec : float, default=1.01, 0.5
-        Factors of an adaptive rate after a gain, and after a loss.
-    batch_size : int, default=512
-        Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
     verbose : int, default=0
@@ -110,15 +105,10 @@ class NCMC(CentroidMetric):
         *,
         n_centroids: Any = 3,
         init: str | Array = "auto",
-        solver: str = "lbfgs",
+        solver: str | Solver = "lbfgs",
         max_iter: int = 50,
         tol: float = 1e-5,
         reg: float = 0.0,
-        learning_rate: str = "adaptive",
-        eta0: float | None = None,
-        learn_inc: float = 1.01,
-        learn_dec: float = 0.5,
-        batch_size: int = 512,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
@@ -130,17 +120,12 @@ class NCMC(CentroidMetric):
             max_iter=max_iter,
             tol=tol,
             reg=reg,
-            learning_rate=learning_rate,
-            eta0=eta0,
-            learn_inc=learn_inc,
-            learn_dec=learn_dec,
-            batch_size=batch_size,
             warm_start=warm_start,
             verbose=verbose,
             random_state=random_state,
         )
         self.n_centroids = n_centroids
 
-    def _clusters(self, X: Array, codes: np.ndarray) -> np.ndarray:
+    def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         A = rescale_for_squares(X)[0]
-        return class_clusters(A, codes, self.n_centroids, self.classes_, self.random_state)
+        return class_clusters(A, labels.codes, self.n_centroids, labels.classes, self.random_state)

@@ -2,9 +2,10 @@
 
 from dimetric.learners._centroid import CentroidMetric
 from dimetric.learners._convex import ConvexMetric
+from dimetric.objectives.centroids import CentroidObjective
 
 
-class NCMML(CentroidMetric, ConvexMetric):
+class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
     r"""Nearest class mean metric learning: the map that serves the nearest class mean best.
 
     .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
@@ -24,25 +25,18 @@ class NCMML(CentroidMetric, ConvexMetric):
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
         "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
         and samples, else "identity".
-    solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
-        How the objective is maximised: "bgd" by batch gradient descent, "sgd" by mini-batches,
-        "sdp" over the metric M instead of L.
+    solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
+        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
+        :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD`, or, over the
+        metric M instead of L, :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
     max_iter : int, default=50
-        Most iterations; of "sgd", passes over the samples, or 100 mini-batches of them, over
-        which the objectives in the metadata are means then.
+        Most iterations. With "sgd" these are passes over the samples, or over 100 mini-batches of
+        them, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective gains less than a tenth
         of it in an iteration, or is within it of a supremum that only an infinite map attains.
     reg : float, default=0.0
         Weight of the ridge.
-    learning_rate : {"adaptive", "constant"}, default="adaptive"
-        Of "bgd" and "sgd": whether the rate grows after a gain and shrinks after a loss.
-    eta0 : float or None, default=None
-        First learning rate; None is chosen from the first gradients.
-    learn_inc, learn_dec : float, default=1.01, 0.5
-        Factors of an adaptive rate after a gain, and after a loss.
-    batch_size : int, default=512
-        Samples of a mini-batch.
     warm_start : bool, default=False
         Start from the map of the last fit.
     verbose : int, default=0
@@ -89,8 +83,6 @@ class NCMML(CentroidMetric, ConvexMetric):
     >>> [round(NearestCentroid().fit(A, y).score(A, y), 2) for A in (X, Z)]
     [0.93, 0.99]
     """
-
-    _parameter_constraints = ConvexMetric._parameter_constraints
 
     def _enough_rows(self, d: int) -> int:
         return min(d, len(self.classes_) - 1)

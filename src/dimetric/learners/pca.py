@@ -13,10 +13,11 @@ from sklearn.utils import Tags, check_random_state
 from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
-from dimetric.learners._base import LinearMetric
+from dimetric.learners._linear import LinearMetric
 from dimetric.linalg.principal_axes import PrincipalAxes, by_iteration, from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
+from dimetric.supervision.labels import Supervision
 
 
 class PCA(LinearMetric):
@@ -89,7 +90,7 @@ class PCA(LinearMetric):
     array([0.925, 0.053])
     """
 
-    _needs_labels: ClassVar[bool] = False
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ()
     _accepts_sparse: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [
@@ -126,7 +127,7 @@ class PCA(LinearMetric):
         self.n_oversamples = n_oversamples
         self.random_state = random_state
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)
         solver = self._solver_for(X)
         self._check_n_components(min(X.shape), solver)

@@ -23,8 +23,8 @@ class Embedding(Learner, ABC):
     """
 
     embedding_: Array
-    _learned: ClassVar[str] = "embedding_"
-    _needs_labels: ClassVar[bool] = False
+    _fitted_attribute: ClassVar[str] = "embedding_"
+    _supervision_kinds: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def _place(self, X: Array) -> Array:

@@ -22,6 +22,7 @@ from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold._embedding import LandmarkEmbedding
 from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.paths import geodesics
+from dimetric.supervision.labels import Supervision
 
 BLOCK_ENTRIES = 2**22  # numbers in memory at once
 DOUBLE_PRECISION = 2**23  # up to so many geodesics are kept in double precision
@@ -157,7 +158,7 @@ class Isomap(LandmarkEmbedding):
         self.regressor = regressor
         self.random_state = random_state
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X)
         given = X
         X, self._factor = rescale_for_squares(X)

@@ -17,6 +17,7 @@ from dimetric.manifold._embedding import Embedding
 from dimetric.manifold._patches import alignment, reconstruction_weights
 from dimetric.neighbors.graph import directed
 from dimetric.neighbors.metric_search import metric_neighbors
+from dimetric.supervision.labels import Supervision
 
 
 class LLE(Embedding):
@@ -107,7 +108,7 @@ class LLE(Embedding):
         self.method = method
         self.eigen_solver = eigen_solver
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
         points, member = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))

@@ -11,12 +11,13 @@ from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
-from dimetric.learners._base import report
+from dimetric.learners._verbose import report
 from dimetric.manifold._classical import Axes, References, principal_axes, scaled_references
 from dimetric.manifold._embedding import LandmarkEmbedding
 from dimetric.manifold._smacof import Configuration, best_smacof, starts
 from dimetric.manifold._stress import NonmetricStress, Stress, checked_weights
 from dimetric.neighbors.metric_search import is_euclidean
+from dimetric.supervision.labels import Supervision
 
 
 class MDS(LandmarkEmbedding):
@@ -197,7 +198,7 @@ class MDS(LandmarkEmbedding):
     def _max_steps(self) -> int:
         return self.n_init * self.max_iter if self.algorithm == "smacof" else 0
 
-    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
         if self.metric == "precomputed":
             checked_dissimilarities(X)

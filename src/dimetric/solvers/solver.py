@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from dimetric._compat import validate_params
+from dimetric._compat import check_params
 from dimetric.solvers.result import Callback, Function, Result
 
 
@@ -99,7 +99,7 @@ class Solver(BaseEstimator, ABC):
 
     def check_params(self) -> None:
         """Raise a ValueError that names the first parameter with a value that is not allowed."""
-        validate_params(self)
+        check_params(self)
 
     def _refuse(self, function: object, needed: str) -> TypeError:
         """Return the error for a function that lacks what the solver needs."""

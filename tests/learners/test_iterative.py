@@ -1,26 +1,23 @@
-"""What every learner does that descends: its solvers, mini-batches, interrupts."""
+"""What every learner of a mean loss does: its solvers, mini-batches, interrupts."""
 
 import itertools
+import logging
 
 import numpy as np
 import pytest
-from estimators import LEARNERS, ONE_OF_EACH, each, fit, samples
+from estimators import LEARNERS, ONE_OF_EACH, each, fit, minimises_mean_loss, samples
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from dimetric.learners._iterative import GradientMetric
-from dimetric.learners._solve import stratified_order
+from dimetric.learners._functions import stratified_order
+from dimetric.solvers import SGD, GradientDescent
 
 X, y = samples(n=120)
 
 
-def descends(learner):
-    return isinstance(learner, GradientMetric)
-
-
 def is_convex(learner):
-    return descends(learner) and "sdp" in learner._parameter_constraints["solver"][0].options
+    return minimises_mean_loss(learner) and "sdp" in learner._named_objects["solver"]
 
 
 def objective(learner):
@@ -28,7 +25,7 @@ def objective(learner):
     return (-1 if learner._maximises else 1) * learner.metadata()["final_objective"]
 
 
-@each(descends, learners=ONE_OF_EACH)
+@each(minimises_mean_loss, learners=ONE_OF_EACH)
 def test_batch_gradient_descent_ends_where_lbfgs_does(learner):
     params = {"reg": 0.1, "tol": 1e-6, "max_iter": 3000}
     best, slow = (fit(learner, X, y, solver=solver, **params) for solver in ("lbfgs", "bgd"))
@@ -36,7 +33,7 @@ def test_batch_gradient_descent_ends_where_lbfgs_does(learner):
 
 
 @each(is_convex, learners=ONE_OF_EACH)
-def test_descent_over_metrics_ends_where_that_over_maps_does(learner):
+def test_over_metrics_it_ends_where_it_does_over_maps(learner):
     params = {"reg": 0.01, "tol": 1e-6, "max_iter": 3000}
     over_maps, over_metrics = (
         fit(learner, X, y, solver=solver, **params) for solver in ("lbfgs", "sdp")
@@ -46,13 +43,14 @@ def test_descent_over_metrics_ends_where_that_over_maps_does(learner):
 
 
 @each(is_convex, learners=ONE_OF_EACH)
-def test_descent_over_metrics_wants_all_dimensions(learner):
+def test_over_metrics_it_needs_all_dimensions(learner):
     with pytest.raises(ValueError, match=r"make_pipeline\(PCA\(2\), "):
         fit(learner, X, y, solver="sdp", n_components=2)
 
 
-@each(descends, learners=ONE_OF_EACH)
+@each(minimises_mean_loss, learners=ONE_OF_EACH)
 def test_an_adaptive_rate_never_loses(learner, caplog):
+    caplog.set_level(logging.INFO, logger="dimetric")
     with pytest.warns(ConvergenceWarning, match="max_iter=30 reached"):
         learner = fit(learner, X, y, solver="bgd", tol=0.0, max_iter=30, verbose=1)
     sign = -1 if learner._maximises else 1
@@ -61,7 +59,7 @@ def test_an_adaptive_rate_never_loses(learner, caplog):
     assert all(later <= earlier for earlier, later in itertools.pairwise(values))
 
 
-@each(descends, learners=ONE_OF_EACH)
+@each(minimises_mean_loss, learners=ONE_OF_EACH)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_mini_batches_come_near_the_optimum(learner):
     def start(**params):
@@ -72,34 +70,35 @@ def test_mini_batches_come_near_the_optimum(learner):
     params = {"reg": 0.1, "random_state": 0}
     best = fit(learner, X, y, max_iter=1000, **params)
     noisy, again = (
-        fit(learner, X, y, solver="sgd", batch_size=60, max_iter=200, **params) for _ in range(2)
+        fit(learner, X, y, solver=SGD(batch_size=60), max_iter=200, **params) for _ in range(2)
     )
     np.testing.assert_array_equal(noisy.components_, again.components_)
     reached, lowest = start(init=noisy.components_), objective(best)
     assert reached - lowest < 0.5 * (start() - lowest)
 
 
-@each(descends, learners=ONE_OF_EACH)
+@each(minimises_mean_loss, learners=ONE_OF_EACH)
 def test_a_diverging_rate_warns_and_keeps_the_best_map(learner):
+    solver = GradientDescent(learning_rate="constant", eta0=1e6)
     with pytest.warns(ConvergenceWarning, match="Lower eta0"):
-        learner = fit(learner, X, y, solver="bgd", learning_rate="constant", eta0=1e6, reg=1.0)
+        learner = fit(learner, X, y, solver=solver, reg=1.0)
     assert np.isfinite(learner.components_).all()
     start = learner.metadata()["initial_objective"] * (-1 if learner._maximises else 1)
     assert objective(learner) <= start
 
 
-@each(descends, learners=ONE_OF_EACH)
+@each(minimises_mean_loss, learners=ONE_OF_EACH)
 @pytest.mark.parametrize("n_classes", [2, 20])
 @pytest.mark.filterwarnings("ignore:.*have fewer than 3 friends:UserWarning")
 def test_mini_batches_of_one_class(learner, n_classes):
     A, labels = samples(n=40, n_classes=n_classes)
-    learner = clone(learner).set_params(solver="sgd", batch_size=2, random_state=0, max_iter=2)
+    learner = clone(learner).set_params(solver=SGD(batch_size=2), random_state=0, max_iter=2)
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 reached|Raise batch_size"):
         learner.fit(A, labels)
     assert np.isfinite(learner.components_).all()
 
 
-@each(descends, learners=LEARNERS)
+@each(minimises_mean_loss, learners=LEARNERS)
 def test_an_interrupted_fit_leaves_no_map(learner, monkeypatch):
     learner = fit(learner, X, y)
 

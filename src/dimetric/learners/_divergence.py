@@ -1,0 +1,110 @@
+"""ITML's objective: a LogDet divergence and bounds of distances, over maps or over metrics."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric.linalg.psd import root
+from dimetric.objectives.listed import ListedObjective
+from dimetric.solvers.bregman_projections import BoundedDivergence
+
+
+class ITMLRule:
+    r"""How far squared distances break their bounds: :math:`\gamma\, \phi(\xi / b)`.
+
+    The slack :math:`\xi` that is best for a given distance is the distance where that breaks its
+    bound b, else b, so that :math:`\phi(x) = x - \log x - 1` is 0. The weights are
+    :math:`\gamma (1 / b - 1 / \xi)`.
+    """
+
+    def __init__(self, gamma: float, upper: float, lower: float) -> None:
+        self.gamma, self.upper, self.lower = gamma, upper, lower
+
+    def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
+        """Return (loss, w, 0) of listed pairs, see :mod:`dimetric.objectives.listed`."""
+        ratio = self.ratios(xp, D, kinds)
+        bound = xp.where(kinds == 0, self.upper * xp.ones_like(D), self.lower)
+        loss = self.gamma * float(xp.sum(ratio - xp.log(ratio) - 1))
+        return loss, self.gamma / bound * (1 - 1 / ratio), 0.0
+
+    def ratios(self, xp: Any, D: Array, kinds: Array) -> Array:
+        """Return the best slacks, relative to the bounds."""
+        tiny = float(xp.finfo(D.dtype).smallest_normal) ** 0.5  # 1 / 0 has no value
+        above = xp.clip(D / self.upper, 1.0, None)
+        return xp.where(kinds == 0, above, xp.clip(D / self.lower, tiny, 1.0))
+
+
+@dataclass(frozen=True)
+class DivergenceOverMaps:
+    """The objective as a function of a flattened map, where the prior is the identity."""
+
+    objective: ListedObjective[ITMLRule]
+    L: np.ndarray
+
+    infimum: ClassVar[float] = -np.inf
+
+    @property
+    def start(self) -> np.ndarray:
+        """The start, flattened."""
+        return self.L.ravel()
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the value and the gradient."""
+        objective, B = self.objective, x.reshape(self.L.shape)
+        sign, log_det = np.linalg.slogdet(B)
+        if sign == 0:
+            return np.inf, np.zeros(B.size)
+        there = like(B, objective.points)
+        loss, BS, _ = objective.scatter(there, there, objective.theta)
+        value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
+        return value, 2 * (B - np.linalg.inv(B).T + to_host(BS)).ravel()
+
+    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the map; there are no extra parameters."""
+        return x.reshape(self.L.shape), self.objective.theta
+
+
+class DivergenceOverMetrics(BoundedDivergence):
+    """The objective as a function of a flattened metric, where the prior is the identity."""
+
+    infimum: ClassVar[float] = -np.inf
+
+    @property
+    def start(self) -> np.ndarray:
+        """The identity, flattened."""
+        return np.eye(self.V.shape[1]).ravel()
+
+    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the map; there are no extra parameters."""
+        return root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
+
+
+def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
+    r"""Return a lower bound of the minimum, a value of the dual problem.
+
+    The weights w at a map are multipliers, and so are c w for :math:`0 \le c \le 1` where
+    :math:`I + c \sum w v v^T` is definite, with the value
+
+    .. math:: \log\det\Big(I + c \sum w v v^T\Big) + \gamma \sum \log(1 - c + c\, b / \xi).
+
+    At an optimum c = 1 is the best; near it, a little less may be.
+    """
+    X, rule = objective.points, objective.rule
+    there = like(B, X)
+    S = to_host(objective.scatter(there, None, objective.theta)[1])
+    D = objective.distances(X @ there.T)
+    xp = namespace(D)
+    ratios = to_host(rule.ratios(xp, D, like(objective.kinds, X, dtype=xp.int64)))
+    spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
+
+    def minus_dual(c: float) -> float:
+        return -float(np.sum(np.log1p(c * spread)) + rule.gamma * np.sum(np.log1p(c * excess)))
+
+    # All of both logarithms is positive below this c.
+    least = float(min(np.min(spread), np.min(excess)))
+    largest = 1.0 if least > -1 else -(1 - 1e-9) / least
+    best = minimize_scalar(minus_dual, bounds=(0.0, largest), method="bounded")
+    return max(0.0, -float(best.fun), -minus_dual(largest))

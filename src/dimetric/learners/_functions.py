@@ -1,0 +1,203 @@
+"""A mean loss as a function of a vector: over maps L, or over metrics M."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dimetric.learners._problem import Problem, Solution
+from dimetric.linalg.psd import map_of, metric_of, project_psd
+from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
+from dimetric.solvers.result import SEPARABLE, is_infimum
+
+# Mini-batches of an epoch: with many samples a pass over all of them would take too long.
+MAX_BATCHES_PER_EPOCH = 100
+# Below this distance to its infimum, an objective is tried at larger maps; by these factors.
+NEAR_INFIMUM = 0.1
+GROWTH_FACTORS = (4.0, 16.0)
+
+LossT = TypeVar("LossT", bound=Objective)
+
+
+class _MeanLoss:
+    """The mean loss of a problem plus its ridge, with a vector that stands for [A, theta].
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    theta : ndarray of shape (p,), optional
+        Start of the extra parameters; that of the objective by default.
+    scale : ndarray of shape (d, d), optional
+        T, with maps L = A T; the identity by default. A good T makes all directions alike.
+    """
+
+    def __init__(
+        self,
+        problem: Problem[LossT],
+        *,
+        theta: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+    ) -> None:
+        objective: Objective = problem.objective
+        self._objective, self._ridge, self._scale = objective, problem.ridge, scale
+        self._theta = objective.theta if theta is None else theta
+        self._A = problem.start
+        if scale is not None:
+            self._A = np.linalg.solve(scale.T, problem.start.T).T
+        # A ridge makes the optimum finite: the infimum of the loss alone is then out of reach.
+        self.infimum = objective.infimum if problem.ridge == 0 else -np.inf
+
+    def _split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a matrix with a column for each feature, and theta."""
+        n = x.size - len(self._theta)
+        return x[:n].reshape(-1, self._A.shape[1]), x[n:]
+
+
+class LossOverMaps(_MeanLoss):
+    r"""The mean loss plus the ridge as a function of [A, theta], flattened.
+
+    .. math:: f(A, \theta) = \frac{1}{N} \mathrm{loss}(L, \theta) + ridge\, |L|_F^2, \qquad L = A T
+
+    Parameters
+    ----------
+    problem, theta, scale
+        The problem, the start of theta, and T.
+    random_state : int, RandomState or None, default=None
+        Seed of mini-batches.
+    """
+
+    def __init__(
+        self,
+        problem: Problem[LossT],
+        *,
+        theta: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(problem, theta=theta, scale=scale)
+        self._random_state = random_state
+        self._strata = self._objective.strata if problem.strata is None else problem.strata
+        self._value_and_grad = on_maps(self._objective, ridge=self._ridge)
+        self.start = np.concatenate([self._A.ravel(), self._theta])
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the value and the gradient, over all samples."""
+        if self._scale is None:
+            return self._value_and_grad(x)
+        L, theta = self.at(x)
+        value, gradient = self._value_and_grad(np.concatenate([L.ravel(), theta]))
+        by_map, by_theta = self._split(gradient)
+        return value, np.concatenate([(by_map @ self._scale.T).ravel(), by_theta])
+
+    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return L and theta."""
+        A, theta = self._split(x)
+        return A if self._scale is None else A @ self._scale, theta
+
+    def epochs(self, batch_size: int) -> Callable[[int], Iterator[ValueAndGrad | None]]:
+        """Return a function that yields the mini-batches of an epoch, given its number."""
+        rng = check_random_state(self._random_state)
+        n_batches = max(1, len(self._strata) // batch_size)
+
+        def epoch(_: int) -> Iterator[ValueAndGrad | None]:
+            batches = np.array_split(stratified_order(self._strata, rng), n_batches)
+            for rows in batches[:MAX_BATCHES_PER_EPOCH]:
+                part = self._objective.batch(np.sort(rows))
+                yield None if part is None else self._comparable(part)
+
+        return epoch
+
+    def _comparable(self, part: Objective) -> ValueAndGrad:
+        """Return the mean loss of a mini-batch, shifted to the infimum of that of all samples."""
+        value_and_grad = on_maps(part, ridge=self._ridge)
+        infimum = self._objective.infimum
+        if not np.isfinite([part.infimum, infimum]).all():
+            return value_and_grad
+
+        def shifted(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = value_and_grad(x)
+            return value - part.infimum + infimum, gradient
+
+        return shifted
+
+
+class LossOverMetrics(_MeanLoss):
+    r"""The mean loss plus the ridge as a function of [B, theta], flattened, on metrics B.
+
+    .. math:: f(B, \theta) = \frac{1}{N} \mathrm{loss}(M^{1/2}, \theta) + ridge\, \mathrm{tr} M,
+              \qquad M = T^T B T \succeq 0
+
+    Parameters
+    ----------
+    problem, theta, scale
+        The problem, the start of theta, and T.
+    """
+
+    def __init__(
+        self,
+        problem: Problem[LossT],
+        *,
+        theta: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(problem, theta=theta, scale=scale)
+        self._value_and_grad = on_metrics(self._objective, ridge=self._ridge, scale=scale)
+        self.start = np.concatenate([metric_of(self._A).ravel(), self._theta])
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the value and the gradient."""
+        return self._value_and_grad(x)
+
+    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a map with as many rows as the metric has rank, at least one, and theta."""
+        B, theta = self._split(x)
+        A = map_of(B)
+        A = A if len(A) else np.zeros((1, A.shape[1]))
+        return A if self._scale is None else A @ self._scale, theta
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Return the nearest metric, with the same theta."""
+        B, theta = self._split(x)
+        return np.concatenate([project_psd(B).ravel(), theta])
+
+
+def grown_to_infimum(objective: Objective, found: Solution, tol: float) -> Solution:
+    """Return a larger map where that shows that the objective has no minimum.
+
+    Near the infimum a solver gains so little that it may stop before it is there, for any of its
+    reasons. Extra parameters are thresholds, which grow like squared distances.
+    """
+    left = found.result.value - objective.infimum
+    if not tol < left < NEAR_INFIMUM:
+        return found
+    for factor in GROWTH_FACTORS:
+        L, theta = factor * found.map, factor**2 * found.theta
+        value = on_maps(objective)(np.concatenate([L.ravel(), theta]))[0]
+        if is_infimum(value, objective.infimum, tol):
+            result = replace(found.result, value=value, converged=True, reason=SEPARABLE)
+            result = replace(result, history=(*result.history, value))
+            return Solution(L, theta, result)
+    return found
+
+
+def stratified_order(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Return a random order of samples in which every class is spread evenly.
+
+    Parts of such an order hold all classes in proportion, as far as that is possible.
+
+    Examples
+    --------
+    >>> codes = np.array([0, 0, 0, 0, 1, 1])
+    >>> order = stratified_order(codes, np.random.RandomState(0))
+    >>> np.sort(codes[order[:3]]), np.sort(order)
+    (array([0, 0, 1]), array([0, 1, 2, 3, 4, 5]))
+    """
+    shuffled = rng.permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    counts = np.bincount(codes)
+    rank = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = (rank + rng.uniform(size=len(codes))) / np.repeat(counts, counts)
+    return by_class[np.argsort(place)]

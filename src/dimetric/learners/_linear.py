@@ -1,0 +1,149 @@
+"""Linear learners: the learned map x -> L (x - o), and its distance."""
+
+from typing import Any, ClassVar
+
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, eps, like, namespace
+from dimetric._arrays.validation import checked_array, checked_samples, take_rows
+from dimetric._compat import check_same_namespace, framed
+from dimetric.learners._base import Learner
+from dimetric.learners._pair_scoring import PairScoringMixin
+from dimetric.linalg.psd import metric_of
+from dimetric.supervision._validation import checked_pair_rows
+from dimetric.supervision.pairs import Pairs
+
+
+class LinearMetric(PairScoringMixin, Learner):
+    r"""A learner of a linear map, and so of a Mahalanobis distance.
+
+    .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
+              \quad M = L^T L
+
+    A learner's ``_fit`` sets ``components_`` (L) and ``offset_`` (o). Everything follows X: the
+    container, dtype and device of the input decide where the work runs and what comes back; the
+    learned map moves to where it is applied.
+    """
+
+    components_: Array
+    offset_: Array
+    _fitted_attribute: ClassVar[str] = "components_"
+
+    def transform(self, X: Array) -> Array:
+        """Return the samples under the learned map, ``(X - offset_) @ components_.T``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            In X's namespace, dtype and device; a data frame where X is one.
+        """
+        check_is_fitted(self)
+        # Raises only under scikit-learn's array_api_dispatch, which wants one namespace all along.
+        check_same_namespace(X, self, attribute="components_", method="transform")
+        samples = checked_samples(self, X, reset=False)
+        L, offset = like(self.components_, samples), like(self.offset_, samples)
+        if sparse.issparse(samples):
+            return framed(samples @ L.T - offset @ L.T, X, self)
+        moved = samples - offset if namespace(offset).any(offset != 0) else samples
+        return framed(moved @ L.T, X, self)
+
+    def inverse_transform(self, Z: Array) -> Array:
+        r"""Return the smallest pre-images of mapped samples, :math:`o + L^+ z`.
+
+        Where the map keeps all directions that samples vary in, these are the samples.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+            Mapped samples.
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+            In Z's namespace, dtype and device.
+        """
+        check_is_fitted(self)
+        Z = checked_array(Z, "Z")
+        if Z.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but {type(self).__name__} maps to "
+                f"{self._n_features_out} components."
+            )
+        xp = namespace(Z)
+        L = like(self.components_, Z)
+        # Rows of very different length (whitening) are no reason to drop the short ones.
+        length = xp.sqrt(xp.sum(L * L, axis=1))
+        length = xp.where(length > 0, length, xp.ones_like(length))
+        back = xp.linalg.pinv(L / length[:, None]) / length
+        return Z @ back.T + like(self.offset_, Z)
+
+    def transformer(self) -> Array:
+        """Return the map L, of shape (n_components, n_features)."""
+        check_is_fitted(self)
+        return self.components_
+
+    def metric(self) -> Array:
+        """Return the matrix M = L^T L of the distance: symmetric, positive semidefinite."""
+        check_is_fitted(self)
+        return metric_of(self.components_)
+
+    def metadata(self) -> dict[str, Any]:
+        """Return what is known about the fit: objective, iterations, reason, rank, time, ..."""
+        # The rank of M can take longer than a fit: only on demand.
+        return super().metadata() | {"rank": self._map_rank()}
+
+    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
+        """Return the learned distance between the two samples of each pair.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
+            Pairs of vectors, or pairs of row numbers of X.
+        X : array-like of shape (n_samples, n_features), optional
+            The samples that row numbers refer to.
+
+        Returns
+        -------
+        distances : array of shape (n_pairs,)
+        """
+        check_is_fitted(self)
+        points, rows = checked_pair_rows(self, pairs, X)
+        L = like(self.components_, points)
+        xp = namespace(points)
+        blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
+        distances = [
+            _lengths((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
+            for b in blocks
+        ]
+        return xp.concat(distances)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.components_.shape[0]
+
+    def _map_rank(self) -> int:
+        """Return the numerical rank of M, at tolerance d * eps * its largest eigenvalue."""
+        L = self.components_
+        xp = namespace(L)
+        largest = xp.max(xp.abs(L))
+        values = xp.linalg.svdvals(L / xp.where(largest > 0, largest, xp.ones_like(largest))) ** 2
+        tolerance = self.n_features_in_ * eps(values) * xp.max(values)
+        return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the norms of rows.
+
+    Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
+    """
+    xp = namespace(vectors)
+    largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)
+    largest = xp.where(largest > 0, largest, xp.ones_like(largest))
+    return largest[:, 0] * xp.sqrt(xp.sum((vectors / largest) ** 2, axis=1))

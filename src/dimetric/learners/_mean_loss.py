@@ -1,0 +1,182 @@
+"""Learners that minimise a mean loss over maps: parameters, start, coordinates, problem."""
+
+import warnings
+from abc import abstractmethod
+from dataclasses import replace
+from numbers import Integral, Real
+from operator import neg
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from dimetric._arrays.namespaces import Array, like
+from dimetric._arrays.validation import rescale_for_squares
+from dimetric._compat import Interval, StrOptions
+from dimetric.learners._base import NamedObjects
+from dimetric.learners._coordinates import Coordinates
+from dimetric.learners._functions import LossOverMaps, LossOverMetrics, grown_to_infimum
+from dimetric.learners._iterative import IterativeMetric
+from dimetric.learners._ordering import in_canonical_order
+from dimetric.learners._problem import MapFunction, Problem, Solution, Watch
+from dimetric.learners._start import NAMES, given_start, named_start, rescaled_start
+from dimetric.objectives.objective import Objective
+from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
+from dimetric.solvers.result import FLAT
+from dimetric.supervision.labels import Labels, Supervision
+
+LossT = TypeVar("LossT", bound=Objective)
+
+
+class MeanLossMetric(IterativeMetric[LossT]):
+    r"""A learner that minimises a mean loss over maps.
+
+    .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + \frac{reg}{d} |L|_F^2
+
+    A learner states its ``_objective``. Its parameters are these, or these and more.
+    """
+
+    _named_objects: ClassVar[NamedObjects] = {
+        "solver": {"lbfgs": LBFGS, "bgd": GradientDescent, "sgd": SGD}
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **IterativeMetric._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions(NAMES), "array-like"],
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    _maximises: ClassVar[bool] = False  # whether users know the objective with the other sign
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: str | Array = "auto",
+        solver: str | Solver = "lbfgs",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        reg: float = 0.0,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg = reg
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @abstractmethod
+    def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> LossT:
+        """Return the objective of samples in canonical order, sorted by class if they have labels.
+
+        The samples are in :class:`Coordinates`. `order` has their rows in the given X, and then
+        the rows of samples without a label.
+        """
+
+    def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
+        X, supervision, order = in_canonical_order(X, supervision)
+        X, factor = rescale_for_squares(X, affected="init and reg")
+        # Directions without variance: keep the start's map there, unless a ridge would drive it to
+        # zero, or a metric without it would do as well.
+        keep_rest = self.reg == 0 and self._solver().steps_over == "maps"
+        at = Coordinates.of(X, self._start(X, supervision, factor), keep_rest=keep_rest)
+        ridge = at.ridge(self.reg)
+        return Problem(
+            objective=self._objective(at.samples, supervision, order),
+            start=at.start,
+            restore=lambda L: like(at.back(L) * factor, X),
+            ridge=ridge,
+            ridge_outside=ridge * at.dropped,
+            unit=at.unit * factor,
+            shown=neg if self._maximises else float,
+        )
+
+    def _start(self, X: Array, supervision: Supervision, factor: float) -> np.ndarray:
+        """Return the first map, on the host, for samples that were multiplied by `factor`."""
+        d, k = X.shape[1], self.n_components
+        if k is not None and k > d:
+            raise ValueError(f"n_components={k} must be at most n_features={d}.")
+        if self._solver().steps_over == "metrics":
+            if k is not None and k < d:
+                name = f"{type(self).__name__}(solver={self.solver!r})"
+                raise ValueError(
+                    f"solver={self.solver!r} learns a metric of all {d} features, n_components={k} "
+                    f"are fewer. Reduce the features first, make_pipeline(PCA({k}), {name}), or "
+                    "choose another solver."
+                )
+            k = None  # the map has as many rows as the metric has rank
+        if self.warm_start and hasattr(self, "components_"):
+            return given_start(self.components_, k, d, "the map of the last fit") / factor
+        if not isinstance(self.init, str):
+            return given_start(self.init, k, d, "init") / factor
+        codes = np.zeros(X.shape[0], dtype=np.int64)
+        if isinstance(supervision, Labels):
+            codes = supervision.codes
+        return named_start(self.init, X, codes, k or d, random_state=self.random_state)
+
+    def _start_is_given(self) -> bool:
+        """Tell whether the start is given (array or warm start) and must not be rescaled."""
+        return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
+
+    def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
+        if problem.ridge > 0 and not self._start_is_given():
+            # From a start much too large, the ridge alone would lead to a map of 0.
+            problem = replace(problem, start=rescaled_start(problem)[0])
+        return self._loss(problem, solver)
+
+    def _loss(
+        self,
+        problem: Problem[LossT],
+        solver: Solver,
+        *,
+        theta: np.ndarray | None = None,
+        scale: np.ndarray | None = None,
+    ) -> MapFunction:
+        """Return the mean loss as a function of what the solver steps over."""
+        if solver.steps_over == "metrics":
+            return LossOverMetrics(problem, theta=theta, scale=scale)
+        return LossOverMaps(problem, theta=theta, scale=scale, random_state=self.random_state)
+
+    def _minimise(self, problem: Problem[LossT], solver: Solver, watch: Watch) -> Solution:
+        found = super()._minimise(problem, solver, watch)
+        if problem.ridge > 0 or solver.uses_batches:
+            return found
+        return grown_to_infimum(problem.objective, found, self.tol)
+
+    def _facts(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
+        return {"reg": self.reg}
+
+    def _warn_of_classes(self, supervision: Supervision, lonely: str) -> None:
+        """Warn of one class, or of classes of one sample; `lonely` says what that is."""
+        if not isinstance(supervision, Labels):
+            return
+        codes, classes = supervision.codes, supervision.classes
+        name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
+        if len(classes) == 1:
+            warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
+        elif len(alone):
+            warnings.warn(
+                f"{len(alone)} of {len(classes)} classes have a single sample, {lonely}: "
+                f"{classes[alone[:5]].tolist()}.",
+                stacklevel=3,
+            )
+
+    def _warn_of(self, result: Result) -> None:
+        super()._warn_of(result)
+        given = self._start_is_given()  # perhaps an optimum
+        one_class = len(getattr(self, "classes_", ())) == 1
+        if result.n_iter == 0 and result.reason == FLAT and not given and not one_class:
+            warnings.warn(
+                f"{type(self).__name__} did not leave its start, where the objective is flat: its "
+                "distances may be too large or too small to tell neighbours apart, or all be 0. If "
+                "samples differ, scale the features, or give another init.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

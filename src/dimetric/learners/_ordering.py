@@ -1,0 +1,46 @@
+"""The order in which learners see samples."""
+
+from typing import TypeVar
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.row_order import canonical_order
+from dimetric.supervision.labels import Labels, Supervision
+
+SupervisionT = TypeVar("SupervisionT", Labels, Supervision)
+
+
+def in_canonical_order(
+    X: Array, supervision: SupervisionT, *, by_class: bool = True
+) -> tuple[Array, SupervisionT, np.ndarray]:
+    """Return the samples in an order that does not depend on how they came.
+
+    Samples without a label are left out.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Samples.
+    supervision : Labels, Pairs or Triplets
+        What is known about them.
+    by_class : bool, default=True
+        Whether labelled samples are sorted by class first.
+
+    Returns
+    -------
+    X : array of shape (m, d)
+        The samples in order.
+    supervision : Labels, Pairs or Triplets
+        What is known about these.
+    order : ndarray of shape (n,)
+        Rows of the samples in the given X, and then those of samples without a label.
+    """
+    xp, n = namespace(X), X.shape[0]
+    codes = supervision.codes if isinstance(supervision, Labels) else np.zeros(n, dtype=np.int64)
+    order = canonical_order(to_host(X), codes if by_class else np.zeros_like(codes))
+    has_label = codes[order] >= 0
+    kept = order[has_label]
+    order = np.concatenate([kept, order[~has_label]])
+    X = xp.take(X, like(kept, X, dtype=xp.int64), axis=0)
+    return X, supervision.reordered(kept), order

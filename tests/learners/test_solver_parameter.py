@@ -1,0 +1,167 @@
+"""The parameter `solver` of learners: names, objects, nested parameters, and what is refused."""
+
+import numpy as np
+import pytest
+from estimators import ONE_OF_EACH, each, fit, samples
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from dimetric import ITML, KLMNN, LMNN, LSI, NCA, DMLEig, solvers
+from dimetric.solvers import (
+    LBFGS,
+    SGD,
+    BregmanProjections,
+    FrankWolfe,
+    GradientDescent,
+    ProjectedGradient,
+)
+
+X, y = samples()
+OF_THE_SOLVER = {"learning_rate", "eta0", "learn_inc", "learn_dec", "batch_size", "schedule"}
+ALL = [LBFGS, GradientDescent, SGD, ProjectedGradient, BregmanProjections, FrankWolfe]
+
+
+def has_solver(learner):
+    return "solver" in learner.get_params()
+
+
+def named(learner):
+    return learner._named_objects["solver"]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@each(has_solver, learners=ONE_OF_EACH)
+def test_a_name_is_short_for_an_object(learner):
+    for name, solver in named(learner).items():
+        params = {"max_iter": 5} | ({"random_state": 0} if "random_state" in vars(learner) else {})
+        by_name = fit(learner, X, y, solver=name, **params)
+        by_object = fit(learner, X, y, solver=solver(), **params)
+        np.testing.assert_array_equal(by_name.transform(X), by_object.transform(X))
+        assert by_name.metadata()["reason"] == by_object.metadata()["reason"]
+
+
+@each(has_solver, learners=ONE_OF_EACH)
+def test_learners_have_no_parameters_of_solvers(learner):
+    assert not OF_THE_SOLVER & set(learner.get_params(deep=False))
+
+
+@each(has_solver, learners=ONE_OF_EACH)
+def test_what_a_learner_cannot_use_is_refused(learner):
+    for solver in ("adam", *(cls() for cls in ALL if cls not in named(learner).values())):
+        with pytest.raises(ValueError, match=r"cannot use solver=") as error:
+            fit(learner, X, y, solver=solver)
+        for name, usable in named(learner).items():
+            assert repr(name) in str(error.value)
+            assert f"{usable.__name__}()" in str(error.value)
+
+
+def test_what_is_refused_in_words():
+    with pytest.raises(
+        ValueError,
+        match=r"^DMLEig cannot use solver='sgd'\. Names that it knows are 'lbfgs', 'frank_wolfe'; "
+        r"objects that it can use are LBFGS\(\), FrankWolfe\(\)\.$",
+    ):
+        DMLEig(solver="sgd").fit(X, y)
+
+
+@pytest.mark.parametrize("learner", [NCA(), LMNN(), KLMNN()], ids=str)
+def test_parameters_of_the_solver_are_checked_before_anything_is_learned(learner):
+    learner = clone(learner).set_params(solver=SGD(batch_size=1))
+    with pytest.raises(ValueError, match="'batch_size' parameter of SGD must be an int"):
+        learner.fit(X, y)
+
+
+def test_nested_parameters():
+    learner = NCA(solver=SGD(batch_size=64))
+    assert learner.get_params()["solver__batch_size"] == 64
+    again = clone(learner).set_params(solver__batch_size=32, solver__eta0=0.1)
+    assert repr(again) == "NCA(solver=SGD(batch_size=32, eta0=0.1))"
+    assert learner.solver.batch_size == 64
+    assert clone(again).solver is not again.solver
+    # A solver and one of its parameters in one call:
+    assert NCA().set_params(solver=SGD(), solver__batch_size=9).solver.batch_size == 9
+
+
+@pytest.mark.parametrize(
+    ("learner", "params", "says"),
+    [
+        (
+            NCA(solver="sgd"),
+            {"solver__batch_size": 64},
+            "solver='sgd' is a name: to set its parameters pass the object, "
+            "NCA(solver=SGD(batch_size=64)).",
+        ),
+        (
+            LSI(),
+            {"solver": "projected", "solver__accelerated": False},
+            "solver='projected' is a name: to set its parameters pass the object, "
+            "LSI(solver=ProjectedGradient(accelerated=False)).",
+        ),
+        (
+            DMLEig(solver="frank_wolfe"),
+            {"solver__schedule": "averaging"},
+            "solver='frank_wolfe' is a name: to set its parameters pass the object, "
+            "DMLEig(solver=FrankWolfe(schedule='averaging')).",
+        ),
+        (
+            KLMNN(solver="sgd"),
+            {"solver__batch_size": 64},
+            "solver='sgd' is a name: to set its parameters pass the object, "
+            "KLMNN(solver=SGD(batch_size=64)).",
+        ),
+        (
+            NCA(init="pca"),
+            {"init__n_components": 2},
+            "init='pca' is a name: to set its parameters pass the object, "
+            "NCA(init=...(n_components=2)).",
+        ),
+    ],
+    ids=str,
+)
+def test_parameters_of_a_name_are_refused_with_the_object_to_pass(learner, params, says):
+    with pytest.raises(ValueError, match="is a name") as error:
+        clone(learner).set_params(**params)
+    assert str(error.value) == says
+
+
+def test_unknown_parameters_are_refused_as_by_scikit_learn():
+    with pytest.raises(ValueError, match="Invalid parameter 'solve' for estimator NCA"):
+        NCA().set_params(solve__batch_size=3)
+    with pytest.raises(ValueError, match="Invalid parameter 'size' for estimator SGD"):
+        NCA(solver=SGD()).set_params(solver__size=3)
+
+
+def test_a_grid_over_a_parameter_of_the_solver():
+    def search(solver):
+        learner = NCA(2, solver=solver, max_iter=3, random_state=0)
+        pipe = make_pipeline(learner, KNeighborsClassifier())
+        return GridSearchCV(pipe, {"nca__solver__batch_size": [20, 30]}, cv=2).fit(X, y)
+
+    found = search(SGD())
+    assert found.best_estimator_[0].solver.batch_size in (20, 30)
+    assert len(set(found.cv_results_["mean_fit_time"])) == 2
+    with pytest.raises(ValueError, match=r"pass the object, NCA\(solver=SGD\(batch_size=20\)\)"):
+        search("sgd")
+
+
+def test_parameters_of_the_solver_reach_it(monkeypatch):
+    seen = []
+    epochs = solvers.SGD.minimise
+
+    def minimise(self, function, x0, **limits):
+        seen.append((self.batch_size, limits["max_iter"], limits["tol"]))
+        return epochs(self, function, x0, **limits)
+
+    monkeypatch.setattr(solvers.SGD, "minimise", minimise)
+    NCA(solver=SGD(batch_size=17), max_iter=4, tol=1e-3, random_state=0).fit(X, y)
+    assert seen == [(17, 4, 1e-3)]
+
+
+def test_the_start_is_not_needed_by_what_does_not_use_it():
+    """Frank-Wolfe and Bregman projections start where the learner says."""
+    for learner in (DMLEig(solver=FrankWolfe(schedule="averaging")), ITML(solver="bregman")):
+        assert np.isfinite(fit(learner, X, y).components_).all()
