@@ -48,12 +48,14 @@ from dimetric import (
     describe,
     load,
     save,
+    solvers,
 )
 from dimetric.data._encoder import TableEncoder
 from dimetric.export import _model_file
 from dimetric.export._container import METADATA_KEY
 from dimetric.export._plan import plan_of
 from dimetric.kernels import Kernel
+from dimetric.solvers import SGD, GradientDescent
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -589,6 +591,68 @@ def test_kernel_that_is_none(path):
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match="'gamma' parameter of Kernel must be"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("learner", "error"),
+    [
+        (NCA(2, solver=SGD(batch_size=16, eta0=0.1), max_iter=3, random_state=0), "batch_size"),
+        (NCA(2, solver=GradientDescent(learning_rate="constant", eta0=0.1)), "learning_rate"),
+        (KDA(kernel=Kernel("poly", degree=2)), "degree"),
+    ],
+    ids=str,
+)
+def test_objects_in_parameters(learner, error, path):
+    """They come back equal, and are checked as estimators are."""
+    X, y = samples()
+    model = quietly(KNNClassifier(learner=learner), X, y)
+    save(model, path)
+    again = load(path)
+    assert_same(model, again, X)
+    name = "kernel" if isinstance(learner, KDA) else "solver"
+    ours = getattr(learner, name)
+    for found in (getattr(again.learner, name), getattr(again.learner_, name)):
+        assert type(found) is type(ours)
+        assert found.get_params() == ours.get_params()
+    said = describe(path)["parameters"]["learner"]["parameters"][name]
+    assert said == {"class": type(ours).__name__, "parameters": ours.get_params()}
+    header, tensors = parts(path)
+    data = header["model"]["parameters"]["learner"]["parameters"][name]
+    assert data["state"] == {}
+    for change, sentence in (
+        ({"parameters": data["parameters"] | {error: "wrong"}}, error),
+        ({"parameters": data["parameters"] | {"run": 1}}, "has no parameter 'run'"),
+        ({"state": {"minimise": 2}}, "has no state 'minimise'"),
+        ({"state": {"fit_": 1}}, "has no state 'fit_'"),
+        ({"$class": "LDA", "parameters": {}}, name),
+        ({"$class": "Popen"}, "no estimator 'Popen'"),
+    ):
+        header["model"]["parameters"]["learner"]["parameters"][name] = data | change
+        rewrite(path, header, tensors)
+        with pytest.raises(ValueError, match=sentence):
+            load(path)
+
+
+@pytest.mark.parametrize("name", ["LBFGS", "SGD", "Kernel"])
+def test_an_object_of_a_parameter_is_no_model(name, path):
+    header, _ = written(path)
+    header["model"] = {"$class": name, "parameters": {}, "state": {}}
+    rewrite(path, header, {})
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load(path)
+    with pytest.raises(TypeError, match=f"holds an estimator, not {name}|{name}"):
+        save(getattr(solvers, name, Kernel)(), path)
+
+
+def test_trusted_types_know_objects_of_parameters():
+    known = set(dimetric.trusted_types())
+    assert {"dimetric.kernels.kernel.Kernel", "dimetric.solvers.sgd.SGD"} <= known
+    X, y = samples()
+    model = NCA(2, solver=SGD(batch_size=16), max_iter=3, random_state=0)
+    model = quietly(model, X, y)
+    again = skops.io.loads(skops.io.dumps(model), trusted=sorted(known))
+    assert_same(model, again, X)
+    assert again.solver.batch_size == 16
 
 
 def test_not_a_model_file(path, tmp_path):

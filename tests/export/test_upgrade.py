@@ -43,6 +43,8 @@ def test_parameters_are_in_the_objects_that_have_them_now():
     own |= {"landmarks": "greedy", "random_state": 3, "coef0": 1.0, "params": None}
     assert learner.kernel.get_params() == own
     assert learner.random_state == 3
+    solver = load(DATA / "solver.dimetric")[-1].learner_.solver
+    assert str(solver) == "SGD(batch_size=8, eta0=0.05, increase=1.05)"
 
 
 def old(class_name, state=None, /, **parameters):
@@ -51,6 +53,7 @@ def old(class_name, state=None, /, **parameters):
 
 KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 1.0, "kernel_params": None}
 KERNEL |= {"n_landmarks": None, "landmarks": "uniform", "random_state": None}
+RATES = {"learning_rate": "adaptive", "eta0": None, "learn_inc": 1.01, "learn_dec": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,16 @@ KERNEL |= {"n_landmarks": None, "landmarks": "uniform", "random_state": None}
         (old("KLMNN", **KERNEL, n_components_kernel=30), {"kernel": "rbf", "random_state": None}),
         (old("KDA", **(KERNEL | {"gamma": 0.5, "random_state": 1})),
          {"kernel": old("Kernel", name="rbf", gamma=0.5, random_state=1)}),
+        (old("NCA", solver="sgd", batch_size=512, **RATES), {"solver": "sgd"}),
+        (old("NCA", solver="lbfgs", batch_size=7, **RATES), {"solver": "lbfgs"}),
+        (old("MCML", solver="sdp", batch_size=7, **RATES), {"solver": "sdp"}),
+        (old("NCA", solver="sgd", batch_size=7, **RATES), {"solver": old("SGD", batch_size=7)}),
+        (old("LMNN", solver="bgd", batch_size=7, **(RATES | {"learn_inc": 1.2})),
+         {"solver": old("GradientDescent", increase=1.2)}),
+        (old("DMLEig", solver="frank_wolfe", schedule="smoothed"), {"solver": "frank_wolfe"}),
+        (old("DMLEig", solver="frank_wolfe", schedule="greedy"),
+         {"solver": old("FrankWolfe", schedule="greedy")}),
+        (old("DMLEig", solver="lbfgs", schedule="smoothed"), {"solver": "lbfgs"}),
     ],
 )  # fmt: skip
 def test_translation(data, new):
@@ -94,7 +107,7 @@ def test_what_is_unknown_is_refused(name, tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize("name", FILES[:1])
+@pytest.mark.parametrize("name", FILES)
 def test_formats_are_not_mixed(name, tmp_path):
     header, tensors = parts(DATA / name)
     rewrite(tmp_path / "mixed.dimetric", header | {"format": 2}, tensors)

@@ -186,9 +186,12 @@ def schema_of(cls: type) -> dict[str, str]:
 
 
 def is_state(cls: type, name: str) -> bool:
-    """Tell whether a name is one of fitted state, and not one of an attribute of the class."""
+    """Tell whether a name is one of fitted state, and not one of an attribute of the class.
+
+    Solvers and kernels have parameters alone.
+    """
     known = bool(LEARNED_NAME.fullmatch(name)) or name in schema_of(cls)
-    return known and not hasattr(cls, name)
+    return known and hasattr(cls, "fit") and not hasattr(cls, name)
 
 
 def check_held(cls: type, held: dict[str, Any]) -> None:
