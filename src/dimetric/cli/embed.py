@@ -196,7 +196,7 @@ def judged(
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         quality = embedding_quality(
-            X, Z, n_neighbors=few, y=classes, sample=sample, random_state=seed
+            X, Z, n_neighbors=few, y=classes, sample_size=sample, random_state=seed
         )
     return quality, notes + [str(each.message) for each in told]
 

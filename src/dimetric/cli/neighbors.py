@@ -248,7 +248,8 @@ def _texts(values: "np.ndarray") -> "np.ndarray":
 
 
 def _name(model: Any) -> str:
-    """Return what a model's distance is called."""
-    last = model[-1] if hasattr(model, "steps") else model
-    learner = getattr(last, "learner_", last)
+    """Return the name of the distance of a model."""
+    from dimetric.learners._steps import learner_in
+
+    learner = learner_in(model)
     return "Euclidean too" if learner is None else type(learner).__name__

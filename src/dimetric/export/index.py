@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic
 from dimetric.export._plan import Plan, plan_of
+from dimetric.learners._steps import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
 
@@ -173,7 +174,7 @@ def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
 
 def kept_points(model: BaseEstimator) -> np.ndarray:
     """Return the mapped samples that a nearest-neighbour classifier was fitted to, in float64."""
-    last = getattr(model, "steps", [("", model)])[-1][1]
+    last = last_step(model)
     points = getattr(last, "_points", None)
     if points is None or not hasattr(last, "n_samples_fit_"):
         raise ValueError(

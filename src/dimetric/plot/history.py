@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric.learners._steps import learner_in
 from dimetric.plot._curves import draw_curves
 
 __all__ = ["HistoryDisplay"]
@@ -125,8 +125,7 @@ class HistoryDisplay:
 def _history(estimator: Any) -> tuple[Any, np.ndarray]:
     """Return the learner in a fitted estimator, and its objectives."""
     check_is_fitted(estimator)
-    learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    learner = getattr(learner, "learner_", learner)
+    learner = learner_in(estimator)
     if not hasattr(learner, "history_"):
         what = "the Euclidean distance" if learner is None else type(learner).__name__
         raise ValueError(

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
+from dimetric.learners._steps import last_step, learner_in
 from dimetric.plot._matplotlib import one_axes, plain
 from dimetric.plot._palette import DIVERGING, INK
 
@@ -94,14 +94,10 @@ class MetricDisplay:
         display : MetricDisplay
         """
         check_is_fitted(estimator)
-        names, learner = feature_names, estimator
-        if isinstance(learner, Pipeline):
-            if names is None:
-                names = _names_out(learner[:-1]) if len(learner) > 1 else None
-            learner = learner[-1]
-        if hasattr(learner, "learner_"):
-            names = getattr(learner, "feature_names_in_", None) if names is None else names
-            learner = learner.learner_
+        names, last, learner = feature_names, last_step(estimator), learner_in(estimator)
+        if names is None and last is not estimator and len(estimator) > 1:
+            names = _names_out(estimator[:-1])
+        names = getattr(last, "feature_names_in_", None) if names is None else names
         if not hasattr(learner, "metric") or not callable(learner.metric):
             what = "the Euclidean distance" if learner is None else type(learner).__name__
             raise ValueError(
