@@ -1,3 +1,4 @@
+from .advice import compare as compare
 from .classify import EnergyClassifier as EnergyClassifier
 from .classify import KNNClassifier as KNNClassifier
 from .classify import KNNRegressor as KNNRegressor

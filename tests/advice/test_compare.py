@@ -1,208 +1,314 @@
-"""Which learner suits, and whether the verdict is an honest one."""
+"""dimetric.compare: from arrays and data frames to a verdict, a fitted model and a report."""
+
+import sys
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
-from compare_runs import Failing, Noting
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 
 import dimetric
-from dimetric import LDA, NCA, NCMML, PCA
-from dimetric.advice._candidates import grid_of, sensible
-from dimetric.advice._compare import _affordable, _parts, choose
-from dimetric.advice._insight import insight
-from dimetric.advice._race import common, raced
-from dimetric.advice._sample import drawn
-from dimetric.benchmark._store import Cell
-from dimetric.data import make_parallel_bands
+from dimetric import LDA, PCA
+from dimetric.advice import Comparison
+from dimetric.advice._seeds import seed_from
+
+X, y = load_wine(return_X_y=True)
+NAMES = np.array(["barolo", "grignolino", "barbera"])[y]
+FAST = {"learners": ["LDA", "PCA"], "budget": 2.0, "random_state": 0}
 
 
-def shifted(n_samples, n_features):
-    """Return normal samples of two classes that differ in the mean of the first feature alone."""
-    X = np.random.default_rng(0).standard_normal((n_samples, n_features))
-    y = np.arange(n_samples) % 2
-    X[:, 0] += 3 * y
-    return X, y
+@pytest.fixture(scope="module")
+def frame():
+    """Wine as people have it: ids, a category, a gap, classes with names."""
+    table = pd.DataFrame(X[:, :4], columns=["alcohol", "acid", "ash", "alcalinity"])
+    table.insert(0, "id", np.arange(1000, 1178))
+    table["colour"] = np.where(y == 2, "red", "white")
+    table.loc[7, "ash"] = np.nan
+    return table.assign(kind=NAMES)
 
 
-def test_a_learner_that_helps_is_found_and_believed():
-    X, y = shifted(300, 30)
-    found = choose(X, y, {"PCA": PCA(10), "LDA": LDA()}, random_state=0)
-    assert found.best == "LDA"
-    assert found.means["LDA"] > found.means["Euclidean"] + 0.1
-    assert found.posterior.right > 0.99
-    assert found.verdict.startswith("LDA is better than Euclidean with probability")
-    assert list(found.means) == sorted(found.means, key=lambda name: -found.means[name])
-    assert not found.fresh
-    assert found.runs == 4
-    assert {len(scores) for scores in found.judged.values()} == {20}
-    assert set(found.params) == {"reg"}
+@pytest.fixture(scope="module")
+def of_arrays():
+    return dimetric.compare(X, y, **FAST)
 
 
-def test_noise_is_not_taken_for_help():
+@pytest.fixture(scope="module")
+def of_frame(frame):
+    with pytest.warns(UserWarning, match="1 of 178 rows with missing values were left out"):
+        return dimetric.compare(frame, target="kind", **FAST)
+
+
+def test_arrays(of_arrays):
+    assert isinstance(of_arrays, Comparison)
+    assert of_arrays.best == "LDA"
+    assert "LDA is better than Euclidean" in of_arrays.verdict
+    assert next(iter(of_arrays.scores)) == "LDA"
+    assert set(of_arrays.scores) == {"LDA", "PCA", "Euclidean"}
+    assert {len(each) for each in of_arrays.scores.values()} == {5}
+    assert of_arrays.posterior.right > 0.5
+    assert of_arrays.notes == []
+    model = of_arrays.learner
+    assert np.mean(model.predict(X) == y) > 0.98
+    assert model is of_arrays.learner  # fitted once
+    assert of_arrays.transform(X[:5]).shape == (5, 2)
+
+
+def test_a_data_frame(of_frame, frame):
+    assert of_frame.samples.feature_names == [
+        "alcohol", "acid", "ash", "alcalinity", "colour=white",
+    ]  # fmt: skip
+    assert of_frame.samples.classes == {"grignolino": 71, "barolo": 58, "barbera": 48}
+    assert of_frame.notes == [
+        "Column 'id' numbers the rows: it was left out.",
+        "1 of 178 rows with missing values were left out.",
+        "Column 'colour' is 1 where it is 'white', else 0.",
+    ]
+    complete = frame.drop(index=7)
+    assert np.mean(of_frame.learner.predict(complete) == complete["kind"]) > 0.8
+    shuffled = complete[["colour", "ash", "acid", "alcohol", "alcalinity"]]  # by name, not place
+    np.testing.assert_array_equal(
+        of_frame.learner.predict(shuffled), of_frame.learner.predict(complete)
+    )
+
+
+def test_polars_pandas_and_a_separate_target_are_the_same(of_frame, frame):
+    complete = frame.drop(index=7)
+    texts = {name: complete[name].tolist() for name in complete}
+    others = [
+        dimetric.compare(pl.DataFrame(texts), target="kind", **FAST),
+        dimetric.compare(complete.drop(columns="kind"), complete["kind"], **FAST),
+        dimetric.compare(complete, target=-1, **FAST),
+    ]
+    for found in others:
+        assert found.samples.target == "kind"
+        np.testing.assert_array_equal(found.samples.X, of_frame.samples.X)
+        for name, scores in of_frame.scores.items():
+            np.testing.assert_array_equal(found.scores[name], scores)
+
+
+def test_a_file(of_frame, frame, tmp_path):
+    frame.to_csv(tmp_path / "wine.csv", index=False)
+    with pytest.warns(UserWarning, match="left out"):
+        found = dimetric.compare(tmp_path / "wine.csv", target="kind", **FAST)
+    np.testing.assert_array_equal(found.samples.X, of_frame.samples.X)
+    assert found.samples.table.name == "wine"
+
+
+def test_missing_values(frame):
+    imputed = dimetric.compare(frame, target="kind", missing="impute", **FAST)
+    assert len(imputed.samples.y) == 178
+    with_gap = frame.drop(columns="kind").head(10)
+    assert len(imputed.learner.predict(with_gap)) == 10
+    with pytest.raises(ValueError, match="1 of 178 rows have missing values"):
+        dimetric.compare(frame, target="kind", missing="raise", **FAST)
+    A, b = X.copy(), NAMES.astype(object)
+    A[3, 2], b[5] = np.nan, None
+    with pytest.warns(UserWarning, match="2 of 178 rows with missing values were left out"):
+        found = dimetric.compare(A, b, **FAST)
+    assert found.samples.table.rows.tolist() == np.delete(np.arange(178), [3, 5]).tolist()
+    assert set(found.learner.predict(X[:20])) <= {"barolo", "grignolino", "barbera"}
+
+
+def test_a_target_of_pandas_own_kinds():
+    codes = pd.Series(y, name="grape", dtype="Int64")
+    codes[4] = pd.NA
+    with pytest.warns(UserWarning, match="1 of 178 rows"):
+        found = dimetric.compare(X, codes, **FAST)
+    assert found.samples.target == "grape"
+    assert found.samples.classes == {"1": 71, "0": 58, "2": 48}
+    assert found.learner.predict(X[:2]).tolist() == [0, 0]
+    categories = dimetric.compare(X, pd.Series(NAMES, dtype="category"), **FAST)
+    assert categories.samples.classes == {"grignolino": 71, "barolo": 59, "barbera": 48}
+
+
+def test_the_record_of_a_comparison(of_arrays):
+    table = of_arrays.frame()
+    assert list(table.columns) == ["score", "spread", "gain", "seconds"]
+    assert table.index[0] == "LDA"
+    assert table.loc["Euclidean", "gain"] == 0
+    assert table.loc["LDA", "score"] == pytest.approx(of_arrays.scores["LDA"].mean())
+    found = of_arrays.to_dict()
+    assert found["rows"] == 178
+    assert found["target"] == "y"
+    assert found["verdict"]["words"] == of_arrays.verdict
+    assert [row["learner"] for row in found["table"]] == list(of_arrays.scores)
+    assert "LDA" in found["model"]
+    assert "178 rows" in found["model"]
+    assert of_arrays.insight is of_arrays.insight
+    assert next(iter(of_arrays.insight.importance)).startswith("x")
+    assert 0 < of_arrays.seconds < 60
+
+
+def test_repr(of_frame):
+    lines = repr(of_frame).splitlines()
+    assert lines[0] == "Comparison(177 samples, 5 features, 3 classes)"
+    assert lines[1].strip() == of_frame.verdict
+    assert "Euclidean 0." in lines[2]
+    assert "left out" in repr(of_frame)
+
+
+def test_summary_for_notebooks(of_frame, monkeypatch):
+    html = of_frame._repr_html_()
+    assert of_frame.verdict in html
+    assert "177 rows, 5 features, 3 classes" in html
+    assert html.count("<tr") == 4
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setattr("dimetric.report._page._environment", uncached_environment())
+    assert of_frame._repr_html_() is None
+    with pytest.raises(ImportError, match=r"pip install 'dimetric\[cli\]'"):
+        of_frame.report("nowhere.html")
+
+
+def uncached_environment():
+    from dimetric.report._page import _environment
+
+    return _environment.__wrapped__
+
+
+def test_names_of_a_summary_are_escaped(frame):
+    evil = "<script>alert('x')</script>"
+    table = frame.rename(columns={"colour": evil, "kind": f"{evil} & more"}).drop(index=7)
+    found = dimetric.compare(table, target=-1, **FAST)
+    html = found._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "&amp; more" in html
+
+
+def test_report_and_model_file(of_frame, frame, tmp_path):
+    of_frame.save(tmp_path / "wine.dimetric")
+    of_frame.report(tmp_path / "wine.html", model_file=tmp_path / "wine.dimetric")
+    of_frame.report(tmp_path / "alone.html")
+    rows = frame.drop(index=7)
+    loaded = dimetric.load(tmp_path / "wine.dimetric")
+    np.testing.assert_array_equal(loaded.predict(rows), of_frame.learner.predict(rows))
+    about = dimetric.describe(tmp_path / "wine.dimetric")["about"]
+    assert about == {"data": "a data frame", "target": "kind", "verdict": of_frame.verdict}
+    page = (tmp_path / "wine.html").read_text(encoding="utf-8")
+    assert of_frame.verdict in page
+    assert "dimetric predict" in page
+    page = (tmp_path / "alone.html").read_text(encoding="utf-8")
+    assert "comparison.save(&#39;table.dimetric&#39;)" in page
+    assert "dimetric predict" not in page
+
+
+def test_pictures_leave_the_settings_of_the_user_alone(of_arrays, tmp_path):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    with matplotlib.rc_context({"axes.facecolor": "black"}):
+        of_arrays.report(tmp_path / "dark.html")
+        assert matplotlib.rcParams["axes.facecolor"] == "black"
+    of_arrays.report(tmp_path / "light.html")
+    assert dict(matplotlib.rcParams) == before
+    dark, light = ((tmp_path / f"{name}.html").read_text() for name in ("dark", "light"))
+    assert dark.partition("data:image")[2][:5000] == light.partition("data:image")[2][:5000]
+
+
+def test_the_same_seed_gives_the_same_results(of_arrays):
+    again = dimetric.compare(X, y, **FAST)
+    for name, scores in of_arrays.scores.items():
+        np.testing.assert_array_equal(again.scores[name], scores)
+    np.testing.assert_array_equal(again.transform(X), of_arrays.transform(X))
+    drawn = dimetric.compare(X, y, **FAST | {"random_state": None})
+    assert 0 <= drawn.random_state < 2**31
+    repeated = dimetric.compare(X, y, **FAST | {"random_state": drawn.random_state})
+    for name, scores in drawn.scores.items():
+        np.testing.assert_array_equal(repeated.scores[name], scores)
+
+
+def test_seeds():
+    assert seed_from(7) == 7
+    assert seed_from(np.random.RandomState(0)) == seed_from(np.random.RandomState(0))
+    assert seed_from(None) != seed_from(None)
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        seed_from("seven")
+
+
+def test_the_euclidean_distance_is_kept_where_it_is_better():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((150, 4)), rng.integers(0, 2, 150)
-    models = {f"PCA {i}": PCA(i) for i in (1, 2, 3)}
-    found = choose(X, y, models, random_state=0)
-    assert found.posterior.right < 0.9  # the best of three by luck, judged anew
+    angle = rng.uniform(0, 2 * np.pi, 200)
+    radius = np.repeat([1, 2], 100) + 0.1 * rng.standard_normal(200)
+    rings = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    found = dimetric.compare(rings, np.repeat(["in", "out"], 100), learners=[LDA()], budget=5,
+                             random_state=0)  # fmt: skip
+    assert found.verdict.startswith("LDA is worse than Euclidean")
+    assert found.learner[-1].learner_ is None
+    assert "It holds the Euclidean distance" in found.learner_description
 
 
-def test_the_same_again():
-    X, y = load_iris(return_X_y=True)
-    models = {"LDA": LDA(), "PCA": PCA(2)}
-    one, two = (choose(X, y, models, n_folds=3, random_state=3) for _ in range(2))
-    for name in one.scores:
-        np.testing.assert_array_equal(one.scores[name], two.scores[name])
-        if name in one.judged:
-            np.testing.assert_array_equal(one.judged[name], two.judged[name])
-    assert one.params == two.params
-    assert one.posterior.right == two.posterior.right
+def test_rare_classes_are_left_out_with_a_note():
+    labels = NAMES.astype(object)
+    labels[0], labels[1:4] = "alone", "three"
+    found = dimetric.compare(X, labels, **FAST)
+    assert len(found.samples.classes) == 4
+    assert found.samples.n_folds == 3
+    assert found.notes == [
+        "Class 'alone' has fewer than 3 members: 1 row was left out, as nothing can be said about "
+        "such a class."
+    ]
 
 
-def test_rows_that_judge_had_no_part_in_the_choice():
+def test_large_tables_are_judged_on_unseen_rows():
     rng = np.random.default_rng(0)
-    y = rng.permutation(np.repeat([0, 1, 2], [2400, 90, 12]))
-    X = rng.standard_normal((len(y), 5))
-    race, judge = _parts(X, y, 500, 5, 0)
-    assert not set(race) & set(judge)
-    assert len(race) == pytest.approx(500, abs=10)
-    assert len(judge) == pytest.approx(500, abs=10)
-    assert min(np.bincount(y[race])) >= 5
-    assert min(np.bincount(y[judge])) >= 5
-    y[np.flatnonzero(y == 2)[:6]] = 0  # too few for both: those of the race are kept
-    race, judge = _parts(X, y, 500, 5, 0)
-    assert set(y[race]) == {0, 1, 2}
-    assert set(y[judge]) == {0, 1}
-    race, judge = _parts(X[:900], y[:900], 500, 5, 0)
-    np.testing.assert_array_equal(race, judge)
+    classes = np.arange(1200) % 2
+    A = rng.standard_normal((1200, 5))
+    A[:, 0] += 3 * classes
+    found = dimetric.compare(A, classes, learners={"first": PCA(1)}, budget=3, random_state=0)
+    assert found.choice.judged_on_unseen_rows
+    assert found.choice.n_race + found.choice.n_final <= 1200
+    assert next(iter(found.scores)) in ("first", "Euclidean")
 
 
-def test_draws_are_in_proportion():
-    rng = np.random.default_rng(0)
-    y = rng.permutation(np.repeat([0, 1, 2], [700, 290, 10]))
-    rows = drawn(np.arange(1000), y, 100, 4, rng)
-    assert np.bincount(y[rows]).tolist() == [70, 29, 4]
-    assert np.all(np.diff(rows) > 0)
-
-
-def test_learners_that_fail_or_take_too_long_are_left_behind():
-    X, y = load_wine(return_X_y=True)
-    models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
-    models["slow"] = Noting(seconds=60)
-    options = {"n_neighbors": 3, "cv": 3, "n_jobs": 2}
-    cells, given_up = raced(models, X, y, 4.0, options, 0, None)
-    scores, _ = common(cells, models, given_up)
-    assert set(scores) == {"Euclidean", "LDA"}
-    assert given_up["wrong"] == "RuntimeError: no way"
-    assert given_up["slow"] in ("Stopped after 1 seconds.", "The time was over.")
-
-
-def test_learners_are_compared_in_the_same_folds():
-    done = {"Euclidean": [0, 1, 2, 3], "LDA": [0, 1, 3], "PCA": [2, 3], "NCA": [0]}
-    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
-             for name, folds in done.items() for fold in folds]  # fmt: skip
-    given_up = {}
-    scores, seconds = common(cells, dict.fromkeys(done), given_up)
-    assert given_up == dict.fromkeys(["NCA", "PCA"], "The time was over.")
-    assert list(scores) == ["Euclidean", "LDA"]
-    assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
-    assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
-
-
-def test_the_fastest_finish_before_others_begin():
-    X, y = load_wine(return_X_y=True)
-    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
-    options = {"n_neighbors": 3, "cv": 3, "n_jobs": 1}
-    cells, given_up = raced(models, X, y, 60.0, options, 0, None)
-    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
-    assert [cell.learner for cell in cells] == order
-    assert not given_up
-
-
-def test_no_learner_left():
-    X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"No learner could be judged: wrong: .*no way"):
-        choose(X, y, {"wrong": Failing(log="no/where")})
-    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
-        choose(X, y, {"LDA": LDA()}, n_neighbors=200)
-    with pytest.raises(ValueError, match="no learner beside the Euclidean"):
-        choose(X, y, {"Euclidean": None})
-
-
-def test_time_is_over_when_it_is(monkeypatch):
-    X, y = load_wine(return_X_y=True)
+def test_progress():
     told = []
-    found = choose(X, y, {"LDA": LDA(), "NCA": NCA()}, budget=0.01, random_state=0,
-                   tell=lambda *each: told.append(each))  # fmt: skip
-    assert len(found.scores["LDA"]) >= 2
-    assert found.runs == 1
-    assert {what for what, *_ in told} == {"race", "verdict"}
+    dimetric.compare(X, y, callback=lambda *each: told.append(each), **FAST)
+    assert [stage for stage, *_ in told[:1]] == ["race"]
+    assert told[-1][0] == "final"
+    assert all(0 <= done <= total for _, done, total in told)
 
 
-def test_grids_shrink_until_there_is_time():
-    grid = {"a": [1, 2, 3], "b": [1, 2]}
-    options = {"n_jobs": 1, "cv": 5}
-    assert _affordable(grid, 1.0, 5 * 19.0, options) == (grid, 1)
-    assert _affordable(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
-    assert _affordable(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
-    assert _affordable(grid, 1.0, 5.0, options) == ({}, 1)
-    assert _affordable(grid, 1.0, 0.1, options) == ({}, 1)
-    assert _affordable({}, 0.0, 1.0, options) == ({}, 4)
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        ({"y": None}, ValueError, "There are no classes to compare by: give them as y"),
+        ({"target": "kind"}, ValueError, "as y or by the name of their column, target, not both"),
+        ({"y": None, "target": "kind"}, ValueError, "names a column of a data frame, but X is nda"),
+        ({"y": X[:, 0]}, ValueError, "'y' holds 126 different numbers in 178 rows: they are no"),
+        ({"y": np.arange(178) % 60}, ValueError, "'y' holds 60 different numbers"),
+        ({"y": np.zeros(178)}, ValueError, "'y' holds one class alone, '0.0'"),
+        ({"y": y[:9]}, ValueError, "inconsistent numbers of samples"),
+        ({"y": np.c_[y, y]}, ValueError, "y should be a 1d array"),
+        ({"X": X[:, 0]}, ValueError, "Expected 2D array"),
+        ({"X": X.astype(complex)}, ValueError, "Complex data not supported"),
+        ({"learners": ["LDAA"]}, ValueError, "There is no learner 'LDAA'. Did you mean LDA"),
+        ({"learners": []}, ValueError, "no learner to compare"),
+        ({"learners": ["Euclidean"]}, ValueError, "no learner beside the Euclidean"),
+        ({"budget": 0}, ValueError, "budget=0 must be a positive, finite number of seconds"),
+        ({"budget": np.inf}, ValueError, "budget=inf must be"),
+        ({"cv": 1}, ValueError, "cv=1 must be an int of at least 2"),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be an int of at least 1"),
+        ({"rope": -1}, ValueError, "rope=-1 must be"),
+        ({"missing": "fill"}, ValueError, "missing='fill' must be"),
+        ({"random_state": -1}, ValueError, "Seed must be between 0 and"),
+    ],
+)
+def test_errors_are_sentences(change, error, sentence):
+    with pytest.raises(error, match=sentence):
+        dimetric.compare(**{"X": X, "y": y} | FAST | change)
 
 
-@pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
-def test_sensible_learners_and_their_grids(n_features):
-    found = sensible(200, n_features, 3)
-    assert "KDA" in found  # a kernel is always there
-    assert all(hasattr(each, "transform") for each in found.values())
-    for name, learner in found.items():
-        for parameter, values in grid_of(learner, n_features).items():
-            own = learner.get_params()[parameter]
-            assert values[0] == own, name
-            assert len(values) == len(set(map(str, values)))
-
-
-@pytest.mark.parametrize("name", sorted(sensible(100, 6, 3)))
-def test_every_value_of_a_grid_can_be_fitted(name):
-    X, y = load_wine(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    learner = sensible(100, 13, 3)[name]
-    for parameter, values in grid_of(learner, 13).items():
-        for value in values:
-            learner.set_params(**{parameter: value}).fit(X, y)
-
-
-def test_insight():
-    X, y = shifted(400, 40)
-    names = [f"feature {i}" for i in range(40)]
-    found = insight(LDA(), X, y, names, random_state=0)
-    assert next(iter(found.importance)) == "feature 0"
-    assert list(found.importance.values()) == sorted(found.importance.values(), reverse=True)
-    assert found.of_metric
-    assert found.n_train + found.n_test == 400
-    assert len(found.gained) > 2 * len(found.lost)
-    for each in found.gained:
-        assert np.sum(y[each.after] == y[each.row]) >= 2
-        assert np.sum(y[each.before] == y[each.row]) <= 1
-        assert each.row not in each.before
-        assert each.row not in each.after
-    assert found.before.shape == found.after.shape == (len(found.rows), 2)
-    assert found.drawn_are_left_out
-    assert len(found.rows) == found.n_test
-
-
-def test_insight_of_a_distance_without_a_matrix():
-    X, y, _ = make_parallel_bands(100, random_state=0)
-    found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
-    assert found.metric is None
-    assert not found.of_metric
-    assert found.importance["across"] > found.importance["along"]
-    assert not found.drawn_are_left_out
-    assert len(found.rows) == 100
-
-
-def test_insight_of_one_feature_and_small_classes():
-    X = np.arange(20.0)[:, None]
-    y = np.repeat([0, 1, 2], [10, 8, 2])
-    found = insight(PCA(1), X, y, ["x"])
-    assert found.before.shape == (20, 2)
-    assert found.n_test > 0
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "There are no classes .* X has id, alcohol, acid, ash, alcalinity, colour, kind."),
+        ({"target": "kin"}, "target: there is no column 'kin'. Did you mean kind"),
+        ({"target": "alcohol"}, "'alcohol' holds 126 different numbers .* by target"),
+        ({"target": "kind", "drop": ["colr"]}, "drop: there is no column 'colr'. Did you mean col"),
+        ({"y": y[:3]}, "inconsistent numbers of samples"),
+    ],
+)
+def test_errors_of_data_frames(frame, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        dimetric.compare(frame.drop(index=7), **options, **FAST)

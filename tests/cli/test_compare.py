@@ -15,7 +15,6 @@ import pytest
 
 import dimetric
 from dimetric.cli import main as command
-from dimetric.report._html import text
 
 FAST = ("--learners", "LDA,PCA", "--budget", "2", "--jobs", "1")
 
@@ -100,7 +99,7 @@ def test_json(typed, wine):
 
 
 def test_bundled_data(typed, tmp_path, monkeypatch):
-    monkeypatch.setattr("dimetric.cli.compare.BUNDLED_BUDGET", 1.0)
+    monkeypatch.setattr("dimetric.cli.compare.BUNDLED_BUDGET_SECONDS", 1.0)
     done = typed("compare", "--out", tmp_path / "out", "--learners", "PCA", "--jobs", 1)
     assert done.exit_code == 0, done.output
     names = {each.name for each in (tmp_path / "out").iterdir()}
@@ -216,11 +215,6 @@ def test_an_interrupt_is_quiet(tmp_path):
     assert process.returncode == 130
     assert told == ""
     assert not list((tmp_path / "out").iterdir())
-
-
-def test_texts_of_pages():
-    assert text("a" * 100, 10) == "a" * 9 + "…"
-    assert text('<a href="x">') == "&lt;a href=&quot;x&quot;&gt;"
 
 
 def test_reports_of_kernels_and_of_many_classes(typed, tmp_path):

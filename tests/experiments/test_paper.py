@@ -122,7 +122,7 @@ def test_plans():
     third = plan(3, 3, data)
     assert len(third) == 26
     assert third["sonar", "KANMM [Poly-2]"].get_params().items() >= {
-        "n_friends": 3, "n_enemies": 3, "kernel": "poly", "degree": 2,
+        "n_friends": 3, "n_enemies": 3, "kernel__name": "poly", "kernel__degree": 2,
     }.items()  # fmt: skip
     fourth = plan(4, 7, data)
     rows = list(dict.fromkeys(row for row, _ in fourth))

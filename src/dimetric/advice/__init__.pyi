@@ -1,4 +1,4 @@
-from ._compare import Choice as Choice
-from ._compare import choose as choose
+from ._compare import compare as compare
+from ._comparison import Comparison as Comparison
 from ._insight import Insight as Insight
 from ._insight import insight as insight

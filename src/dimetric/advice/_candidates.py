@@ -1,48 +1,48 @@
-"""Which learners are worth a try on samples of some size, and which of their parameters."""
+"""Which learners to try on samples of some size, and which of their parameters."""
 
 from typing import Any
 
 import dimetric
-
-FEW = 300  # features up to which a metric of all their pairs is learned
-WIDE = 2000  # features up to which directions among them are
+from dimetric.advice._settings import SETTINGS
 
 
-def sensible(n_samples: int, n_features: int, n_classes: int) -> dict[str, Any]:
+def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
     """Return the learners that suit samples of some size, the fastest first.
 
     Parameters
     ----------
-    n_samples, n_features, n_classes : int
-        The size.
+    n_samples, n_features : int
+        Size of the samples.
 
     Examples
     --------
-    >>> list(sensible(150, 4, 3))
+    >>> list(candidate_learners(150, 4))
     ['PCA', 'LDA', 'ANMM', 'DMLMJ', 'NCMML', 'KDA', 'MCML', 'NCA', 'LDML', 'LMNN']
-    >>> list(sensible(60, 5000, 2))
+    >>> list(candidate_learners(60, 5000))
     ['PCA', 'KPCA', 'KDA']
     """
-    found: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
-    if n_features > WIDE:
-        return found | {"KPCA": dimetric.KPCA(min(50, n_samples // 2)), "KDA": dimetric.KDA()}
-    # With all components ANMM but turns the samples, which changes no distance.
-    found |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM(max(1, n_features // 2))}
-    if n_features <= FEW:
-        found |= {"DMLMJ": dimetric.DMLMJ(), "NCMML": dimetric.NCMML()}
-    found["KDA"] = dimetric.KDA()
-    if n_features <= FEW:
-        found["MCML"] = dimetric.MCML()
-    rows = None if n_features <= FEW else 50
-    found["NCA"] = dimetric.NCA(rows)
-    if n_features <= FEW:
-        found["LDML"] = dimetric.LDML()
-    found["LMNN"] = dimetric.LMNN(rows)
-    return found
+    learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
+    if n_features > SETTINGS.max_linear_features:
+        n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
+        return learners | {"KPCA": dimetric.KPCA(n_kernel), "KDA": dimetric.KDA()}
+    # With all components, ANMM only rotates the samples, which changes no distance.
+    learners |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM(max(1, n_features // 2))}
+    full_metric = n_features <= SETTINGS.max_metric_features
+    if full_metric:
+        learners |= {"DMLMJ": dimetric.DMLMJ(), "NCMML": dimetric.NCMML()}
+    learners["KDA"] = dimetric.KDA()
+    if full_metric:
+        learners["MCML"] = dimetric.MCML()
+    n_components = None if full_metric else SETTINGS.n_reduced_components
+    learners["NCA"] = dimetric.NCA(n_components)
+    if full_metric:
+        learners["LDML"] = dimetric.LDML()
+    learners["LMNN"] = dimetric.LMNN(n_components)
+    return learners
 
 
-def grid_of(learner: Any, n_features: int) -> dict[str, list[Any]]:
-    """Return values of a learner's parameters that are worth a try; the first are its own.
+def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
+    """Return values of a learner's parameters that are worth trying; its own come first.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def grid_of(learner: Any, n_features: int) -> dict[str, list[Any]]:
 
     Examples
     --------
-    >>> grid_of(dimetric.NCA(), 13)
+    >>> candidate_grid(dimetric.NCA(), 13)
     {'n_components': [None, 6, 3]}
     """
     own = learner.get_params(deep=False)
@@ -76,8 +76,8 @@ def grid_of(learner: Any, n_features: int) -> dict[str, list[Any]]:
     of_learner = tried.get(type(learner).__name__)
     if of_learner is None:
         of_learner = {"n_components": [half, quarter]} if "n_components" in own else {}
-    found = {}
+    grid = {}
     for name, values in of_learner.items():
         others = [each for each in values if each != own[name]]
-        found[name] = list(dict.fromkeys([own[name], *others]))
-    return {name: values for name, values in found.items() if len(values) > 1}
+        grid[name] = list(dict.fromkeys([own[name], *others]))
+    return {name: values for name, values in grid.items() if len(values) > 1}

@@ -1,221 +1,156 @@
-"""Which learner for these samples? A race within a time budget, a winner, an honest verdict."""
+"""Compare learners: which distance suits the samples, and whether it beats the Euclidean."""
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
-import joblib
-import numpy as np
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler
+from dimetric.advice._choose import choose
+from dimetric.advice._comparison import Comparison
+from dimetric.advice._race import Callback
+from dimetric.advice._samples import LabelledSamples, labelled_samples
+from dimetric.advice._seeds import seed_from
+from dimetric.advice._settings import SETTINGS
+from dimetric.advice._table import samples_from
+from dimetric.benchmark._inputs import models_of
 
-from dimetric.advice._candidates import grid_of, sensible
-from dimetric.advice._race import BASELINE, TUNING_FOLDS, Tell, common, judged, raced
-from dimetric.advice._sample import drawn
-from dimetric.selection._tune import tune
-from dimetric.stats._bayes import Posterior, correlated_t_test
-from dimetric.stats._verdict import verdict
-
-__all__ = ["Choice", "choose"]
-
-ROWS = 250  # of the race in a budget of one second; their pairs grow with the budget
-VALUES = 4_000_000  # of these rows together, at most
-HALVED = 1000  # samples from which on one half races, and others judge
-SMALL = 10_000_000  # n^2 d up to which fits are over before a process has started
-SCREEN, JUDGE = 0.45, 0.4  # shares of the time
+__all__ = ["compare", "compare_samples"]
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The learner that suits the samples best, and how that was found.
-
-    Attributes
-    ----------
-    best : str
-        Name of the best learner, the Euclidean distance left aside.
-    learner : learner
-        The same with its best parameters, not fitted.
-    params : dict of str to object
-        The parameters that were tuned; empty if time was too short.
-    scores : dict of str to ndarray of shape (n_folds,)
-        Test scores of all learners in the folds of the race.
-    seconds : dict of str to float
-        Mean time of a fit.
-    given_up : dict of str to str
-        Learners that were not judged, and why.
-    judged : dict of str to ndarray of shape (n_runs * n_folds,)
-        Test scores of the baseline and of the best learner, tuned anew inside every fold, in
-        folds that had no part in the race.
-    runs : int
-        How often these folds were drawn.
-    fresh : bool
-        Whether they are of other samples than those of the race.
-    n_race, n_judge : int
-        Numbers of samples of the race and of the verdict.
-    posterior : Posterior
-        What is believed of the baseline (left) and the best learner (right).
-    """
-
-    best: str
-    learner: Any
-    params: dict[str, Any]
-    scores: dict[str, np.ndarray]
-    seconds: dict[str, float]
-    given_up: dict[str, str]
-    judged: dict[str, np.ndarray]
-    runs: int
-    fresh: bool
-    n_race: int
-    n_judge: int
-    posterior: Posterior = field(repr=False)
-
-    @property
-    def verdict(self) -> str:
-        """The verdict in a sentence."""
-        return verdict(BASELINE, self.best, self.posterior)
-
-    @property
-    def means(self) -> dict[str, float]:
-        """Mean scores of the race, best first."""
-        found = {name: float(np.mean(each)) for name, each in self.scores.items()}
-        return dict(sorted(found.items(), key=lambda each: -each[1]))
-
-
-def choose(
+def compare(
     X: Any,
-    y: Any,
-    learners: Mapping[str, Any] | None = None,
+    y: Any = None,
     *,
+    target: str | int | None = None,
+    learners: Mapping[str, Any] | Iterable[Any] | None = None,
     budget: float = 60.0,
     n_neighbors: int = 3,
-    n_folds: int = 5,
+    cv: int = 5,
     rope: float = 0.01,
-    random_state: int = 0,
+    missing: str = "drop",
+    drop: Iterable[str] = (),
+    random_state: Any = None,
     n_jobs: int | None = None,
-    tell: Tell | None = None,
-) -> Choice:
-    """Find the learner that suits samples best, within a time budget, and whether it helps.
+    callback: Callback | None = None,
+) -> Comparison:
+    """Find the distance that suits samples best, and test whether it beats the Euclidean distance.
 
-    All learners race in the same folds, features scaled to [0, 1] by the training samples of each.
-    The best then meets the Euclidean distance in other folds, inside each of which its parameters
-    are tuned. Of 1,000 samples or more, one part races and another judges, and the verdict is as
-    honest as a new experiment. Of fewer, the learner is chosen by the samples that judge it, if in
-    other folds, and the verdict favours it a little.
+    All learners are judged in the same folds by nearest neighbours, features scaled to [0, 1] by
+    the training samples of each fold. The best learner then meets the Euclidean distance in other
+    folds, inside each of which its parameters are tuned. From 1,000 samples on, these are samples
+    that had no part in the choice, and the verdict is as honest as a new experiment. With fewer
+    samples, the learner was chosen by the samples that judge it, and the verdict favours it a
+    little; ``choice.judged_on_unseen_rows`` says which.
 
     Parameters
     ----------
-    X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes, each with at least `n_folds` members.
-    learners : mapping of names to learners, optional
-        By default those that are sensible for such samples.
+    X : array-like of shape (n_samples, n_features), data frame of pandas or polars, or path
+        Samples. In a data frame, or in a file that :func:`dimetric.data.read_table` reads, columns
+        of text are categories and are encoded one-hot; columns that only number the rows are left
+        out.
+    y : array-like of shape (n_samples,), optional
+        Classes of the samples.
+    target : str or int, optional
+        The column of X that holds the classes, in place of `y`.
+    learners : mapping of names to learners, or iterable of learners or names, optional
+        Learners to compare, such as ``["NCA", LDA()]``. By default those that suit samples of this
+        size.
     budget : float, default=60.0
-        Seconds, about.
+        Seconds, about. Most of it is for the comparison, the rest for the fitted model and the
+        insight, which are computed when they are first used.
     n_neighbors : int, default=3
-        Neighbours that vote.
-    n_folds : int, default=5
-        Number of folds.
+        Number of neighbours that vote.
+    cv : int, default=5
+        Number of folds. There are fewer if the smallest class has fewer members. Classes with
+        fewer than three members are left out.
     rope : float, default=0.01
-        Largest difference that is none in practice.
-    random_state : int, default=0
-        Of samples, folds and learners.
+        Largest difference of scores that counts as none (the region of practical equivalence).
+    missing : {"drop", "impute", "raise"}, default="drop"
+        What to do with rows that have missing values: leave them out, with a warning; fill in the
+        median or the most frequent category of the column; or raise an error. Rows without a class
+        are left out in the first two cases.
+    drop : iterable of str
+        Columns of a data frame to leave out.
+    random_state : int, RandomState or None, default=None
+        Seed of samples, folds and learners. None draws one; the result's ``random_state`` holds
+        it.
     n_jobs : int or None, default=None
-        Processes, as joblib counts them. Scores do not depend on it, but how far the budget goes:
-        how many learners, parameters and repeats there are, and with them the verdict.
-    tell : callable, optional
-        Called as ``tell(what, n_done, n_all)`` while it goes on.
+        Number of processes, as joblib counts them. None uses all processors for long fits, and one
+        process for short ones. Scores do not depend on it, but how many learners, parameters and
+        repeats the budget allows does.
+    callback : callable, optional
+        Called as ``callback(stage, n_done, n_all)`` after each fit; the stage is "race" or
+        "final".
+
+    Returns
+    -------
+    Comparison
+        With ``verdict``, ``scores``, the fitted ``learner``, ``insight``, ``report(path)`` and
+        ``save(path)``.
 
     Examples
     --------
-    >>> from dimetric import LDA, PCA
+    >>> import dimetric
     >>> from sklearn.datasets import load_wine
-    >>> found = choose(*load_wine(return_X_y=True), {"LDA": LDA(), "PCA": PCA(2)})
-    >>> found.best, round(found.means["LDA"], 2)
-    ('LDA', 0.99)
+    >>> X, y = load_wine(return_X_y=True)
+    >>> found = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=10, random_state=0)
+    >>> found.best
+    'LDA'
+    >>> found.learner.predict(X[:3])
+    array([0, 0, 0])
+    """
+    _check_options(budget, n_neighbors, cv, rope)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = samples_from(X, y, target, drop=drop, missing=missing)
+    for each in caught:  # rows that were left out; the warning names the caller's line
+        warnings.warn(str(each.message), stacklevel=2)
+    samples = labelled_samples(table, cv=int(cv), missing=missing)
+    return compare_samples(
+        samples, None if learners is None else models_of(learners), budget=budget,
+        n_neighbors=n_neighbors, rope=rope, random_state=seed_from(random_state), n_jobs=n_jobs,
+        callback=callback,
+    )  # fmt: skip
+
+
+def compare_samples(
+    samples: LabelledSamples,
+    learners: Mapping[str, Any] | None = None,
+    *,
+    budget: float,
+    n_neighbors: int,
+    rope: float = 0.01,
+    random_state: int,
+    n_jobs: int | None,
+    callback: Callback | None = None,
+) -> Comparison:
+    """Compare learners on samples that are prepared already; see :func:`compare`.
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+        The samples.
+    learners, budget, n_neighbors, rope, random_state, n_jobs, callback
+        As in :func:`compare`.
     """
     started = perf_counter()
-    X, y = np.asarray(X), np.asarray(y)
-    race, judge = _parts(X, y, int(ROWS * budget**0.5), n_folds, random_state)
-    models = dict(sensible(len(race), X.shape[1], len(np.unique(y))) if learners is None
-                  else learners)  # fmt: skip
-    models = {BASELINE: None} | {name: each for name, each in models.items() if each is not None}
-    if len(models) == 1:
-        raise ValueError("There is no learner beside the Euclidean distance: name one.")
-    options = {"n_neighbors": n_neighbors, "cv": n_folds, "n_jobs": _jobs(X[race], n_jobs)}
-    cells, given_up = raced(models, X[race], y[race], SCREEN * budget, options, random_state, tell)
-    scores, seconds = common(cells, models, given_up)
-    best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
-    few = np.min(np.unique(y[judge], return_counts=True)[1]) < 3 * TUNING_FOLDS
-    grid = {} if few else grid_of(models[best], X.shape[1])
-    left = budget - (perf_counter() - started)
-    share = JUDGE / (1 - SCREEN) * left
-    grid, runs = _affordable(grid, seconds[best], share, options)
-    pair = {BASELINE: None, best: models[best]}
-    scores_of_pair, runs = judged(
-        pair, X[judge], y[judge], share, options | {"n_repeats": runs}, random_state + 1, tell,
-        {best: grid} if grid else None,
-    )  # fmt: skip
-    params = _tuned(models[best], X[race], y[race], grid, n_neighbors, random_state)
-    learner = clone(models[best]).set_params(**params)
-    before, after = scores_of_pair[BASELINE], scores_of_pair[best]
-    posterior = correlated_t_test(before, after, rope, random_state, n_repeats=runs)
-    return Choice(
-        best, learner, params, scores, seconds, given_up, scores_of_pair, runs,
-        not np.array_equal(race, judge), len(race), len(judge), posterior,
-    )  # fmt: skip
-
-
-def _parts(
-    X: np.ndarray, y: np.ndarray, most: int, n_folds: int, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the race and of the verdict: others, if there are enough."""
-    n, rows = len(X), np.arange(len(X))
-    most = min(most, max(200, VALUES // X.shape[1]))
-    if n < HALVED:
-        return rows, rows
-    most = min(most, n // 2)
-    rng = np.random.default_rng(seed)
-    race = drawn(rows, y, most, n_folds, rng)
-    rest = np.setdiff1d(rows, race)
-    classes, counts = np.unique(y[rest], return_counts=True)
-    rest = rest[np.isin(y[rest], classes[counts >= n_folds])]
-    if len(np.unique(y[rest])) < 2:
-        return race, race
-    return race, drawn(rest, y, most, n_folds, rng)
-
-
-def _jobs(X: np.ndarray, n_jobs: int | None) -> int | None:
-    small = len(X) ** 2 * X.shape[1] <= SMALL
-    return None if small else min(8, joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs))
-
-
-def _affordable(
-    grid: dict[str, list[Any]], seconds: float, budget: float, options: dict[str, Any]
-) -> tuple[dict[str, list[Any]], int]:
-    """Return as much of a grid, and as many repeats of the verdict, as there is time for."""
-    fits = budget * (options["n_jobs"] or 1) / max(seconds, 1e-3) / options["cv"]
-    size = int(np.prod([len(values) for values in grid.values()]))
-    while grid and size * TUNING_FOLDS + 1 > fits:
-        longest = max(grid, key=lambda name: len(grid[name]))
-        grid = {name: values[:-1] if name == longest else values for name, values in grid.items()}
-        size = int(np.prod([len(values) for values in grid.values()]))
-        if size == 1:
-            grid = {}
-    per_fold = size * TUNING_FOLDS + 1 if grid else 1
-    return grid, int(np.clip(fits // per_fold, 1, 4))
-
-
-def _tuned(
-    learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], k: int, seed: int
-) -> dict[str, Any]:
-    """Return the best of the parameters for all samples of the race."""
-    if not grid:
-        return {}
-    steps = Pipeline([("scale", MinMaxScaler()), ("learner", learner)])
-    params = {f"learner__{name}": values for name, values in grid.items()}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = tune(steps, X, y, params, criterion=k, cv=TUNING_FOLDS, random_state=seed)
-    return {name.removeprefix("learner__"): value for name, value in found.best_params_.items()}
+        warnings.simplefilter("ignore")  # those of fits that failed are among the results
+        choice = choose(
+            samples.X, samples.y, learners, seconds=SETTINGS.choosing_share * budget,
+            n_neighbors=n_neighbors, cv=samples.n_folds, rope=rope, random_state=random_state,
+            n_jobs=n_jobs, callback=callback,
+        )  # fmt: skip
+    seconds = {"choice": perf_counter() - started}
+    return Comparison(samples, choice, n_neighbors, rope, budget, random_state, seconds)
+
+
+def _check_options(budget: Any, n_neighbors: Any, cv: Any, rope: Any) -> None:
+    if not isinstance(budget, Real) or not 0 < float(budget) < float("inf"):
+        raise ValueError(f"budget={budget!r} must be a positive, finite number of seconds.")
+    for name, value, least in (("n_neighbors", n_neighbors, 1), ("cv", cv, 2)):
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name}={value!r} must be an int of at least {least}.")
+    if not isinstance(rope, Real) or not 0 <= float(rope) < 1:
+        raise ValueError(f"rope={rope!r} must be a number of at least 0, and less than 1.")

@@ -1,124 +1,245 @@
-"""The folds of a choice: a race of learners until the time is over, then a duel."""
+"""The two stages of a comparison: a race of all learners, and a final of the best."""
 
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from dimetric.advice._settings import SETTINGS
 from dimetric.benchmark._run import run
 from dimetric.benchmark._store import Cell, Store
+from dimetric.report._records import BASELINE
 
-BASELINE = "Euclidean"
-TUNING_FOLDS = 3
+Callback = Callable[[str, int, int], None]
 
-Tell = Callable[[str, int, int | None], None]
+TIME_LIMIT_REACHED = "The time limit was reached."
 
 
-def raced(
-    models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: dict[str, Any],
-    seed: int, tell: Tell | None,
-) -> tuple[list[Cell], dict[str, str]]:  # fmt: skip
-    """Return what all learners did until the time was over, and why some of them did not.
+@dataclass(frozen=True)
+class RaceOptions:
+    """How both stages are run.
 
-    The time begins with the first fit, as processes may take theirs to start, and is not over
-    before some learner was judged twice. The first half of the learners, which are the fastest,
-    finish before the others begin: these may use up the time.
+    Attributes
+    ----------
+    n_neighbors, cv : int
+        Number of neighbours that vote, and of folds.
+    n_jobs : int or None
+        Number of worker processes; None fits in this process.
+    random_state : int
+        Seed of folds and learners.
+    callback : callable or None
+        Called as ``callback(stage, n_done, n_all)`` after each fit.
     """
-    deadline, is_over = np.inf, False
-    limit = None if options["n_jobs"] is None else round(max(1.0, seconds / 4), 1)
-    finished: list[Cell] = []
-    given_up: dict[str, str] = {}
 
-    def drop(cells: list[Cell]) -> set[str]:
-        """Drop learners that failed or took too long."""
+    n_neighbors: int
+    cv: int
+    n_jobs: int | None
+    random_state: int
+    callback: Callback | None = None
+
+    def for_run(self, stage: str) -> dict[str, Any]:
+        """Return the options as :func:`dimetric.benchmark.run` takes them."""
+        callback = self.callback
+
+        def report(n_done: int, n_all: int, cell: Cell | None) -> None:
+            if callback is not None:
+                callback(stage, n_done, n_all)
+
+        return {"n_neighbors": self.n_neighbors, "cv": self.cv, "n_jobs": self.n_jobs,
+                "callback": report}  # fmt: skip
+
+
+class _RaceControl:
+    """Decides which learners are dropped from a race, and when it ends.
+
+    The time begins with the first finished fit, as worker processes take some time to start. The
+    race does not end before the baseline and another learner were judged in two folds. On a busy
+    machine it takes up to twice the time, until more than half of the learners were.
+    """
+
+    def __init__(self, n_models: int, seconds: float) -> None:
+        self.dropped: dict[str, str] = {}
+        self.cells: list[Cell] = []
+        self.is_over = False
+        self._n_models, self._seconds, self._deadline = n_models, seconds, np.inf
+
+    def drop(self, cells: list[Cell]) -> set[str]:
+        """Return the learners that failed or took too long."""
         for cell in cells:
             if cell.status != "ok" and cell.learner != BASELINE:
-                given_up.setdefault(cell.learner, cell.message or cell.status)
-        return set(given_up)
+                self.dropped.setdefault(cell.learner, cell.message or cell.status)
+        return set(self.dropped)
 
-    def stop(cells: list[Cell]) -> bool:
-        """Stop when the time is over, but not before some learner was judged twice."""
-        nonlocal deadline, is_over
-        finished[:] = cells
+    def stop(self, cells: list[Cell]) -> bool:
+        """Tell whether the race is over."""
+        self.cells = cells
         if cells:
-            deadline = min(deadline, perf_counter() + seconds)
-        times = Counter(each.learner for each in cells if each.status == "ok")
-        twice = [name for name, count in times.items() if count > 1 and name not in given_up]
-        # A busy machine has twice the time, until more than half of them were.
-        most = 2 * len(twice) > len(models) - len(given_up)
-        late = perf_counter() - (0 if most else seconds)
-        is_over = late > deadline and BASELINE in twice and len(twice) > 1
-        return is_over
+            self._deadline = min(self._deadline, perf_counter() + self._seconds)
+        counts = Counter(cell.learner for cell in cells if cell.status == "ok")
+        ranked = [
+            name
+            for name, count in counts.items()
+            if count >= SETTINGS.min_race_folds and name not in self.dropped
+        ]
+        most_are_ranked = 2 * len(ranked) > self._n_models - len(self.dropped)
+        deadline = self._deadline + (0 if most_are_ranked else self._seconds)
+        enough = BASELINE in ranked and len(ranked) > 1
+        self.is_over = enough and perf_counter() > deadline
+        return self.is_over
 
+
+def run_race(
+    models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions
+) -> tuple[list[Cell], dict[str, str]]:
+    """Judge all learners in the same folds until the time is over.
+
+    The first half of the learners, which are the fastest, finish before the others begin: these
+    may use up the time.
+
+    Parameters
+    ----------
+    models : dict of str to learner
+        All learners, the baseline among them, the fastest first.
+    X, y : ndarray
+        Samples and their classes.
+    seconds : float
+        Time of the race, about.
+    options : RaceOptions
+        Folds, neighbours, processes.
+
+    Returns
+    -------
+    cells : list of Cell
+        What was finished, in this order.
+    dropped : dict of str to str
+        Learners that failed or took too long, and why.
+    """
+    limit = None
+    if options.n_jobs is not None:
+        shortest = SETTINGS.min_fit_limit_seconds
+        limit = round(max(shortest, SETTINGS.fit_limit_share * seconds), 1)
+    control = _RaceControl(len(models), seconds)
+    names = list(models)
+    n_first = max(2, (len(names) + 1) // 2)
     with closing(Store()) as store:
-        for several in (list(models)[: max(2, (len(models) + 1) // 2)], list(models)):
-            racing = {name: models[name] for name in several if name not in given_up}
-            if racing and not is_over:
+        for group in (names[:n_first], names):
+            racing = {name: models[name] for name in group if name not in control.dropped}
+            if racing and not control.is_over:
                 run(
-                    racing, {"data": (X, y)}, time_budget=limit, store=store, random_state=seed,
-                    callback=_telling(tell, "race"), stop=stop, drop=drop, **options,
+                    racing, {"data": (X, y)}, time_budget=limit, store=store,
+                    random_state=options.random_state, stop=control.stop, drop=control.drop,
+                    **options.for_run("race"),
                 )  # fmt: skip
-    return finished, given_up
+    return control.cells, control.dropped
 
 
-def _telling(tell: Tell | None, what: str) -> Callable[[int, int, Cell | None], None] | None:
-    """Return a callback of a benchmark that says what is going on."""
-    return None if tell is None else lambda n_done, n_all, cell: tell(what, n_done, n_all)
+def scores_on_common_folds(
+    cells: list[Cell], models: dict[str, Any], dropped: dict[str, str]
+) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, str]]:
+    """Return scores in the folds that all learners have finished.
 
+    Learners with the fewest folds are dropped until the others have two folds in common.
 
-def common(
-    cells: list[Cell], models: dict[str, Any], given_up: dict[str, str]
-) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Return scores in the folds that all learners have finished, and times."""
-    done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in given_up}
+    Parameters
+    ----------
+    cells : list of Cell
+        What was finished.
+    models : dict of str to learner
+        All learners.
+    dropped : dict of str to str
+        Learners that were dropped already, and why.
+
+    Returns
+    -------
+    scores : dict of str to ndarray
+        Test scores of each learner.
+    fit_seconds : dict of str to float
+        Mean time of a fit.
+    dropped : dict of str to str
+        All learners without scores, and why.
+    """
+    dropped = dict(dropped)
+    done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in dropped}
     for cell in cells:
         if cell.status == "ok" and cell.learner in done:
             done[cell.learner][cell.fold] = cell
     failed = {cell.learner: cell.message or cell.status for cell in cells if cell.status != "ok"}
-    while len(set.intersection(*(set(own) for own in done.values()))) < 2 and len(done) > 1:
+    while len(_common_folds(done)) < SETTINGS.min_race_folds and len(done) > 1:
         last = min(done, key=lambda name: (name == BASELINE, len(done[name])))
-        given_up[last] = failed.get(last, "The time was over.")
+        dropped[last] = failed.get(last, TIME_LIMIT_REACHED)
         del done[last]
     if len(done) == 1:
-        reasons = failed | given_up
+        reasons = failed | dropped
         why = " ".join(f"{name}: {message.rstrip('.')}." for name, message in reasons.items())
         raise ValueError(
-            f"No learner could be judged: {why} Where time was short, a larger budget helps."
+            f"No learner could be judged: {why} If the time was too short, set a larger budget."
         )
-    folds = sorted(set.intersection(*(set(own) for own in done.values())))
+    folds = _common_folds(done)
     scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
-    seconds = {name: float(np.mean([own[fold].time for fold in folds]))
-               for name, own in done.items()}  # fmt: skip
-    return scores, seconds
+    fit_seconds = {
+        name: float(np.mean([own[fold].time for fold in folds])) for name, own in done.items()
+    }
+    return scores, fit_seconds, dropped
 
 
-def judged(
-    pair: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: dict[str, Any],
-    seed: int, tell: Tell | None, grids: dict[str, Any] | None,
+def _common_folds(done: dict[str, dict[int, Cell]]) -> list[int]:
+    return sorted(set.intersection(*(set(own) for own in done.values())))
+
+
+def run_final(
+    pair: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions,
+    *, param_grids: dict[str, Any] | None, n_repeats: int,
 ) -> tuple[dict[str, np.ndarray], int]:  # fmt: skip
-    """Return the scores of two learners in all runs that were finished in time, one at least."""
-    deadline, of_run = perf_counter() + seconds, options["cv"] * len(pair)
+    """Judge two learners in repeated folds; parameters are tuned inside each fold.
+
+    Parameters
+    ----------
+    pair : dict of str to learner
+        The baseline and the best learner.
+    X, y : ndarray
+        Samples and their classes.
+    seconds : float
+        Time of the final, about. The first repeat is always finished.
+    options : RaceOptions
+        Folds, neighbours, processes.
+    param_grids : dict of str to grid, or None
+        Parameters to tune.
+    n_repeats : int
+        How often the rows are split into folds, at most.
+
+    Returns
+    -------
+    scores : dict of str to ndarray of shape (n_finished * n_folds,)
+        Test scores of both.
+    n_finished : int
+        Number of repeats that were finished in time.
+    """
+    deadline = perf_counter() + seconds
+    per_repeat = options.cv * len(pair)
 
     def stop(cells: list[Cell]) -> bool:
-        """Stop when the time is over and the first run is whole, or when a fit has failed."""
         failed = any(cell.status != "ok" for cell in cells)
-        whole = sum(cell.repeat == 0 for cell in cells) == of_run
-        return failed or (whole and perf_counter() > deadline)
+        first_is_whole = sum(cell.repeat == 0 for cell in cells) == per_repeat
+        return failed or (first_is_whole and perf_counter() > deadline)
 
     cells = run(
-        pair, {"data": (X, y)}, param_grids=grids, tuning_cv=TUNING_FOLDS, random_state=seed,
-        callback=_telling(tell, "verdict"), stop=stop, **options,
+        pair, {"data": (X, y)}, n_repeats=n_repeats, param_grids=param_grids,
+        tuning_cv=SETTINGS.tuning_folds, random_state=options.random_state, stop=stop,
+        **options.for_run("final"),
     ).cells  # fmt: skip
     for cell in cells:
         if cell.status != "ok":
             raise ValueError(f"{cell.learner} could not be judged: {cell.message or cell.status}")
-    counts = np.bincount([cell.repeat for cell in cells])
-    runs = [run for run, count in enumerate(counts) if count == of_run]
-    cells = sorted((each for each in cells if each.repeat in runs),
-                   key=lambda each: (each.repeat, each.fold))  # fmt: skip
-    scores = {name: np.array([each.test for each in cells if each.learner == name])
-              for name in pair}  # fmt: skip
-    return scores, len(runs)
+    counts = Counter(cell.repeat for cell in cells)
+    whole = [repeat for repeat, count in sorted(counts.items()) if count == per_repeat]
+    finished = sorted(
+        (cell for cell in cells if cell.repeat in whole), key=lambda cell: (cell.repeat, cell.fold)
+    )
+    scores = {
+        name: np.array([cell.test for cell in finished if cell.learner == name]) for name in pair
+    }
+    return scores, len(whole)

@@ -135,7 +135,7 @@ def _scores(
 
 def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> tuple[Any, dict[str, Any]]:
     """Return a fitted classifier, and ``best_params`` if it was tuned."""
-    model = _seeded(fit.model, fit.seed)
+    model = seeded(fit.model, fit.seed)
     if fit.grid is not None:
         criterion = "score" if fit.is_classifier else fit.tuned_for
         options: dict[str, Any] = {"cv": fit.tuning_cv, "random_state": fit.seed}
@@ -157,7 +157,7 @@ def _scaled(
     return scaler.transform(X), scaler.transform(X_test)
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def seeded(model: Any, seed: int) -> Any:
     """Return a copy with a seed for every ``random_state`` that is None."""
     if model is None:
         return None

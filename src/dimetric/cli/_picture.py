@@ -5,11 +5,6 @@ from pathlib import Path
 from typing import Any
 
 PICTURES = (".png", ".svg", ".pdf")
-FONTS = (  # for signs that matplotlib's own font has not, where one of these is installed
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
-    "Microsoft YaHei", "PingFang SC", "Hiragino Sans", "Malgun Gothic", "Noto Sans Arabic",
-    "Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS",
-)  # fmt: skip
 # Without the date, the same command writes the same file.
 UNDATED = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
@@ -26,7 +21,7 @@ def is_picture(path: Path) -> bool:
 
 
 def no_window() -> None:
-    """Draw into memory, whatever the terminal has to show windows."""
+    """Draw in memory, in all scripts that there are fonts for, and open no window."""
     try:
         import matplotlib
     except ImportError as error:
@@ -34,11 +29,9 @@ def no_window() -> None:
             "A picture is drawn by matplotlib: install it with pip install 'dimetric[plot]'."
         ) from error
     matplotlib.use("agg")
-    from matplotlib.font_manager import fontManager
+    from dimetric.plot._fonts import font_families
 
-    there = {font.name for font in fontManager.ttflist}
-    usual = list(matplotlib.rcParamsDefault["font.family"])
-    matplotlib.rcParams["font.family"] = usual + [name for name in FONTS if name in there]
+    matplotlib.rcParams["font.family"] = font_families()
 
 
 def write_picture(figure: Any, path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the verbs share: progress on the terminal, what is told there, lists of names."""
+"""What the verbs print: results, notes, progress."""
 
 import json
 import math
@@ -8,17 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dimetric.benchmark._store import Cell
-
-
-def names(text: str) -> list[str] | None:
-    """Return names that commas separate, None if there are none.
-
-    Examples
-    --------
-    >>> names("iris, wine"), names("")
-    (['iris', 'wine'], None)
-    """
-    return [each.strip() for each in text.split(",") if each.strip()] or None
 
 
 def say(*sentences: str) -> None:
@@ -46,19 +35,32 @@ def as_json(found: Any) -> None:
     >>> as_json({"score": math.nan, "names": ("a", "b")})
     {"score": null, "names": ["a", "b"]}
     """
-    print(json.dumps(_plain(found), ensure_ascii=False))
+    print(json.dumps(_as_data(found), ensure_ascii=False))
 
 
-def _plain(value: Any) -> Any:
+def _as_data(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _as_data(each) for name, each in value.items()}
     if hasattr(value, "tolist"):  # arrays and numbers of NumPy
-        return _plain(value.tolist())
+        return _as_data(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
-    return [_plain(each) for each in value] if isinstance(value, Iterable) else str(value)
+    return [_as_data(each) for each in value] if isinstance(value, Iterable) else str(value)
+
+
+def plain(value: object) -> str:
+    r"""Return a text in which nothing is markup for the terminal.
+
+    Examples
+    --------
+    >>> print(plain("[red]"))
+    \[red]
+    """
+    from rich.markup import escape
+
+    return escape(str(value))
 
 
 class progress:

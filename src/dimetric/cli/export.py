@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._apply import Applier
-from dimetric.cli._model import Header, Json, ModelFile
-from dimetric.cli._terminal import as_json, names, say
+from dimetric.cli._options import Header, Json, ModelFile, names
+from dimetric.cli._terminal import as_json, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,43 +24,48 @@ class To(StrEnum):
     postgres = "postgres"
 
 
-HOW = {  # to use what was written
+HOW_TO_USE = {
     To.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
     To.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32, not mapped",
-    To.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
+    To.usearch: "usearch._index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
     To.numpy: "import {stem}; {stem}.transform(X)",
     To.duckdb: "duckdb my.db < {out}",
     To.postgres: "psql -f {out}",
 }
 INDEXES = (To.faiss, To.usearch)
 QUERIES = (To.duckdb, To.postgres)
+MAX_SHOWN_COLUMNS = 8
+
+SamplesTable = Annotated[
+    Path | None,
+    typer.Argument(
+        help="Table of the samples that an index is to find. (Default: those of the fit, where "
+        "the model has kept them.)"
+    ),
+]
+Id = Annotated[
+    str | None,
+    typer.Option(help="Column that tells rows apart. (Default: row numbers; of SQL 'id'.)"),
+]
+SqlColumns = Annotated[
+    str,
+    typer.Option(
+        help="Of SQL: columns of the features, with commas between them, or the one that holds "
+        "vectors. (Default: those of the fit.)"
+    ),
+]
 
 
 def export(
     model: ModelFile,
     to: Annotated[To, typer.Option(help="What to write.")],
     out: Annotated[Path, typer.Option(help="File to write.")],
-    data: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Table of the samples that an index is to find. (Default: those of the fit, where "
-            "the model has kept them.)"
-        ),
-    ] = None,
-    id: Annotated[
-        str | None,
-        typer.Option(help="Column that tells rows apart. (Default: row numbers; of SQL 'id'.)"),
-    ] = None,
+    data: SamplesTable = None,
+    id: Id = None,
     kind: Annotated[str, typer.Option(help="Of faiss: 'flat', exact, or 'hnsw', fast.")] = "flat",
     dtype: Annotated[str, typer.Option(help="Of ONNX: 'float32' or 'float64'.")] = "float32",
     table: Annotated[str, typer.Option(help="Of SQL: table of the samples.")] = "samples",
-    columns: Annotated[
-        str,
-        typer.Option(
-            help="Of SQL: columns of the features, with commas between them, or the one that holds "
-            "vectors. (Default: those of the fit.)"
-        ),
-    ] = "",
+    columns: SqlColumns = "",
     header: Header = None,
     json: Json = False,
 ) -> None:
@@ -74,103 +78,101 @@ def export(
     """
     import dimetric
 
+    _check_usage(to, out, data, id)
+    loaded = dimetric.load(model)
+    facts: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
+    if to in INDEXES:
+        facts |= _write_index(loaded, to, out, data, id, kind, header)
+    elif to in QUERIES:
+        from dimetric.export import to_sql
+
+        given = names(columns)
+        named = given[0] if given and len(given) == 1 else given
+        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=named)
+    elif to is To.onnx:
+        from dimetric.export import to_onnx
+
+        to_onnx(loaded, out, dtype=dtype)
+    else:
+        from dimetric.export import to_numpy
+
+        to_numpy(loaded, out)
+    if to in (To.onnx, To.numpy, To.faiss):
+        from dimetric.export._plan import plan_of
+
+        facts["columns"] = list(plan_of(loaded).features)
+    if json:
+        as_json(facts)
+    else:
+        _show(facts, to, out)
+
+
+def _check_usage(to: To, out: Path, data: Path | None, id: str | None) -> None:
+    """Raise if options do not go together."""
     if data is not None and to not in INDEXES:
         raise typer.BadParameter(f"DATA is for {' and '.join(INDEXES)}, which hold samples.")
     if id is not None and to not in QUERIES and data is None:
         raise typer.BadParameter("--id names a column of DATA: give it.")
     if to is To.numpy and out.suffix != ".py":
         raise typer.BadParameter(f"--out {out}: the name of a Python file ends in .py.")
-    loaded = dimetric.load(model)
-    notes: list[str] = []
-    facts: dict[str, Any] = {"model": model, "to": to.value, "out": out}
-    if to is To.onnx:
-        from dimetric.export.onnx import to_onnx
 
-        to_onnx(loaded, out, dtype=dtype)
-    elif to is To.numpy:
-        from dimetric.export.numpy import to_numpy
 
-        to_numpy(loaded, out)
-    elif to in QUERIES:
-        from dimetric.export.sql import to_sql
-
-        given = names(columns)
-        named = given[0] if given and len(given) == 1 else given
-        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=named)
-    else:
-        facts["samples"] = _indexed(loaded, to, out, data, id, kind, header, notes)
-    if to in (To.onnx, To.numpy, To.faiss):
-        from dimetric.export._plan import plan_of
-
-        facts["columns"] = list(plan_of(loaded).features)
-    facts["notes"] = notes
-    if json:
-        as_json(facts)
-        return
-    say(*notes)
+def _show(facts: dict[str, Any], to: To, out: Path) -> None:
+    say(*facts["notes"])
     if "columns" in facts:
-        some = ", ".join(facts["columns"][:8])
-        more = ", ..." if len(facts["columns"]) > 8 else ""
+        some = ", ".join(facts["columns"][:MAX_SHOWN_COLUMNS])
+        more = ", ..." if len(facts["columns"]) > MAX_SHOWN_COLUMNS else ""
         print(f"X has {len(facts['columns'])} columns of numbers: {some}{more}")
     if "samples" in facts:
         print(f"{facts['samples']} samples")
     print(f"Written: {out}")
     if to is not To.numpy or out.stem.isidentifier():
-        print(f"To use it: {HOW[to].format(out=str(out), stem=out.stem)}")
+        print(f"To use it: {HOW_TO_USE[to].format(out=str(out), stem=out.stem)}")
 
 
-def _indexed(
+def _write_index(
     model: Any, to: To, out: Path, data: Path | None, id: str | None, kind: str,
-    header: bool | None, notes: list[str],
-) -> int:  # fmt: skip
-    """Write an index; return how many samples it holds."""
-    from dimetric.export import index
+    header: bool | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Write an index; return how many samples it holds, and notes."""
+    from dimetric.export import _index
     from dimetric.export._plan import plan_of
 
+    notes: list[str] = []
     if data is None:
-        Z, ids = index.kept_points(model), None
+        Z, ids = _index.kept_points(model), None
     else:
-        Z, ids = _mapped(model, data, id, header, notes)
-    checked = index.checked_ids(ids, len(Z))
+        Z, ids, notes = _mapped_rows(model, data, id, header)
+    checked = _index.checked_ids(ids, len(Z))
     if to is To.faiss:
-        index.write_faiss(index.faiss_index(plan_of(model), Z, checked, kind), out)
+        _index.write_faiss(_index.faiss_index(plan_of(model), Z, checked, kind), out)
     else:
-        index.write_usearch(index.usearch_index(Z, checked), out)
-    return len(Z)
+        _index.write_usearch(_index.usearch_index(Z, checked), out)
+    return {"samples": len(Z), "notes": notes}
 
 
-def _mapped(
-    model: Any, data: Path, id: str | None, header: bool | None, notes: list[str]
-) -> "tuple[np.ndarray, np.ndarray]":
-    """Return the rows of a table under a model's map, and their ids."""
+def _mapped_rows(
+    model: Any, data: Path, id: str | None, header: bool | None
+) -> "tuple[np.ndarray, np.ndarray, list[str]]":
+    """Return the rows of a table under a model's map, their ids, and notes."""
     import numpy as np
 
+    from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
-    from dimetric.export.index import mapped
+    from dimetric.export._index import mapped
 
-    applier = Applier(model, TableFile.open(data, header), id or "")
-    parts = [
-        (mapped(applier.last, part.features) if len(part.features) else None, part)
-        for part in applier
-    ]
-    there = [Z for Z, _ in parts if Z is not None]
-    if not there:
+    keep = [] if id is None else [id]
+    reader = FeatureReader(model, TableFile.open(data, header), keep, option="--id")
+    found = reader.complete_rows(lambda X: mapped(reader.parts.last, X))
+    if not len(found.rows):
         raise ValueError(f"{data} has no row without missing values.")
-    complete = np.concatenate([part.complete for _, part in parts])
-    numbers = np.flatnonzero(complete)
-    ids = numbers
+    ids = found.rows
     if id is not None:
-        texts = np.concatenate([part.kept[id] for _, part in parts])[complete]
         try:
-            ids = np.array([int(str(each)) for each in texts], dtype=np.int64)
+            ids = np.array([int(str(each)) for each in found.kept[id]], dtype=np.int64)
         except (ValueError, OverflowError):
             raise ValueError(
                 f"--id {id}: an index knows samples by integers, and this column holds others. "
                 "Leave it out, and they are row numbers."
             ) from None
-    notes += [each for each in applier.notes() if "their results are empty" not in each]
-    if applier.n_incomplete:
-        notes.append(
-            f"{applier.n_incomplete} of {applier.n_rows} rows with missing values were left out."
-        )
-    return np.concatenate(there).astype(np.float64), ids
+    return found.features.astype(np.float64), ids, found.notes

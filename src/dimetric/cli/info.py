@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dimetric.cli._model import Json, ModelFile
+from dimetric.cli._options import Json, ModelFile
 from dimetric.cli._terminal import as_json
 
 if TYPE_CHECKING:

@@ -1,17 +1,12 @@
 """The verb ``predict``: the classes of a table's rows."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from dimetric.cli._apply import Applied, Applier, applied
-from dimetric.cli._model import Header, Json, Keep, ModelFile, NewData, Results
+from dimetric.cli._apply import open_reader, write
+from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
 from dimetric.cli._terminal import as_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
-PREDICTION = "prediction"
 
 
 def predict(
@@ -30,43 +25,15 @@ def predict(
     The table is read some rows at a time, and may be larger than the memory. The order of the rows
     is kept. Rows with missing values have empty results, unless the model imputes.
     """
-    from dimetric.data._writers import check_ending
+    reader = open_reader(model, data, keep, header, out, json)
+    from dimetric.advice._apply import Predictions
 
-    check_ending(out)
-    if json and out is None:
-        raise typer.BadParameter("--json needs --out: the results would be in each other's way.")
-    import numpy as np
-
-    import dimetric
-    from dimetric.data._files import TableFile
-
-    applier = Applier(dimetric.load(model), TableFile.open(data, header), keep)
-    last = applier.last
-    if not hasattr(last, "predict"):
+    if not hasattr(reader.parts.last, "predict"):
         raise ValueError(
             f"{model} is a map without classes: fit one with --target, or use 'dimetric transform'."
         )
-    classes = [str(each) for each in getattr(last, "classes_", [])]
-    counts = dict.fromkeys(classes, 0)
-
-    def results(part: Applied) -> "dict[str, np.ndarray]":
-        found = np.full(len(part.complete), None, dtype=object)
-        if len(part.features):
-            found[part.complete] = last.predict(part.features)
-        for name, count in zip(*np.unique(found[part.complete].astype(str), return_counts=True),
-                               strict=True):  # fmt: skip
-            counts[str(name)] = counts.get(str(name), 0) + int(count)
-        columns = {PREDICTION: found}
-        if shares:
-            P = np.full((len(found), len(classes)), np.nan)
-            if len(part.features):
-                P[part.complete] = last.predict_proba(part.features)
-            columns |= {f"share of {name}": P[:, i] for i, name in enumerate(classes)}
-        return columns
-
-    matrices = {"shares": [f"share of {name}" for name in classes]} if shares else {}
-    like = {PREDICTION: np.asarray(last.classes_)} if classes else {}
-    applied(applier, out, matrices, results, "rows predicted", like)
+    results = Predictions(reader.parts.last, shares=shares)
+    write(reader, results, out, "rows predicted")
     if json:
-        as_json({"out": out, "rows": applier.n_rows, "empty": applier.n_incomplete,
-                 "classes": counts, "notes": applier.notes()})  # fmt: skip
+        as_json({"out": out, "rows": reader.n_rows, "empty": reader.n_incomplete,
+                 "classes": results.counts, "notes": reader.notes()})  # fmt: skip

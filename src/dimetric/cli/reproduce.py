@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._model import Json
-from dimetric.cli._terminal import as_json, names, progress, say
+from dimetric.cli._options import Jobs, Json, names
+from dimetric.cli._terminal import as_json, progress, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,39 +17,40 @@ if TYPE_CHECKING:
     from dimetric.experiments import _paper as paper
     from dimetric.experiments._tables import Block
 
-NUMBER = len("0.1234")
-REASONS = 10  # that are told at most
+SCORE_WIDTH = len("0.1234")
+MAX_REASONS = 10
+
+
+Experiment = Annotated[
+    int,
+    typer.Option(
+        min=1, max=4, help="1: learners, 2: nearest centroids, 3: kernels, 4: dimensions."
+    ),
+]
+Neighbors = Annotated[
+    list[int] | None,
+    typer.Option(help="Neighbours that vote; may be given several times. (Default: 3.)"),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of data sets, and of the published paper_tables.", envvar="DIMETRIC_DATA"
+    ),
+]
+Budget = Annotated[float | None, typer.Option(help="Seconds after which a fit is stopped.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results, and for going on after a stop.")]
 
 
 def reproduce(
-    experiment: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=4,
-            help="1: learners, 2: nearest centroids, 3: kernels, 4: dimensions.",
-        ),
-    ] = 1,
-    k: Annotated[
-        list[int] | None,
-        typer.Option(help="Neighbours that vote; may be given several times. (Default: 3.)"),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of data sets, and of the published paper_tables.", envvar="DIMETRIC_DATA"
-        ),
-    ] = None,
+    experiment: Experiment = 1,
+    k: Neighbors = None,
+    data: Folder = None,
     only: Annotated[str, typer.Option(help="Data sets, with commas between them.")] = "",
     learners: Annotated[str, typer.Option(help="Learners, with commas between them.")] = "",
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for all processors.")] = 1,
-    budget: Annotated[
-        float | None, typer.Option(help="Seconds after which a fit is stopped.")
-    ] = None,
+    jobs: Jobs = 1,
+    budget: Budget = None,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the results, and for going on after a stop.")
-    ] = Path("results"),
+    out: Out = Path("results"),
     json: Json = False,
 ) -> None:
     """Run a published experiment, and show our scores beside the published ones.
@@ -59,7 +60,8 @@ def reproduce(
     from rich.console import Console
 
     from dimetric.experiments import _paper as paper
-    from dimetric.experiments import _report as report
+    from dimetric.experiments._figure import write_figure
+    from dimetric.experiments._report import write
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
@@ -75,7 +77,7 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None
-        files = [*report.write(found, out), *draw(found, out)]
+        files = [*write(found, out), *write_figure(found, out)]
         if json:
             results.append({"experiment": experiment, "k": each} | _result(found, files))
         else:
@@ -93,8 +95,8 @@ def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     """Return scores and verdicts as JSON has them."""
     from dimetric.stats import verdict
 
-    names = ("name", "rows", "learners", "test", "published_test")
-    blocks = [{name: getattr(each, name) for name in names} for each in found.blocks]
+    fields = ("name", "rows", "learners", "test", "published_test")
+    blocks = [{name: getattr(each, name) for name in fields} for each in found.blocks]
     verdicts = [verdict(a, b, each) for (a, b), each in found.posteriors().items()]
     return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
 
@@ -124,8 +126,8 @@ def _reasons(cells: "list[Cell]") -> list[str]:
             reason = cell.learner, f"{cell.status}: {cell.message.partition(chr(10))[0]}"
             found[reason] = found.get(reason, 0) + 1
     lines = [f"{learner}, {n} fits {why}" for (learner, why), n in found.items()]
-    more = [f"And {len(lines) - REASONS} reasons more."] if len(lines) > REASONS else []
-    return lines[:REASONS] + more
+    more = [f"And {len(lines) - MAX_REASONS} reasons more."] if len(lines) > MAX_REASONS else []
+    return lines[:MAX_REASONS] + more
 
 
 def _pages(block: "Block", width: int) -> list[list[int]]:
@@ -134,7 +136,7 @@ def _pages(block: "Block", width: int) -> list[list[int]]:
     first = 2 + max(len(each) for each in ("dimension", *block.rows))
     left = 0
     for j, learner in enumerate(block.learners):
-        needed = 1 + max(NUMBER, *(len(word) for word in learner.split()))
+        needed = 1 + max(SCORE_WIDTH, *(len(word) for word in learner.split()))
         if needed > left or not pages:
             pages.append([])
             left = width - first
@@ -170,27 +172,3 @@ def _pairs(ours: "np.ndarray", published: "np.ndarray", digits: int = 4) -> list
         for values in (ours, published)
     ]
     return ["\n".join(pair) for pair in zip(*texts, strict=True)]
-
-
-def draw(found: "paper.Reproduction", out: Path) -> list[Path]:
-    """Draw what is believed of each learner and its baseline, a triangle for each."""
-    posteriors = found.posteriors()
-    if not posteriors:
-        return []
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from dimetric.plot import SimplexDisplay
-
-    n_columns = min(5, len(posteriors))
-    n_rows = -(-len(posteriors) // n_columns)
-    figure = Figure(figsize=(3.2 * n_columns, 3.1 * n_rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for ax, (pair, posterior) in zip(axes, posteriors.items(), strict=False):
-        SimplexDisplay(posterior, names=pair).plot(ax=ax)
-    for ax in axes[len(posteriors) :]:
-        ax.set_axis_off()
-    file = out / f"{found.name}-simplex.png"
-    figure.savefig(file, dpi=100)
-    return [file]

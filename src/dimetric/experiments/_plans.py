@@ -3,10 +3,12 @@
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import dimetric
 from dimetric.data import DataSet
 from dimetric.experiments._protocol import SETS, SMALL_SETS
+from dimetric.kernels import Kernel
 
 TITLES = {
     1: "Nearest neighbours under learned distances",
@@ -16,12 +18,12 @@ TITLES = {
 }
 LINEAR = ("LDA", "ITML", "DMLMJ", "NCA", "LMNN", "LSI", "DML-eig", "MCML", "LDML")
 KERNEL = ("KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN")
-KERNELS: dict[str, dict[str, Any]] = {
-    "Linear": {"kernel": "linear"},
-    "Poly-2": {"kernel": "poly", "degree": 2},
-    "Poly-3": {"kernel": "poly", "degree": 3},
-    "RBF": {"kernel": "rbf"},
-    "Laplacian": {"kernel": "laplacian"},
+KERNELS = {
+    "Linear": Kernel("linear"),
+    "Poly-2": Kernel("poly", degree=2),
+    "Poly-3": Kernel("poly", degree=3),
+    "RBF": Kernel("rbf"),
+    "Laplacian": Kernel("laplacian"),
 }
 REDUCING = ("PCA", "LDA", "ANMM", "DMLMJ", "NCA", "LMNN")
 DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
@@ -63,9 +65,9 @@ def _centroids(k: int) -> dict[str, Any]:
 
 def _kernels(k: int) -> dict[str, Any]:
     return {"Euclidean": None} | {
-        f"{name} [{kernel}]": _learner(name, k, **options)
+        f"{name} [{title}]": _learner(name, k, kernel=clone(kernel))
         for name in KERNEL
-        for kernel, options in KERNELS.items()
+        for title, kernel in KERNELS.items()
     }
 
 

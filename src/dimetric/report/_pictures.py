@@ -1,120 +1,109 @@
-"""The pictures of a report, as texts that a page holds: nothing is loaded from elsewhere."""
+"""The pictures of a report, as ``data:`` addresses: the page holds them itself."""
 
 import warnings
 from base64 import b64encode
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dimetric.cli._picture import no_window
-from dimetric.report._html import shortened
+import numpy as np
 
-if TYPE_CHECKING:
-    import numpy as np
+from dimetric.report._records import BASELINE, Choice, Insight, ReportRecord
+from dimetric.report._text import shorten
 
-    from dimetric.advice._compare import Choice
-    from dimetric.advice._insight import Insight
-
-WIDTH = 5.2  # inches: letters are large enough where a telephone shows it
-SHARP = 150  # dots an inch
-FEATURES = 20  # of the heat map, at most
-CLASSES, LETTERS = 12, 14  # that a legend has room for
+WIDTH_INCHES = 5.2  # letters stay large enough on the screen of a telephone
+DOTS_PER_INCH = 150
+MAX_HEAT_MAP_FEATURES = 20
+MAX_LEGEND_CLASSES = 12
+MAX_LABEL_LENGTH = 14
 
 
-def scores(found: "Choice") -> str:
-    """Return a picture of all learners' scores.
+def draw_all(record: ReportRecord) -> dict[str, str]:
+    """Return all pictures of a report by name: scores, before, after, metric.
 
     Parameters
     ----------
-    found : Choice
-        The comparison.
+    record : ReportRecord
+        What the report shows. There is no picture "metric" if the distance has no matrix.
     """
-    import numpy as np
+    choice, insight = record.choice, record.insight
+    before, after = _scatter_plots(insight, record.y, (BASELINE, choice.best))
+    pictures = {"scores": _scores(choice), "before": before, "after": after}
+    if insight.metric is not None:
+        pictures["metric"] = _heat_map(insight.metric, record.feature_names)
+    return pictures
 
+
+def _scores(choice: Choice) -> str:
+    """Return a picture of the scores of all learners."""
     from dimetric.benchmark._summary import LearnerScores
     from dimetric.plot import ComparisonDisplay
 
     rows = [
-        LearnerScores(name, own, mean, float(np.std(own, ddof=1)), 0, len(own), 0.0)
-        for name, mean in found.means.items()
-        for own in [found.scores[name]]
+        LearnerScores(row.learner, own, row.score, row.spread, 0, len(own), 0.0)
+        for row in choice.table
+        for own in [choice.scores[row.learner]]
     ]
-    height = 0.9 + 0.3 * len(rows)
-    return _picture(height, ComparisonDisplay(rows), few_ticks=True)
+    return _picture(0.9 + 0.3 * len(rows), ComparisonDisplay(rows), few_ticks=True)
 
 
-def scatters(seen: "Insight", y: "np.ndarray", names: tuple[str, str]) -> tuple[str, str]:
-    """Return pictures of samples before and after.
-
-    Parameters
-    ----------
-    seen : Insight
-        With the samples.
-    y : ndarray
-        Classes of all samples.
-    names : tuple of str
-        What the distances are called.
-    """
+def _scatter_plots(insight: Insight, y: np.ndarray, names: tuple[str, str]) -> tuple[str, str]:
+    """Return pictures of the samples under both distances."""
     from dimetric.plot import EmbeddingDisplay
 
-    labels, legend = _labels(y[seen.rows])
+    labels, legend = _labels(y[insight.rows])
     display = partial(EmbeddingDisplay, y=labels, legend=legend, axis_name="direction")
-    first, second = (
+    before, after = (
         _picture(3.6, display(Z, title=name))
-        for Z, name in zip((seen.before, seen.after), names, strict=True)
+        for Z, name in zip((insight.before, insight.after), names, strict=True)
     )
-    return first, second
+    return before, after
 
 
-def _labels(y: "np.ndarray") -> "tuple[np.ndarray, str]":
+def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
     """Return short names of classes, and where they are shown: nowhere, if they are too many."""
-    import numpy as np
-
     classes, codes = np.unique(y.astype(str), return_inverse=True)
-    short = np.array([shortened(each, LETTERS) for each in classes])
+    short = np.array([shorten(each, MAX_LABEL_LENGTH) for each in classes])
     if len(set(short)) < len(classes):  # long names that differ in the middle
         short = np.array([f"class {i + 1}" for i in range(len(classes))])
-    if len(classes) <= CLASSES:
+    if len(classes) <= MAX_LEGEND_CLASSES:
         return short[codes], "beside"
     return short[codes], "centres" if max(map(len, short)) <= 3 else "none"
 
 
-def heat_map(seen: "Insight", names: "list[str]") -> str:
-    """Return a picture of the matrix M, of those features that count most.
-
-    Parameters
-    ----------
-    seen : Insight
-        With the matrix.
-    names : list of str
-        Names of the features, as the matrix has them.
-    """
-    import numpy as np
-
+def _heat_map(metric: np.ndarray, names: list[str]) -> str:
+    """Return a picture of the matrix M, restricted to the features that count most."""
     from dimetric.plot import MetricDisplay
 
-    assert seen.metric is not None
-    largest = np.argsort(-np.diag(seen.metric), kind="stable")[:FEATURES]
+    largest = np.argsort(-np.diag(metric), kind="stable")[:MAX_HEAT_MAP_FEATURES]
     shown = np.sort(largest)
-    M = seen.metric[np.ix_(shown, shown)]
-    display = MetricDisplay(M, feature_names=[shortened(names[i], LETTERS) for i in shown])
-    return _picture(4.6, display)
+    labels = [shorten(names[i], MAX_LABEL_LENGTH) for i in shown]
+    return _picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))
 
 
 def _picture(height: float, display: Any, *, few_ticks: bool = False) -> str:
-    """Return what a display draws as the address of a picture."""
-    no_window()  # and letters of all scripts, where there are any
+    """Return what a display draws as a ``data:`` address.
+
+    The figure is drawn in memory, with matplotlib's default style whatever the user has set; the
+    user's settings stay as they are.
+    """
+    from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    from dimetric.plot._fonts import font_families
+
     content = BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # the page itself shows what the font has not
+    with (
+        style.context(["default", {"font.family": font_families()}]),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "Glyph")  # the caption shows what the font lacks
+        figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
+        FigureCanvasAgg(figure)
         ax = figure.add_subplot()
         display.plot(ax=ax)
         if few_ticks:
             ax.locator_params(axis="x", nbins=5)
-        figure.savefig(content, format="png", dpi=SHARP, metadata={"Software": None})
+        figure.savefig(content, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
     return f"data:image/png;base64,{b64encode(content.getvalue()).decode()}"

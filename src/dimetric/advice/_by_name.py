@@ -1,0 +1,136 @@
+"""Learners and embeddings by name: those of dimetric, or any class that the user names."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+from dimetric._names import look_up, suggest
+
+__all__ = ["embedding_by_name", "learner_by_name"]
+
+# Packages that are installed by another name than that of their module.
+PACKAGES = {"umap": "umap-learn", "sklearn": "scikit-learn"}
+
+
+def learner_by_name(
+    name: str, params: Mapping[str, Any] | None = None, *, random_state: int | None = None
+) -> Any:
+    """Return a learner by name; None for "Euclidean".
+
+    Parameters
+    ----------
+    name : str
+        As in ``dimetric``, in upper or lower case.
+    params : mapping of str to object, optional
+        Its parameters.
+    random_state : int or None, default=None
+        Its seed, unless `params` has another.
+
+    Examples
+    --------
+    >>> learner_by_name("nca", {"n_components": 2}, random_state=0)
+    NCA(n_components=2, random_state=0)
+    """
+    known = dict(sorted(_classes_with("transform").items(), key=lambda each: each[0].lower()))
+    cls = look_up(name, known | {"Euclidean": None}, "learner")
+    if cls is None:
+        return None
+    learner = cls()
+    given = dict(params or {})
+    own = learner.get_params()
+    _check_names(given, own, cls)
+    if "random_state" in own:
+        given.setdefault("random_state", random_state)
+    return learner.set_params(**given)
+
+
+def embedding_by_name(
+    name: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    n_components: int = 2,
+    random_state: int | None = None,
+) -> Any:
+    """Return an embedding by name.
+
+    Parameters
+    ----------
+    name : str
+        As in ``dimetric``, in upper or lower case; or ``module:Class`` of any class with
+        ``fit_transform``, or with ``fit`` and ``transform``.
+    params : mapping of str to object, optional
+        Its parameters.
+    n_components, random_state : int
+        Dimensions and seed, for classes that have such parameters, unless `params` has others.
+
+    Examples
+    --------
+    >>> embedding_by_name("isomap", {"n_neighbors": 8}, random_state=0)
+    Isomap(n_neighbors=8, random_state=0)
+    >>> embedding_by_name("sklearn.manifold:TSNE", random_state=0)
+    TSNE(random_state=0)
+    """
+    if ":" in name:
+        cls = _imported_class(name)
+    else:
+        known = {each.lower(): own for each, own in _classes_with("fit_transform").items()}
+        more = "Any other goes by module:Class, as sklearn.manifold:TSNE."
+        cls = look_up(name, dict(sorted(known.items())), "method", more=more)
+    given = dict(params or {})
+    own = signature(cls).parameters
+    if not any(each.kind == each.VAR_KEYWORD for each in own.values()):
+        _check_names(given, own, cls)
+    usual = {"n_components": n_components, "random_state": random_state}
+    try:
+        return cls(**({each: value for each, value in usual.items() if each in own} | given))
+    except TypeError as error:
+        raise ValueError(
+            f"{name} cannot be made: {error}. Give what it needs as params, on the command line "
+            "by --option name=value."
+        ) from error
+
+
+def _classes_with(method: str) -> dict[str, Any]:
+    """Return the public classes of dimetric that have a method, by name."""
+    import dimetric
+
+    classes = {name: getattr(dimetric, name) for name in dimetric.__all__}
+    # Kernelized needs another learner, so that a name alone does not make one.
+    return {
+        name: each
+        for name, each in classes.items()
+        if isinstance(each, type) and hasattr(each, method) and name != "Kernelized"
+    }
+
+
+def _check_names(given: Mapping[str, Any], own: Mapping[str, Any], cls: type) -> None:
+    wrong = next((each for each in given if each not in own), None)
+    if wrong is not None:
+        hint = suggest(wrong, own, "It has")
+        raise ValueError(f"{cls.__name__} has no option {wrong!r}. {hint}")
+
+
+def _imported_class(name: str) -> type:
+    """Return the class that the user names by module:Class."""
+    home, _, wanted = name.partition(":")
+    try:
+        module = import_module(home)
+    except (ImportError, ValueError, TypeError) as error:
+        package = home.partition(".")[0]
+        raise ImportError(
+            f"The module {home!r} of {name} cannot be imported: {error}. If it is not installed: "
+            f"pip install {PACKAGES.get(package, package)}."
+        ) from error
+    cls = getattr(module, wanted, None)
+    if not isinstance(cls, type):
+        classes = [each for each in dir(module) if isinstance(getattr(module, each), type)]
+        hint = suggest(wanted, classes)
+        raise ValueError(f"The module {home!r} has no class {wanted!r}. {hint}")
+    if not hasattr(cls, "fit_transform") and not (
+        hasattr(cls, "fit") and hasattr(cls, "transform")
+    ):
+        raise ValueError(
+            f"{name} embeds nothing: it has neither fit_transform, nor fit and transform."
+        )
+    return cls

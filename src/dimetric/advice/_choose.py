@@ -1,0 +1,193 @@
+"""Choose the learner that suits samples best, within a time budget, and test whether it helps."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from dimetric.advice._candidates import candidate_grid, candidate_learners
+from dimetric.advice._race import (
+    Callback,
+    RaceOptions,
+    run_final,
+    run_race,
+    scores_on_common_folds,
+)
+from dimetric.advice._settings import SETTINGS
+from dimetric.advice._stratified import stratified_rows
+from dimetric.benchmark._cells import seeded
+from dimetric.report._records import BASELINE, Choice
+from dimetric.selection._tune import tune
+from dimetric.stats._bayes import correlated_t_test
+
+__all__ = ["choose"]
+
+
+def choose(
+    X: np.ndarray,
+    y: np.ndarray,
+    learners: Mapping[str, Any] | None = None,
+    *,
+    seconds: float = 60.0,
+    n_neighbors: int = 3,
+    cv: int = 5,
+    rope: float = 0.01,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+) -> Choice:
+    """Find the learner that suits samples best, and test whether it beats the Euclidean distance.
+
+    1. Race: all learners are judged in the same folds, features scaled to [0, 1] by the training
+       samples of each fold.
+    2. Final: the best learner meets the Euclidean distance in other folds, inside each of which
+       its parameters are tuned. From 1,000 samples on, these are other samples than those of the
+       race.
+    3. Tuning: the parameters for the samples of the race.
+
+    Parameters
+    ----------
+    X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
+        Samples and their classes, each with at least `cv` members.
+    learners : mapping of names to learners, optional
+        By default those that suit samples of this size.
+    seconds : float, default=60.0
+        Time for all of it, about.
+    n_neighbors, cv, rope, n_jobs, callback
+        As in :func:`dimetric.compare`.
+    random_state : int, default=0
+        Seed of samples, folds and learners.
+
+    Examples
+    --------
+    >>> from dimetric import LDA, PCA
+    >>> from sklearn.datasets import load_wine
+    >>> choice = choose(*load_wine(return_X_y=True), {"LDA": LDA(), "PCA": PCA(2)})
+    >>> choice.best, round(choice.mean_scores["LDA"], 2)
+    ('LDA', 0.99)
+    """
+    started = perf_counter()
+    max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
+    race, final = _split_rows(X, y, max_rows, cv, random_state)
+    models = _models(learners, len(race), X.shape[1])
+    options = RaceOptions(n_neighbors, cv, _n_processes(X[race], n_jobs), random_state, callback)
+    cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_share * seconds, options)
+    scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
+    best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
+    left = seconds - (perf_counter() - started)
+    grid, final_scores, n_repeats = _final(
+        best, models[best], X[final], y[final], fit_seconds[best],
+        SETTINGS.final_share / (1 - SETTINGS.race_share) * left, options,
+    )  # fmt: skip
+    params = _best_params(models[best], X[race], y[race], grid, n_neighbors, random_state)
+    posterior = correlated_t_test(
+        final_scores[BASELINE], final_scores[best], rope, random_state, n_repeats=n_repeats
+    )
+    return Choice(
+        best=best,
+        learner=seeded(models[best], random_state).set_params(**params),
+        params=params,
+        scores=scores,
+        fit_seconds=fit_seconds,
+        dropped=dropped,
+        final_scores=final_scores,
+        n_repeats=n_repeats,
+        judged_on_unseen_rows=not np.array_equal(race, final),
+        n_race=len(race),
+        n_final=len(final),
+        posterior=posterior,
+    )
+
+
+def _models(learners: Mapping[str, Any] | None, n_samples: int, n_features: int) -> dict[str, Any]:
+    """Return the learners of the race; the baseline comes first."""
+    if learners is None:
+        learners = candidate_learners(n_samples, n_features)
+    others = {name: each for name, each in learners.items() if each is not None}
+    if not others:
+        raise ValueError("There is no learner beside the Euclidean distance: name one.")
+    return {BASELINE: None} | others
+
+
+def _split_rows(
+    X: np.ndarray, y: np.ndarray, max_rows: int, cv: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the race and of the final: different ones, if there are enough."""
+    n, rows = len(X), np.arange(len(X))
+    if n < SETTINGS.split_from_rows:
+        return rows, rows
+    widest = max(SETTINGS.min_race_rows, SETTINGS.max_race_values // X.shape[1])
+    max_rows = min(max_rows, widest, n // 2)
+    rng = np.random.default_rng(seed)
+    race = stratified_rows(rows, y, max_rows, cv, rng)
+    rest = np.setdiff1d(rows, race)
+    classes, counts = np.unique(y[rest], return_counts=True)
+    rest = rest[np.isin(y[rest], classes[counts >= cv])]
+    if len(np.unique(y[rest])) < 2:
+        return race, race
+    return race, stratified_rows(rest, y, max_rows, cv, rng)
+
+
+def _final(
+    best: str, learner: Any, X: np.ndarray, y: np.ndarray, fit_seconds: float, seconds: float,
+    options: RaceOptions,
+) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:  # fmt: skip
+    """Return the grid of the final, the scores of both learners, and the number of repeats."""
+    smallest_class = np.min(np.unique(y, return_counts=True)[1])
+    can_tune = smallest_class >= SETTINGS.min_tuning_members
+    grid = candidate_grid(learner, X.shape[1]) if can_tune else {}
+    grid, n_repeats = _affordable(grid, fit_seconds, seconds, options)
+    scores, n_repeats = run_final(
+        {BASELINE: None, best: learner}, X, y, seconds,
+        replace(options, random_state=options.random_state + 1),  # other folds than in the race
+        param_grids={best: grid} if grid else None, n_repeats=n_repeats,
+    )  # fmt: skip
+    return grid, scores, n_repeats
+
+
+def _n_processes(X: np.ndarray, n_jobs: int | None) -> int | None:
+    """Return the number of worker processes; None where fits are too short to need any."""
+    if len(X) ** 2 * X.shape[1] <= SETTINGS.in_process_work:
+        return None
+    wanted = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
+    return min(SETTINGS.max_processes, wanted)
+
+
+def _affordable(
+    grid: dict[str, list[Any]], fit_seconds: float, seconds: float, options: RaceOptions
+) -> tuple[dict[str, list[Any]], int]:
+    """Return as much of a grid, and as many repeats of the final, as there is time for."""
+    n_fits = seconds * (options.n_jobs or 1) / max(fit_seconds, 1e-3) / options.cv
+    size = _n_combinations(grid)
+    while grid and size * SETTINGS.tuning_folds + 1 > n_fits:
+        longest = max(grid, key=lambda name: len(grid[name]))
+        grid = {name: values[:-1] if name == longest else values for name, values in grid.items()}
+        size = _n_combinations(grid)
+        if size == 1:
+            grid = {}
+    fits_per_fold = size * SETTINGS.tuning_folds + 1 if grid else 1
+    return grid, int(np.clip(n_fits // fits_per_fold, 1, SETTINGS.max_final_repeats))
+
+
+def _n_combinations(grid: dict[str, list[Any]]) -> int:
+    return int(np.prod([len(values) for values in grid.values()]))
+
+
+def _best_params(
+    learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], k: int, seed: int
+) -> dict[str, Any]:
+    """Return the best parameters for the samples of the race."""
+    if not grid:
+        return {}
+    steps = Pipeline([("scale", MinMaxScaler()), ("learner", learner)])
+    params = {f"learner__{name}": values for name, values in grid.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = tune(steps, X, y, params, criterion=k, cv=SETTINGS.tuning_folds, random_state=seed)
+    return {name.removeprefix("learner__"): value for name, value in found.best_params_.items()}

@@ -1,0 +1,280 @@
+"""What a comparison found: the verdict, the scores, the fitted model, the report."""
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from dimetric._files import atomic
+from dimetric._versions import installed_versions
+from dimetric.advice._insight import insight
+from dimetric.advice._model import table_pipeline
+from dimetric.advice._samples import LabelledSamples
+from dimetric.advice._settings import SETTINGS
+from dimetric.report._records import Choice, Insight, ReportRecord
+from dimetric.stats._bayes import Posterior
+
+__all__ = ["Comparison"]
+
+PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Which distance suits the samples, and whether it beats the Euclidean distance.
+
+    :func:`dimetric.compare` returns it. The fitted model and the insight are computed when they
+    are first used.
+
+    Attributes
+    ----------
+    samples : LabelledSamples
+        The samples: encoded, without rare classes.
+    choice : Choice
+        All results of race and final.
+    n_neighbors : int
+        Number of neighbours that vote.
+    rope : float
+        Largest difference of scores that counts as none.
+    budget : float
+        Seconds that the comparison was given.
+    random_state : int
+        Seed of all random draws. With the same seed and enough time, the results are the same.
+    """
+
+    samples: LabelledSamples
+    choice: Choice
+    n_neighbors: int
+    rope: float
+    budget: float
+    random_state: int
+    _seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a sentence."""
+        return self.choice.verdict
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Test scores of each learner in the folds of the race, the best learner first."""
+        return {name: self.choice.scores[name] for name in self.choice.mean_scores}
+
+    @property
+    def best(self) -> str:
+        """Name of the best learner, the Euclidean distance not counted."""
+        return self.choice.best
+
+    @property
+    def posterior(self) -> Posterior:
+        """Probabilities that the Euclidean distance, neither, or the best learner is better."""
+        return self.choice.posterior
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the table, in sentences."""
+        return self.samples.notes
+
+    @property
+    def seconds(self) -> float:
+        """Time of everything that was computed so far."""
+        return sum(self._seconds.values())
+
+    @cached_property
+    def learner(self) -> Pipeline:
+        """The model that the verdict is for, fitted: it takes new rows with the same columns.
+
+        It encodes columns, scales features, and predicts by nearest neighbours under the best
+        learner; under the Euclidean distance, if that is better. It is fitted to as many rows as
+        the budget allows.
+        """
+        return self._timed("learner", self._fit)
+
+    @cached_property
+    def insight(self) -> Insight:
+        """Which features count under the best learner, and which neighbours it changes."""
+        samples = self.samples
+        return self._timed("insight", lambda: insight(
+            self.choice.learner, samples.X, samples.y, samples.feature_names,
+            n_neighbors=self.n_neighbors, random_state=self.random_state,
+        ))  # fmt: skip
+
+    @property
+    def learner_description(self) -> str:
+        """What the fitted model is, in a sentence."""
+        n, n_fitted = len(self.samples.y), self._n_model_rows
+        params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
+        name = f"{self.best} ({params})" if params else self.best
+        rows = "all" if n_fitted == n else f"{n_fitted} drawn"
+        more = "" if n_fitted == n else "; 'dimetric fit' takes all, and its time"
+        return (
+            f"It holds {'the Euclidean distance' if self._euclidean_is_better else name}, learned "
+            f"from {rows} of the {n} rows{more}, and predicts by {self.n_neighbors} nearest "
+            "neighbours."
+        )
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Map new rows so that Euclidean distances between them are the learned distances.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            Rows with the columns that were compared on.
+        """
+        from dimetric.export._index import mapped
+
+        return mapped(self.learner, X)
+
+    def frame(self) -> Any:
+        """Return the table of learners as a pandas data frame, the best learner first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.choice.table).set_index("learner")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all results as plain data: texts, numbers, lists and arrays."""
+        choice, samples = self.choice, self.samples
+        table = [
+            {"learner": row.learner, "score": row.score, "spread": row.spread,
+             "scores": choice.scores[row.learner], "seconds": row.seconds}
+            for row in choice.table
+        ]  # fmt: skip
+        verdict = {
+            "words": choice.verdict, "learner": choice.best, "params": choice.params,
+            "better": choice.posterior.right, "equal": choice.posterior.rope,
+            "worse": choice.posterior.left, "scores": choice.final_scores,
+            "runs": choice.n_repeats, "on_other_rows": choice.judged_on_unseen_rows,
+            "rows": choice.n_final,
+        }  # fmt: skip
+        return {
+            "data": samples.table.name, "rows": len(samples.y), "target": samples.target,
+            "classes": samples.classes, "notes": samples.notes, "race_rows": choice.n_race,
+            "table": table, "dropped": choice.dropped, "verdict": verdict,
+            "model": self.learner_description, "seconds": self.seconds,
+        }  # fmt: skip
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        model_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Write a report: one HTML file with all tables and pictures, which loads nothing.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        model_file : path, optional
+            The file of the saved model. If it is given, the report says how to use it.
+        """
+        from dimetric.report._page import render_report
+
+        with atomic(path) as begun:
+            record = self._record(None if model_file is None else str(model_file))
+            begun.write_text(render_report(record), encoding="utf-8")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, for :func:`dimetric.load` and the command.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
+        from dimetric.export import save
+
+        samples = self.samples
+        about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
+        save(self.learner, path, about=about)
+
+    def __repr__(self) -> str:
+        n, d = self.samples.X.shape
+        scores = ", ".join(f"{row.learner} {row.score:.3f}" for row in self.choice.table)
+        lines = [
+            f"Comparison({n} samples, {d} features, {len(self.samples.classes)} classes)",
+            self.verdict,
+            f"Scores of the race: {scores}",
+            *self.notes,
+        ]
+        return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str | None:
+        """Return a short summary for notebooks; None without Jinja2, and the text is shown."""
+        from dimetric.report._page import render_summary
+
+        samples = self.samples
+        try:
+            return render_summary(
+                self.choice, classes=samples.classes, n_features=samples.X.shape[1],
+                n_neighbors=self.n_neighbors, target=samples.target, notes=samples.notes,
+            )  # fmt: skip
+        except ImportError:
+            return None
+
+    @property
+    def _euclidean_is_better(self) -> bool:
+        posterior = self.posterior
+        return posterior.left > max(posterior.rope, posterior.right)
+
+    @property
+    def _n_model_rows(self) -> int:
+        """Number of rows that the model is fitted to: as many as there is time for."""
+        choice, n_folds = self.choice, self.samples.n_folds
+        seconds = SETTINGS.model_share * SETTINGS.choosing_share * self.budget
+        seconds = max(seconds, SETTINGS.min_model_seconds)
+        n_fitted = choice.n_race * (n_folds - 1) / n_folds  # in each fold of the race
+        # A fit looks at pairs of rows: its time grows with their square.
+        growth = (seconds / max(choice.fit_seconds[choice.best], 1e-3)) ** 0.5
+        most = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
+        return min(len(self.samples.y), most)
+
+    def _fit(self) -> Pipeline:
+        table, y, n_rows = self.samples.table, self.samples.y, self._n_model_rows
+        rows = np.arange(len(y))
+        if n_rows < len(y):
+            rng = np.random.default_rng(self.random_state)
+            rows = np.sort(rng.permutation(len(y))[:n_rows])
+        learner = None if self._euclidean_is_better else self.choice.learner
+        model = table_pipeline(learner, n_neighbors=self.n_neighbors, missing=self.samples.missing)
+        return model.fit(table.take(rows), y[rows])
+
+    def _timed(self, what: str, compute: Callable[[], T]) -> T:
+        """Compute something without warnings, and add its time to ``seconds``."""
+        started = perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = compute()
+        self._seconds[what] = perf_counter() - started
+        return found
+
+    def _record(self, model_file: str | None) -> ReportRecord:
+        samples, seen = self.samples, self.insight
+        return ReportRecord(
+            name=samples.table.name,
+            source=samples.table.source,
+            target=samples.target,
+            y=samples.y,
+            rows=samples.table.rows,
+            feature_names=samples.feature_names,
+            classes=samples.classes,
+            notes=samples.notes,
+            n_neighbors=self.n_neighbors,
+            n_folds=samples.n_folds,
+            rope=self.rope,
+            random_state=self.random_state,
+            choice=self.choice,
+            insight=seen,
+            model_file=model_file,
+            model_description=self.learner_description,
+            seconds=self.seconds,
+            versions=installed_versions(PACKAGES),
+        )

@@ -1,0 +1,46 @@
+"""The figure of a reproduced experiment."""
+
+from pathlib import Path
+
+from dimetric.experiments._paper import Reproduction
+
+__all__ = ["write_figure"]
+
+MAX_COLUMNS = 5
+
+
+def write_figure(found: Reproduction, folder: Path) -> list[Path]:
+    """Draw the posterior of each learner and its baseline as a triangle, into one file.
+
+    Parameters
+    ----------
+    found : Reproduction
+        The experiment.
+    folder : path
+        Where the file goes.
+
+    Returns
+    -------
+    list of Path
+        The file; nothing if the experiment compares no two learners.
+    """
+    posteriors = found.posteriors()
+    if not posteriors:
+        return []
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from dimetric.plot import SimplexDisplay
+
+    n_columns = min(MAX_COLUMNS, len(posteriors))
+    n_rows = -(-len(posteriors) // n_columns)
+    figure = Figure(figsize=(3.2 * n_columns, 3.1 * n_rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for ax, (pair, posterior) in zip(axes, posteriors.items(), strict=False):
+        SimplexDisplay(posterior, names=pair).plot(ax=ax)
+    for ax in axes[len(posteriors) :]:
+        ax.set_axis_off()
+    file = folder / f"{found.name}-simplex.png"
+    figure.savefig(file, dpi=100)
+    return [file]

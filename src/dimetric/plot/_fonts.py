@@ -1,0 +1,23 @@
+"""Fonts for characters that matplotlib's own font lacks."""
+
+FALLBACK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
+    "Microsoft YaHei", "PingFang SC", "Hiragino Sans", "Malgun Gothic", "Noto Sans Arabic",
+    "Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS",
+)  # fmt: skip
+
+
+def font_families() -> list[str]:
+    """Return matplotlib's default fonts, then those fallback fonts that are installed.
+
+    Examples
+    --------
+    >>> font_families()[0]
+    'sans-serif'
+    """
+    import matplotlib
+    from matplotlib.font_manager import fontManager
+
+    installed = {font.name for font in fontManager.ttflist}
+    default = list(matplotlib.rcParamsDefault["font.family"])
+    return default + [name for name in FALLBACK_FONTS if name in installed]

@@ -1,0 +1,207 @@
+"""Which learner suits, and whether the verdict is an honest one."""
+
+import numpy as np
+import pytest
+from compare_runs import Failing, Noting
+from sklearn.datasets import load_iris, load_wine
+
+import dimetric
+from dimetric import LDA, NCA, NCMML, PCA
+from dimetric.advice._candidates import candidate_grid, candidate_learners
+from dimetric.advice._choose import _affordable, _split_rows, choose
+from dimetric.advice._insight import insight
+from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
+from dimetric.advice._stratified import stratified_rows
+from dimetric.benchmark._store import Cell
+from dimetric.data import make_parallel_bands
+
+
+def shifted(n_samples, n_features):
+    """Return normal samples of two classes that differ in the mean of the first feature alone."""
+    X = np.random.default_rng(0).standard_normal((n_samples, n_features))
+    y = np.arange(n_samples) % 2
+    X[:, 0] += 3 * y
+    return X, y
+
+
+def test_a_learner_that_helps_is_found_and_believed():
+    X, y = shifted(300, 30)
+    found = choose(X, y, {"PCA": PCA(10), "LDA": LDA()}, random_state=0)
+    assert found.best == "LDA"
+    assert found.mean_scores["LDA"] > found.mean_scores["Euclidean"] + 0.1
+    assert found.posterior.right > 0.99
+    assert found.verdict.startswith("LDA is better than Euclidean with probability")
+    assert list(found.mean_scores) == sorted(
+        found.mean_scores, key=lambda name: -found.mean_scores[name]
+    )
+    assert not found.judged_on_unseen_rows
+    assert found.n_repeats == 4
+    assert {len(scores) for scores in found.final_scores.values()} == {20}
+    assert set(found.params) == {"reg"}
+
+
+def test_noise_is_not_taken_for_help():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((150, 4)), rng.integers(0, 2, 150)
+    models = {f"PCA {i}": PCA(i) for i in (1, 2, 3)}
+    found = choose(X, y, models, random_state=0)
+    assert found.posterior.right < 0.9  # the best of three by luck, judged anew
+
+
+def test_the_same_again():
+    X, y = load_iris(return_X_y=True)
+    models = {"LDA": LDA(), "PCA": PCA(2)}
+    one, two = (choose(X, y, models, cv=3, random_state=3) for _ in range(2))
+    for name in one.scores:
+        np.testing.assert_array_equal(one.scores[name], two.scores[name])
+        if name in one.final_scores:
+            np.testing.assert_array_equal(one.final_scores[name], two.final_scores[name])
+    assert one.params == two.params
+    assert one.posterior.right == two.posterior.right
+
+
+def test_rows_that_judge_had_no_part_in_the_choice():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [2400, 90, 12]))
+    X = rng.standard_normal((len(y), 5))
+    race, judge = _split_rows(X, y, 500, 5, 0)
+    assert not set(race) & set(judge)
+    assert len(race) == pytest.approx(500, abs=10)
+    assert len(judge) == pytest.approx(500, abs=10)
+    assert min(np.bincount(y[race])) >= 5
+    assert min(np.bincount(y[judge])) >= 5
+    y[np.flatnonzero(y == 2)[:6]] = 0  # too few for both: those of the race are kept
+    race, judge = _split_rows(X, y, 500, 5, 0)
+    assert set(y[race]) == {0, 1, 2}
+    assert set(y[judge]) == {0, 1}
+    race, judge = _split_rows(X[:900], y[:900], 500, 5, 0)
+    np.testing.assert_array_equal(race, judge)
+
+
+def test_draws_are_in_proportion():
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([0, 1, 2], [700, 290, 10]))
+    rows = stratified_rows(np.arange(1000), y, 100, 4, rng)
+    assert np.bincount(y[rows]).tolist() == [70, 29, 4]
+    assert np.all(np.diff(rows) > 0)
+
+
+def test_learners_that_fail_or_take_too_long_are_left_behind():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
+    models["slow"] = Noting(seconds=60)
+    cells, dropped = run_race(models, X, y, 4.0, RaceOptions(3, 3, 2, 0))
+    scores, _, dropped = scores_on_common_folds(cells, models, dropped)
+    assert set(scores) == {"Euclidean", "LDA"}
+    assert dropped["wrong"] == "RuntimeError: no way"
+    assert dropped["slow"] in ("Stopped after 1 seconds.", "The time limit was reached.")
+
+
+def test_learners_are_compared_in_the_same_folds():
+    done = {"Euclidean": [0, 1, 2, 3], "LDA": [0, 1, 3], "PCA": [2, 3], "NCA": [0]}
+    cells = [Cell("data", name, 3, 0, fold, 0.5, fold / 10, 1.0)
+             for name, folds in done.items() for fold in folds]  # fmt: skip
+    scores, seconds, dropped = scores_on_common_folds(cells, dict.fromkeys(done), {})
+    assert dropped == dict.fromkeys(["NCA", "PCA"], "The time limit was reached.")
+    assert list(scores) == ["Euclidean", "LDA"]
+    assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
+    assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
+
+
+def test_the_fastest_finish_before_others_begin():
+    X, y = load_wine(return_X_y=True)
+    models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
+    cells, dropped = run_race(models, X, y, 60.0, RaceOptions(3, 3, 1, 0))
+    order = ["Euclidean", "LDA"] * 3 + ["NCMML", "NCA"] * 3
+    assert [cell.learner for cell in cells] == order
+    assert not dropped
+
+
+def test_no_learner_left():
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match=r"No learner could be judged: wrong: .*no way"):
+        choose(X, y, {"wrong": Failing(log="no/where")})
+    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
+        choose(X, y, {"LDA": LDA()}, n_neighbors=200)
+    with pytest.raises(ValueError, match="no learner beside the Euclidean"):
+        choose(X, y, {"Euclidean": None})
+
+
+def test_time_is_over_when_it_is(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    told = []
+    found = choose(X, y, {"LDA": LDA(), "NCA": NCA()}, seconds=0.01, random_state=0,
+                   callback=lambda *each: told.append(each))  # fmt: skip
+    assert len(found.scores["LDA"]) >= 2
+    assert found.n_repeats == 1
+    assert {what for what, *_ in told} == {"race", "final"}
+
+
+def test_grids_shrink_until_there_is_time():
+    grid = {"a": [1, 2, 3], "b": [1, 2]}
+    options = RaceOptions(3, 5, 1, 0)
+    assert _affordable(grid, 1.0, 5 * 19.0, options) == (grid, 1)
+    assert _affordable(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
+    assert _affordable(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
+    assert _affordable(grid, 1.0, 5.0, options) == ({}, 1)
+    assert _affordable(grid, 1.0, 0.1, options) == ({}, 1)
+    assert _affordable({}, 0.0, 1.0, options) == ({}, 4)
+
+
+@pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
+def test_sensible_learners_and_their_grids(n_features):
+    found = candidate_learners(200, n_features)
+    assert "KDA" in found  # a kernel is always there
+    assert all(hasattr(each, "transform") for each in found.values())
+    for name, learner in found.items():
+        for parameter, values in candidate_grid(learner, n_features).items():
+            own = learner.get_params()[parameter]
+            assert values[0] == own, name
+            assert len(values) == len(set(map(str, values)))
+
+
+@pytest.mark.parametrize("name", sorted(candidate_learners(100, 6)))
+def test_every_value_of_a_grid_can_be_fitted(name):
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    learner = candidate_learners(100, 13)[name]
+    for parameter, values in candidate_grid(learner, 13).items():
+        for value in values:
+            learner.set_params(**{parameter: value}).fit(X, y)
+
+
+def test_insight():
+    X, y = shifted(400, 40)
+    names = [f"feature {i}" for i in range(40)]
+    found = insight(LDA(), X, y, names, random_state=0)
+    assert next(iter(found.importance)) == "feature 0"
+    assert list(found.importance.values()) == sorted(found.importance.values(), reverse=True)
+    assert found.from_metric
+    assert found.n_train + found.n_test == 400
+    assert len(found.gained) > 2 * len(found.lost)
+    for each in found.gained:
+        assert np.sum(y[each.after] == y[each.row]) >= 2
+        assert np.sum(y[each.before] == y[each.row]) <= 1
+        assert each.row not in each.before
+        assert each.row not in each.after
+    assert found.before.shape == found.after.shape == (len(found.rows), 2)
+    assert found.shows_unseen_rows
+    assert len(found.rows) == found.n_test
+
+
+def test_insight_of_a_distance_without_a_matrix():
+    X, y, _ = make_parallel_bands(100, random_state=0)
+    found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
+    assert found.metric is None
+    assert not found.from_metric
+    assert found.importance["across"] > found.importance["along"]
+    assert not found.shows_unseen_rows
+    assert len(found.rows) == 100
+
+
+def test_insight_of_one_feature_and_small_classes():
+    X = np.arange(20.0)[:, None]
+    y = np.repeat([0, 1, 2], [10, 8, 2])
+    found = insight(PCA(1), X, y, ["x"], random_state=0)
+    assert found.before.shape == (20, 2)
+    assert found.n_test > 0

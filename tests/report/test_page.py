@@ -1,0 +1,161 @@
+"""Reports: one page that needs nothing else, and in which any text is only a text."""
+
+import re
+import shlex
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from dimetric import LDA
+from dimetric.report import ChangedNeighbors, Choice, Insight, ReportRecord, render_report
+from dimetric.report._text import cut, shorten
+from dimetric.stats import Posterior
+
+EVIL = "<script>alert('x')</script>"
+NAMES = [
+    EVIL,
+    "a & b",
+    "$x^2$ \\alpha",
+    "{{ 7 * 7 }} {% for %}",
+    "\u200fעברית",
+    'long "name" ' * 30,
+]
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page; every tag must be closed in order."""
+
+    def __init__(self, content):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], set(), [], ""
+        self.feed(content)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        self.text += " " if tag in ("td", "th") else ""
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+    @property
+    def words(self):
+        return " ".join(self.text.split())
+
+
+@pytest.fixture
+def record():
+    """A report in which every name comes from someone who means no good."""
+    rng = np.random.default_rng(0)
+    y = np.array(NAMES[:3])[np.arange(60) % 3]
+    best = "LDA <b>"
+    scores = {"Euclidean": np.array([0.5, 0.6]), best: np.array([0.8, 0.9])}
+    choice = Choice(
+        best=best, learner=LDA(), params={}, scores=scores,
+        fit_seconds={"Euclidean": 0.001, best: 0.02}, dropped={"slow <i>": "<u>no time</u>"},
+        final_scores=scores, n_repeats=1, judged_on_unseen_rows=False, n_race=40, n_final=60,
+        posterior=Posterior(0.01, 0.02, 0.97, np.empty(0)),
+    )  # fmt: skip
+    near = np.array([1, 3])
+    insight = Insight(
+        n_train=40, n_test=20, gained=[ChangedNeighbors(0, near, near + 2)] * 5, lost=[],
+        importance=dict(zip(NAMES, [6, 5, 4, 3, 2, 1.0], strict=True)), from_metric=True,
+        metric=np.diag([6, 5, 4, 3, 2, 1.0]), rows=np.arange(60), shows_unseen_rows=False,
+        before=rng.standard_normal((60, 2)), after=rng.standard_normal((60, 2)),
+    )  # fmt: skip
+    return ReportRecord(
+        name=f"table {EVIL}", source=f"{EVIL}.csv", target=f"{EVIL} & [red]", y=y,
+        rows=np.arange(100, 160), feature_names=NAMES, classes=dict.fromkeys(NAMES[:3], 20),
+        notes=[f"Column {EVIL!r} was left out."], n_neighbors=3, n_folds=2, rope=0.02,
+        random_state=7, choice=choice, insight=insight, model_file=f"it's {EVIL}.dimetric",
+        model_description=f"It holds {EVIL}.", seconds=12.4, versions={"Python": "<3>"},
+    )  # fmt: skip
+
+
+def test_texts_are_only_texts(record):
+    content = render_report(record)
+    page = Page(content)
+    assert page.tags == {
+        "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "b", "div", "i", "span",
+        "table", "tr", "th", "td", "ul", "li", "figure", "img", "figcaption", "pre", "small",
+    }  # fmt: skip
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "href"]
+    assert not re.search(r"https?:", content)
+    for words in (
+        f"table {EVIL}: which distance?", f"classes in column {EVIL} & [red].", "a & b",
+        "LDA <b> is better than Euclidean with probability 0.97.", "slow <i> has no score: <u>no",
+        "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית", f"{EVIL}.csv; seed 7; 12 seconds.",
+        f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
+    ):  # fmt: skip
+        assert words in page.words, words
+
+
+def test_what_a_page_says(record):
+    words = Page(render_report(record)).words
+    for sentence in (
+        "Probability that Euclidean is better: 0.01; less than 0.02 apart: 0.02; LDA <b> is better:"
+        " 0.97.",
+        "as it is by default, gave a share of 0.850 of test rows their class, and the Euclidean "
+        "distance 0.550: means over 1 × 2 folds of 60 rows",
+        "The learner was chosen by the same rows, if in other folds",
+        "differences below 0.02 count as none.",
+        "60 rows, 6 features, 3 classes in column",
+        "40 of the 60 rows took part, classes in proportion.",
+        "rank learner score spread to Euclidean seconds 1 LDA <b> 0.850 ± 0.071 +0.300 0.020",
+        "2 Euclidean 0.550 ± 0.071 0.001",
+        "was right about 5 of 20 others that Euclidean neighbours are wrong about",
+        f"✗ 101 (a & b), ✓ 103 ({shorten(EVIL, 24)})",
+        "all 60 rows, most of which the distance was learned from",
+    ):  # fmt: skip
+        assert sentence in words, sentence
+    assert words.count("✓") + words.count("✗") == 4 * 3  # three rows with two neighbours twice
+
+
+def test_pictures(record):
+    content = render_report(record)
+    sources = [value for name, value in Page(content).attributes if name == "src"]
+    assert len(sources) == 4
+    assert all(each.startswith("data:image/png;base64,") for each in sources)
+
+
+def test_a_distance_without_a_matrix(record):
+    from dataclasses import replace
+
+    kernel = replace(record.insight, metric=None, from_metric=False)
+    page = Page(render_report(replace(record, insight=kernel)))
+    assert "bends space, and has no matrix" in page.words
+    assert len([name for name, _ in page.attributes if name == "src"]) == 3
+    nothing = replace(kernel, importance={})
+    assert "Which features count" not in render_report(replace(record, insight=nothing))
+
+
+def test_a_missing_value_of_a_template_is_an_error(record, monkeypatch):
+    from dataclasses import replace
+
+    from jinja2 import UndefinedError
+
+    choice = replace(record.choice, final_scores={})
+    with pytest.raises(UndefinedError):
+        render_report(replace(record, choice=choice))
+
+
+def test_long_texts():
+    assert cut("a" * 100, 10) == "a" * 9 + "…"
+    assert cut("short") == "short"
+    assert shorten("0123456789abc", 7) == "012…abc"
+    assert len(shorten("x" * 99, 24)) == 24
+
+
+def test_templates_are_part_of_the_package():
+    from importlib.resources import files
+
+    names = {each.name for each in files("dimetric.report").joinpath("templates").iterdir()}
+    assert names >= {"report.html", "summary.html", "macros.html", "style.css"}
