@@ -124,8 +124,12 @@ def test_slow_dying_and_local_learners(tmp_path):
     class Local(Noting):
         pass
 
-    learners = {"slow": Noting(seconds=60.0), "dying": Dying(), "local": Local(),
-                "leaving": Dying(how="leave")}  # fmt: skip
+    learners = {
+        "slow": Noting(seconds=60.0),
+        "dying": Dying(),
+        "local": Local(),
+        "leaving": Dying(how="leave"),
+    }
     options = {"cv": 2, "n_jobs": 2, "store": tmp_path / "cells"}
     found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
@@ -261,8 +265,14 @@ def test_a_process_that_nobody_waits_for_ends_silently():
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=write,
-                          stderr=subprocess.PIPE, env=env, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdin=subprocess.DEVNULL,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=env,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -440,9 +450,14 @@ print(benchmark.run([Own(log=sys.argv[1])], ["iris"], cv=2, store=sys.argv[2]).c
 def test_an_edited_learner_is_another(tmp_path):
     """The same script finds its cells again, in any process; one that was edited does not."""
     script, log = tmp_path / "script.py", tmp_path / "log"
-    edits = [("", ""), ("", ""), ("import sys", "import sys  # again"),
-             ("POWER = 1", "POWER = 0"), ("return Z **", "return -Z **"),
-             ('"c", "d"', '"c"')]  # fmt: skip
+    edits = [
+        ("", ""),
+        ("", ""),
+        ("import sys", "import sys  # again"),
+        ("POWER = 1", "POWER = 0"),
+        ("return Z **", "return -Z **"),
+        ('"c", "d"', '"c"'),
+    ]
     lines = []
     for i, (old, new) in enumerate(edits):
         script.write_text(SCRIPT.replace(old, new))
