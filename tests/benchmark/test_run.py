@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from compare_runs import Dying, Failing, Noting, alive, small_run, wait_for
+from benchmark_runs import Dying, Failing, Noting, alive, small_run, wait_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
@@ -249,7 +249,7 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     """Those who fit end when nobody is there to be told, in the midst of a fit."""
     log = tmp_path / "pids"
     code = (
-        "from compare_runs import Lasting; from dimetric import benchmark\n"
+        "from benchmark_runs import Lasting; from dimetric import benchmark\n"
         f"benchmark.run([Lasting(log={str(log)!r})], ['iris'], cv=2, n_jobs=2)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -431,7 +431,7 @@ def test_keys_tell_functions_apart(columns):
 
 SCRIPT = """
 import sys
-from compare_runs import Noting
+from benchmark_runs import Noting
 from dimetric import benchmark
 KINDS = {"a", "b", "c", "d"}
 POWER = 1
