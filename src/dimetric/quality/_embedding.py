@@ -10,25 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric.linalg.correlation import correlation, moments, residual_variance
+from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric.linalg.correlation import correlation, residual_variance
 from dimetric.neighbors.metric_search import Metric
 from dimetric.quality._distances import Distances, over_blocks
 from dimetric.quality._input import checked_embedding, checked_labels, sampled_points
-from dimetric.quality._ranks import neighbour_order, ranks_along, ranks_of
+from dimetric.quality._point_scores import PointScores
+from dimetric.quality._ranks import neighbour_order, ranks_of
 from dimetric.quality._scores import (
-    RankScores,
     Scores,
     best_scale,
     error_of,
     error_of_mean,
-    neighbourhood_hits,
     procrustes,
     scaled,
     scaled_stress,
     stress,
 )
-from dimetric.quality._shepard import DistanceRanks, RankInfluence
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,30 +197,13 @@ def embedding_quality(
     codes = None if y is None else checked_labels(y, X)
     points = sampled_points(n, sample_size, random_state)
     before, after = Distances(X, metric, metric_params), Distances(Z)
-    F, G = DistanceRanks(before, points), DistanceRanks(after, points)
-    by_rank = RankScores(n, k)
-    influence = RankInfluence(before, after, F, G, points) if len(points) < n else None
-
-    def scores_of(rows: np.ndarray) -> tuple[Scores, np.ndarray]:
-        index, D, E = before.index(rows), before(rows), after(rows)
-        near, shown = neighbour_order(D, index), neighbour_order(E, index)
-        scores, counts = by_rank(ranks_along(near, shown, index))
-        if codes is not None:
-            scores["neighborhood_hit"] = neighbourhood_hits(codes, index, shown[:, :k])
-        scores["distances"] = moments(D, E)
-        cells = F.cells(D), G.cells(E)
-        ranks = F(cells[0], index), G(cells[1], index)
-        scores["ranks"] = moments(*ranks)
-        if influence is not None:
-            scores["influence"] = influence(*cells, *ranks)
-        return {name: to_host(value) for name, value in scores.items()}, counts
-
+    scores_of = PointScores(before, after, points, k, codes)
     parts, counts = [], np.zeros(n, dtype=np.int64)
     for part, block_counts in over_blocks(scores_of, points, before):
         parts.append(part)
         counts += block_counts
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    q, r = by_rank.curves(counts, len(points))
+    q, r = scores_of.by_rank.curves(counts, len(points))
     return EmbeddingQuality(
         n_neighbors=k,
         **_summarised(table, n, k, unit, X),
