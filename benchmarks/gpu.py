@@ -38,7 +38,12 @@ LEARNERS = [
     *(dimetric.ITML(random_state=0), dimetric.LSI(), dimetric.DMLEig()),
     *(dimetric.KPCA(3), dimetric.KDA(), dimetric.KANMM(3), dimetric.KDMLMJ(3)),
     dimetric.Kernelized(dimetric.NCA(2, reg=0.1)),
-    *(dimetric.MDS(), dimetric.MDS(algorithm="smacof"), dimetric.Isomap(), dimetric.LLE(12)),
+    *(
+        dimetric.MDS(),
+        dimetric.MDS(algorithm="smacof"),
+        dimetric.Isomap(),
+        dimetric.LLE(n_neighbors=12),
+    ),
 ]
 
 

@@ -11,6 +11,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import KANMM, KDA, KDMLMJ, KLMNN, KPCA
+from dimetric.kernels import Kernel
 
 SOLVERS = ("auto", "arpack", "randomized")
 
@@ -30,7 +31,9 @@ def against_scikit_learn(n, k):
         for s in SOLVERS
     ]
     ((auto, _),) = in_turns(rivals[0], repeats=1)
-    (ours, model), *theirs = in_turns(lambda: KPCA(k, gamma=gamma).fit(X), *rivals[1:], repeats=3)
+    (ours, model), *theirs = in_turns(
+        lambda: KPCA(k, kernel=Kernel(gamma=gamma)).fit(X), *rivals[1:], repeats=3
+    )
     best = int(np.argmin([seconds for seconds, _ in theirs]))
     seconds, other = theirs[best]
     apart = np.abs(model.eigenvalues_ / other.eigenvalues_ - 1).max()
@@ -44,7 +47,7 @@ def against_scikit_learn(n, k):
 def against_pydml(title, X, y):
     """Print all learners with the kernel and the number of components that pyDML takes."""
     d = X.shape[1]
-    options = {"kernel": "rbf", "gamma": "auto"}
+    options = {"kernel": Kernel("rbf", gamma="auto")}
     for learner in (KDA(**options), KANMM(d, **options), KDMLMJ(d, **options), KLMNN(**options)):
         name = type(learner).__name__
         ((ours, _),) = in_turns(lambda learner=learner: learner.fit(X, y))
@@ -68,7 +71,7 @@ def against_pydml(title, X, y):
 def landmarks(n, m):
     """Prepare KPCA with landmarks, whose memory is measured."""
     X = blobs(n)
-    return lambda: KPCA(10, n_landmarks=m, random_state=0).fit(X)
+    return lambda: KPCA(10, kernel=Kernel(n_landmarks=m, random_state=0)).fit(X)
 
 
 def exact(n):

@@ -17,14 +17,15 @@ from joblib import Parallel, delayed
 from published import load, score
 
 import dimetric
+from dimetric.kernels import Kernel
 
 LEARNERS = ["KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN"]
 KERNELS = {
-    "Linear": {"kernel": "linear"},
-    "Poly-2": {"kernel": "poly", "degree": 2},
-    "Poly-3": {"kernel": "poly", "degree": 3},
-    "RBF": {"kernel": "rbf"},
-    "Laplacian": {"kernel": "laplacian"},
+    "Linear": "linear",
+    "Poly-2": Kernel("poly", degree=2),
+    "Poly-3": Kernel("poly", degree=3),
+    "RBF": "rbf",
+    "Laplacian": "laplacian",
 }
 K = 3
 
@@ -64,7 +65,7 @@ def main():
     runs = [(name, title) for name in args.learners for title in args.kernels if name != "LDA"]
     runs += [("LDA", None)] * ("LDA" in args.learners)
     for name, title in runs:
-        table = scores(name, KERNELS[title] if title else {}, data, args.jobs)
+        table = scores(name, {"kernel": KERNELS[title]} if title else {}, data, args.jobs)
         table["half"] = [half[name] for name in table.index]
         if title:
             table["published"] = published[f"{name} [{title}]"].reindex(table.index)

@@ -13,7 +13,7 @@ from scipy.spatial import procrustes
 
 from dimetric import LLE, MDS, PCA, Isomap
 from dimetric.data import make_swiss_roll
-from dimetric.manifold.circuits import scan_neighbors
+from dimetric.manifold import scan_neighbors
 from dimetric.quality import embedding_quality
 
 EMBEDDINGS = {
@@ -30,7 +30,7 @@ def main(picture: str | None = None) -> None:
     """Print the table, and draw the embeddings if a file is named."""
     X, turn, sheet = make_swiss_roll(1500, random_state=0)
     print("How many neighbours? Components of the graph, and how far geodesics fall\n")
-    scan = scan_neighbors(X, [3, 4, 6, 8, 10, 15, 20, 30, 40])
+    scan = scan_neighbors(X, [3, 4, 6, 8, 10, 15, 20, 30, 40], random_state=0)
     for k, parts, drop, usable in zip(
         scan.n_neighbors, scan.n_parts, scan.drop, scan.usable, strict=True
     ):

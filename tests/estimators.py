@@ -35,10 +35,11 @@ from dimetric import (
     Isomap,
     Kernelized,
 )
+from dimetric.kernels import Kernel
 from dimetric.kernels._base import KernelMetric
 from dimetric.learners._base import LinearMetric
 from dimetric.learners._iterative import GradientMetric
-from dimetric.manifold.embedding import Embedding
+from dimetric.manifold._embedding import Embedding
 
 VARIANTS = {
     PCA: [
@@ -101,23 +102,30 @@ VARIANTS = {
     DMLEig: [{}, {"smoothing": 1.0, "reg": 3.0}],
     KPCA: [
         {},
-        {"n_components": 2, "kernel": "poly", "degree": 2},
+        {"n_components": 2, "kernel": Kernel("poly", degree=2)},
         {"n_components": 0.9, "kernel": "laplacian"},
-        {"n_components": 2, "n_landmarks": 20, "random_state": 0},
-        {"n_components": 2, "n_landmarks": 20, "landmarks": "greedy"},
+        {"n_components": 2, "kernel": Kernel(n_landmarks=20, random_state=0)},
+        {"n_components": 2, "kernel": Kernel(n_landmarks=20, landmarks="greedy")},
     ],
     Kernelized: [
-        {"learner": LDA(reg=0.1), "n_landmarks": 20, "random_state": 0},
+        {"learner": LDA(reg=0.1), "kernel": Kernel(n_landmarks=20, random_state=0)},
         {"learner": PCA(2), "kernel": "laplacian"},
     ],
-    KDA: [{}, {"kernel": "linear", "reg": 0.0}, {"n_components": 1, "n_components_kernel": 0.9}],
+    KDA: [
+        {},
+        {"kernel": "linear", "reg": 0.0},
+        {"n_components": 1, "kernel": Kernel(n_components=0.9)},
+    ],
     KANMM: [
         {},
-        {"n_components": 2, "kernel": "poly", "degree": 2},
+        {"n_components": 2, "kernel": Kernel("poly", degree=2)},
         {"n_components": 2, "orthonormal": "coefficients"},
     ],
-    KDMLMJ: [{}, {"n_components": 2, "n_components_kernel": 10}],
-    KLMNN: [{"n_components_kernel": 5, "reg": 0.01}, {"n_components": 2, "kernel": "linear"}],
+    KDMLMJ: [{}, {"n_components": 2, "kernel": Kernel(n_components=10)}],
+    KLMNN: [
+        {"kernel": Kernel(n_components=5), "reg": 0.01},
+        {"n_components": 2, "kernel": "linear"},
+    ],
 }
 
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]

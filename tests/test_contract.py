@@ -613,7 +613,7 @@ def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
         at = np.concatenate([A.ravel(), objective.theta])
         with (
-            patch.object(fast, "BLOCK", block),
+            patch.object(fast, "BLOCK_ROWS", block),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)

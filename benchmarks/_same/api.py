@@ -77,23 +77,23 @@ def _samples(found: Any) -> dict[str, Any]:
 
 def cross_validate(model: Any, X: Any, y: Any, cv: int, **options: Any) -> dict[str, Any]:
     """Return scores in folds."""
-    found = selection.cross_validate(model, X, y, n_folds=cv, **options)
+    found = selection.cross_validate(model, X, y, cv=cv, **options)
     return {"train": found.train, "test": found.test}
 
 
 def metadata_cross_validate(learner: Any, X: Any, y: Any, cv: int, **options: Any) -> Any:
     """Return the metadata of fits in folds."""
-    return selection.metadata_cross_validate(learner, X, y, n_folds=cv, **options)
+    return selection.metadata_cross_validate(learner, X, y, cv=cv, **options)
 
 
 def tune(model: Any, X: Any, y: Any, grid: Any, cv: int, **options: Any) -> dict[str, Any]:
     """Return the choice of parameters."""
-    return _tuned(selection.tune(model, X, y, grid, n_folds=cv, **options))
+    return _tuned(selection.tune(model, X, y, grid, cv=cv, **options))
 
 
 def tune_knn(model: Any, X: Any, y: Any, grid: Any, cv: int, **options: Any) -> dict[str, Any]:
     """Return the choice of parameters and of the number of neighbours."""
-    return _tuned(selection.tune_knn(model, X, y, grid, n_folds=cv, **options))
+    return _tuned(selection.tune_knn(model, X, y, grid, cv=cv, **options))
 
 
 def _tuned(found: Any) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _tuned(found: Any) -> dict[str, Any]:
 
 def choose_dimension(learner: Any, X: Any, y: Any = None, cv: int = 5, **options: Any) -> int:
     """Return the chosen number of components."""
-    return selection.choose_dimension(learner, X, y, n_folds=cv, **options)
+    return selection.choose_dimension(learner, X, y, cv=cv, **options)
 
 
 def search_pairs(learner: Any, X: Any, pairs: Any, grid: Any, **options: Any) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def benchmark(
     learners: Any, sets: Any, cv: int, param_grid: Any = None, **options: Any
 ) -> dict[str, Any]:
     """Return the cells of a benchmark, their means and a summary."""
-    found = many.compare(learners, sets, n_folds=cv, params=param_grid, **options)
+    found = many.run(learners, sets, cv=cv, param_grids=param_grid, **options)
     k = None if options.get("n_neighbors") is None else 3
     cells = {
         f"{cell.data} {cell.learner} {cell.n_neighbors} {cell.repeat} {cell.fold}": _fields(

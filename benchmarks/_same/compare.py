@@ -54,7 +54,10 @@ def _compare_facts(found: Verdict, old: Entry, new: Entry) -> None:
         text = f"{key}: {before!r} -> {after!r}"
         last = key.rpartition(".")[2]
         if key not in old.facts or key not in new.facts:
-            text = f"{key} only in the {'old' if key in old.facts else 'new'} record"
+            where = "old" if key in old.facts else "new"
+            text = f"{key} only in the {where} record"
+            if key.startswith("error"):
+                text += f": {old.facts.get(key, after)}"
             serious = key == "error"
         else:
             judged = last not in NOT_JUDGED and key != "warnings"

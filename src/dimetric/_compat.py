@@ -32,10 +32,17 @@ __all__ = [
     "Interval",
     "Progress",
     "StrOptions",
+    "check_params",
     "check_same_namespace",
     "fit_method",
     "framed",
+    "validate_params",
 ]
+
+
+def check_params(estimator: BaseEstimator) -> None:
+    """Raise unless the parameters of an estimator meet its ``_parameter_constraints``."""
+    estimator._validate_params()
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,6 +51,11 @@ def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
     Those of a learner within a classifier too: they are a user's as well.
     """
     return with_callbacks(_fit_context(prefer_skip_nested_validation=False)(method))
+
+
+def validate_params(estimator: BaseEstimator) -> None:
+    """Raise a ValueError that names the first parameter with a value that is not allowed."""
+    estimator._validate_params()
 
 
 class Progress:

@@ -101,7 +101,9 @@ def test_nested_tuning():
     chosen = [cell.metadata["best_params"] for cell in found.cells if cell.learner == "power"]
     assert chosen == [{"power": 1}] * 3  # all points are one with the other
     assert found.cells[1].metadata["best_params"] == {"learner": "LDA()"}
-    with pytest.raises(ValueError, match=r"param_grids has \['NCA'\], which no learner here"):
+    with pytest.raises(
+        ValueError, match=r"param_grids has \['NCA'\], but no learner has this name"
+    ):
         benchmark.run(learners, ["iris"], param_grids={"NCA": {}})
 
 
@@ -340,10 +342,10 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
     ("learners", "data", "options", "error"),
     [
         (["NCAA"], ["iris"], {}, "There is no learner 'NCAA'. Did you mean NCA"),
-        (["lmnn"], ["iris"], {}, "Did you mean LMNN"),
+        (["lmn"], ["iris"], {}, "Did you mean LMNN"),
         (["?"], ["iris"], {}, "There are ANMM, .*Euclidean"),
         ([], ["iris"], {}, "learners is empty"),
-        (["NCA"], [], {}, "data is empty"),
+        (["NCA"], [], {}, "data_sets is empty"),
         (["NCA"], {"a": 3}, {}, "A data set is a DataSet, a name, or"),
         (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
         (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
@@ -354,7 +356,12 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
         (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
         (["NCA"], ["iris"], {"fold_column": "foldd"}, "No data set has a column 'foldd'"),
         (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
-        (["Kernelized"], ["iris"], {}, r"give Kernelized\(\.\.\.\) in place of its name"),
+        (
+            ["Kernelized"],
+            ["iris"],
+            {},
+            r"Kernelized needs parameters: give Kernelized\(\.\.\.\) in place",
+        ),
         (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
@@ -364,6 +371,11 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
 def test_bad_input(learners, data, options, error):
     with pytest.raises((ValueError, TypeError), match=error):
         benchmark.run(learners, data, **options)
+
+
+def test_names_in_any_case():
+    found = benchmark.run(["lda", "euclidean"], ["iris"], cv=2)
+    assert found.scores().learners == ["LDA", "Euclidean"]
 
 
 def test_unknown_data_set(tmp_path, monkeypatch):

@@ -83,10 +83,10 @@ def test_claims_of_the_dead_are_free(tmp_path):
 
 
 def test_renewed_claims_last(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "LEASE", 0.0)
+    monkeypatch.setattr(store, "LEASE_SECONDS", 0.0)
     one, two = Store(tmp_path / "cells"), Store(tmp_path / "cells")
     one.claim("fit", ["a"])
-    monkeypatch.setattr(store, "LEASE", 1000.0)
+    monkeypatch.setattr(store, "LEASE_SECONDS", 1000.0)
     one.renew()
     assert not two.claim("fit", ["a"])
 
@@ -97,7 +97,9 @@ def test_full_disk(tmp_path):
     pages = cells._db.execute("PRAGMA page_count").fetchone()[0]
     cells._db.execute(f"PRAGMA max_page_count = {pages}")
     long = CELL._replace(message="x" * 100_000)
-    with pytest.raises(OSError, match=r"The disk with .*cells is full\. .* run the same again"):
+    with pytest.raises(
+        OSError, match=r"The disk with .*cells is full\. .* start the same run again"
+    ):
         cells.add("fit", {"b": CELL, "c": long})
     assert list(cells.get("abc")) == ["a"]  # all or none
     cells._db.execute("PRAGMA max_page_count = 1000000")

@@ -85,7 +85,7 @@ def test_version_and_help(typed):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["--only", "irsi"], "dimetric: The experiment has no data set 'irsi'. Did you mean iris"),
+        (["--only", "irsi"], "dimetric: There is no data set 'irsi'. Did you mean iris"),
         (["--data", "no/where", "--only", "iris"], "no/where is no folder of data sets."),
     ],
 )

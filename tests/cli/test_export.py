@@ -20,7 +20,7 @@ from dimetric import KPCA, LDA, Isomap, KNNClassifier
 from dimetric.cli import main as command
 from dimetric.cli.main import app
 from dimetric.data._encoder import TableEncoder
-from dimetric.export.index import mapped
+from dimetric.export._index import mapped
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,11 @@ from dimetric.data import DataSet
 from dimetric.experiments import _plans as _experiments
 from dimetric.experiments import _protocol as protocol
 from dimetric.experiments import _report as report
-from dimetric.experiments._paper import Block, Reproduction, reproduce
+from dimetric.experiments._paper import Reproduction, reproduce
 from dimetric.experiments._plans import plan
 from dimetric.experiments._protocol import FOLD, SETS, SMALL_SETS, published_set
 from dimetric.experiments._report import markdown, write
+from dimetric.experiments._tables import Block
 
 X, y = load_iris(return_X_y=True)
 
@@ -60,7 +61,7 @@ def test_there_are_as_many_sets_as_published():
     assert len(SETS) == len(set(SETS)) == 34
     assert len(set(SMALL_SETS)) == 21
     assert set(SMALL_SETS) < set(SETS)
-    assert set(protocol.SHARES) < set(SETS)
+    assert set(protocol.USED_SHARES) < set(SETS)
 
 
 def test_published_sets(folder):
@@ -121,7 +122,7 @@ def test_plans():
     third = plan(3, 3, data)
     assert len(third) == 26
     assert third["sonar", "KANMM [Poly-2]"].get_params().items() >= {
-        "n_friends": 3, "n_enemies": 3, "kernel": "poly", "degree": 2,
+        "n_friends": 3, "n_enemies": 3, "kernel__name": "poly", "kernel__degree": 2,
     }.items()  # fmt: skip
     fourth = plan(4, 7, data)
     rows = list(dict.fromkeys(row for row, _ in fourth))

@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 
 import dimetric
 from dimetric import (
+    KDA,
     KPCA,
     LDA,
     MDS,
@@ -48,9 +49,10 @@ from dimetric import (
     save,
 )
 from dimetric.data._encoder import TableEncoder
-from dimetric.export import file
+from dimetric.export import _model_file
 from dimetric.export._container import KEY
 from dimetric.export._plan import plan_of
+from dimetric.kernels import Kernel
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -246,7 +248,7 @@ def graph_of(X):
 
 def test_precomputed_kernel(path):
     X, _ = samples()
-    model = KPCA(2, kernel="precomputed", n_landmarks=10, random_state=0).fit(X @ X.T)
+    model = KPCA(2, kernel=Kernel("precomputed", n_landmarks=10, random_state=0)).fit(X @ X.T)
     save(model, path)
     assert_same(model, load(path), X[:5] @ X.T)
     mds = MDS(metric="precomputed").fit(np.abs(X[:, :1] - X[:, 0]))
@@ -316,7 +318,7 @@ class Own(LDA):
         (KPCA(kernel=kernel), r"no functions: kernel is <function kernel"),
         (KNNClassifier(weights=np.exp), r"no functions: weights is"),
         (Isomap(metric=lambda a, b: abs(a - b).sum()), "no functions: metric is"),
-        (KPCA(random_state=np.random.RandomState(0)), "Set random_state to an int"),
+        (KPCA(kernel=Kernel(random_state=np.random.RandomState(0))), "Set random_state to an int"),
         (Own(), r"cannot hold .*test_file\.Own"),
         (KNNClassifier(learner=PolynomialFeatures()), r"PolynomialFeatures \(learner\)"),
         (make_pipeline(PolynomialFeatures(), LDA()), r"PolynomialFeatures \(steps\.0\.1\)"),
@@ -369,10 +371,10 @@ def test_a_new_file_can_be_read_by_others_as_any_other(path):
 def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
     """Header and tensors are of one file, whichever it is."""
     X, _ = samples()
-    old, new = (KPCA(2, kernel="rbf", gamma=gamma).fit(X + shift) for gamma, shift in
+    old, new = (KPCA(2, kernel=Kernel(gamma=gamma)).fit(X + shift) for gamma, shift in
                 ((0.1, 0.0), (3.0, 1.0)))  # fmt: skip
     save(old, path)
-    read, left = file.read_header, [new]
+    read, left = _model_file.read_header, [new]
 
     def replaced(where):
         found = read(where)
@@ -380,9 +382,9 @@ def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
             save(left.pop(), path)
         return found
 
-    monkeypatch.setattr(file, "read_header", replaced)
+    monkeypatch.setattr(_model_file, "read_header", replaced)
     assert_same(new, load(path), X)
-    left += [new, old] * file.READINGS
+    left += [new, old] * _model_file.READINGS
     with pytest.raises(ValueError, match="it changes all the time"):
         load(path)
 
@@ -487,7 +489,7 @@ CHANGES = {
     "shape": (change("model/state/x_", {"$array": ["a"], "text": True, "shape": [-1]}), "'shape'"),
     "size": (change("model/state/x_", {"$array": ["a"], "text": True, "shape": [2]}), "reshape"),
     "record": (change("model/state/x_", {"$record": "Popen", "fields": {}}), "no record 'Popen'"),
-    "fields": (change("model/state/x_", {"$record": "Kernel", "fields": {}}), "other fields"),
+    "fields": (change("model/state/x_", {"$record": "Moments", "fields": {}}), "other fields"),
     "dtype": (change("model/state/x_", {"$dtype": "M8[s]"}), "of no use"),
     "scalar": (change("model/state/x_", {"$scalar": "a", "dtype": "float64"}), "is no number"),
     "scalar's dtype": (change("model/state/x_", {"$scalar": 1, "dtype": "x"}), "data type 'x'"),
@@ -580,6 +582,33 @@ def test_refused_kernel(path):
     change("model/state/_kernel/fields/name", "linear")(header, tensors)
     rewrite(path, header, tensors)
     with pytest.raises(ValueError, match="another kernel than its own"):
+        load(path)
+
+
+def test_kernel_with_its_parameters(path):
+    X, y = samples()
+    model = KDA(kernel=Kernel("poly", degree=2, n_landmarks=10, random_state=0)).fit(X, y)
+    save(model, path)
+    again = load(path)
+    assert_same(model, again, X)
+    assert again.kernel.get_params() == model.kernel.get_params()
+    assert describe(path)["parameters"]["kernel"]["parameters"]["degree"] == 2
+
+
+def test_kernel_that_is_none(path):
+    header, tensors = written(path, model=KPCA(2, kernel=Kernel(gamma=0.1)))
+    change("model/parameters/kernel/parameters/gamma", -1.0)(header, tensors)
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match="'gamma' parameter of Kernel must be"):
+        load(path)
+
+
+def test_parameters_of_the_kernel_beside_it(path):
+    """As an earlier version of dimetric wrote them."""
+    header, tensors = written(path, model=KPCA(2))
+    header["model"]["parameters"] |= {"gamma": "scale", "degree": 3}
+    rewrite(path, header, tensors)
+    with pytest.raises(ValueError, match=r"KPCA has no parameter 'degree'.*fit the model again"):
         load(path)
 
 

@@ -12,7 +12,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from usearch.index import Index
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, Isomap, KNNClassifier
-from dimetric.export.index import mapped, to_faiss, to_usearch
+from dimetric.export import to_faiss, to_usearch
+from dimetric.export._index import mapped
 
 N = 400
 MODELS = [

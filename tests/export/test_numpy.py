@@ -11,14 +11,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import KPCA, LDA, PCA, Isomap, KNNClassifier, NCMCClassifier
-from dimetric.export.numpy import to_numpy
+from dimetric.export import to_numpy
+from dimetric.kernels import Kernel
 
 MAPS = [
     PCA(2),
     make_pipeline(StandardScaler(), LDA()),
     make_pipeline(StandardScaler(), KPCA(2), StandardScaler()),
-    *(KPCA(2, kernel=kernel, gamma=0.1) for kernel in ("linear", "poly", "rbf")),
-    *(KPCA(2, kernel=kernel, gamma=0.1) for kernel in ("laplacian", "sigmoid", "cosine")),
+    *(KPCA(2, kernel=Kernel(kernel, gamma=0.1)) for kernel in ("linear", "poly", "rbf")),
+    *(KPCA(2, kernel=Kernel(kernel, gamma=0.1)) for kernel in ("laplacian", "sigmoid", "cosine")),
 ]
 VOTES = [
     KNNClassifier(),

@@ -23,16 +23,17 @@ from dimetric import (
     NCMCClassifier,
     NCMClassifier,
 )
-from dimetric.export.onnx import to_onnx
+from dimetric.export import to_onnx
+from dimetric.kernels import Kernel
 
 KERNELS = ("linear", "poly", "rbf", "laplacian", "sigmoid", "cosine")
 MAPS = [
     PCA(2),
     NCA(),
-    *(KPCA(2, kernel=kernel, gamma=0.1) for kernel in KERNELS),
-    KPCA(3, n_landmarks=10, random_state=0),
+    *(KPCA(2, kernel=Kernel(kernel, gamma=0.1)) for kernel in KERNELS),
+    KPCA(3, kernel=Kernel(n_landmarks=10, random_state=0)),
     KDA(),
-    Kernelized(LMNN(), n_components_kernel=5),
+    Kernelized(LMNN(), kernel=Kernel(n_components=5)),
     make_pipeline(StandardScaler(), LDA()),
     make_pipeline(StandardScaler(with_std=False), MinMaxScaler((-1, 2)), PCA(3), LDA()),
     make_pipeline(RobustScaler(), MaxAbsScaler(), PCA(2, whiten=True)),

@@ -14,9 +14,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
+from dimetric.export import to_sql
+from dimetric.export._index import mapped
 from dimetric.export._quote import quoted
-from dimetric.export.index import mapped
-from dimetric.export.sql import to_sql
 
 MODELS = [
     PCA(2),

@@ -35,25 +35,26 @@ from dimetric import (
     Pairs,
     Triplets,
 )
+from dimetric.kernels import Kernel
 
 y = load_wine().target
 X = scale(load_wine().data)
 
-ALL = {"n_components_kernel": None}
-LINEAR = {"kernel": "linear", **ALL}
+ALL = Kernel(n_components=None)
+LINEAR = Kernel("linear", n_components=None)
 PAIRS = [
-    (LDA(), KDA(reg=0.0, **LINEAR)),
-    (LDA(1, reg=0.3), KDA(1, reg=0.3, **LINEAR)),
-    (ANMM(3), KANMM(3, **LINEAR)),
-    (ANMM(n_friends=5, n_enemies=2), KANMM(n_friends=5, n_enemies=2, **LINEAR)),
-    (DMLMJ(alpha=0.0), KDMLMJ(alpha=0.0, **LINEAR)),
-    (DMLMJ(4, n_neighbors=5, alpha=0.2), KDMLMJ(4, n_neighbors=5, alpha=0.2, **LINEAR)),
-    (Covariance(), Kernelized(Covariance(), **LINEAR)),
-    (NCA(2, reg=0.1), Kernelized(NCA(2, reg=0.1), **LINEAR)),
+    (LDA(), KDA(reg=0.0, kernel=LINEAR)),
+    (LDA(1, reg=0.3), KDA(1, reg=0.3, kernel=LINEAR)),
+    (ANMM(3), KANMM(3, kernel=LINEAR)),
+    (ANMM(n_friends=5, n_enemies=2), KANMM(n_friends=5, n_enemies=2, kernel=LINEAR)),
+    (DMLMJ(alpha=0.0), KDMLMJ(alpha=0.0, kernel=LINEAR)),
+    (DMLMJ(4, n_neighbors=5, alpha=0.2), KDMLMJ(4, n_neighbors=5, alpha=0.2, kernel=LINEAR)),
+    (Covariance(), Kernelized(Covariance(), kernel=LINEAR)),
+    (NCA(2, reg=0.1), Kernelized(NCA(2, reg=0.1), kernel=LINEAR)),
     (MCML(reg=0.1, tol=1e-9, max_iter=1000), None),
     (NCMML(reg=0.1, tol=1e-9, max_iter=1000), None),
 ]
-PAIRS = [(linear, kernel or Kernelized(linear, **LINEAR)) for linear, kernel in PAIRS]
+PAIRS = [(linear, kernel or Kernelized(linear, kernel=LINEAR)) for linear, kernel in PAIRS]
 
 
 def assert_same_distances(Z, expected, tol=1e-6):
@@ -71,17 +72,17 @@ def test_linear_kernel_is_the_learner(linear, kernel):
 @pytest.mark.parametrize("n_components", [None, 3])
 def test_klmnn_is_lmnn_in_its_objective(n_components):
     linear = LMNN(n_components).fit(X, y).metadata()
-    kernel = KLMNN(n_components, max_iter=300, **LINEAR).fit(X, y).metadata()
+    kernel = KLMNN(n_components, max_iter=300, kernel=LINEAR).fit(X, y).metadata()
     assert kernel["final_objective"] == pytest.approx(linear["final_objective"], rel=1e-3)
 
 
 @pytest.mark.parametrize(
     ("linear", "kernel"),
     [
-        (LDA(reg=0.01), KDA(reg=0.01, **ALL)),
-        (ANMM(3), KANMM(3, **ALL)),
-        (DMLMJ(3, alpha=0.03), KDMLMJ(3, **ALL)),
-        (NCA(2, reg=1.0), Kernelized(NCA(2, reg=1.0), **ALL)),
+        (LDA(reg=0.01), KDA(reg=0.01, kernel=ALL)),
+        (ANMM(3), KANMM(3, kernel=ALL)),
+        (DMLMJ(3, alpha=0.03), KDMLMJ(3, kernel=ALL)),
+        (NCA(2, reg=1.0), Kernelized(NCA(2, reg=1.0), kernel=ALL)),
     ],
     ids=str,
 )
@@ -97,23 +98,31 @@ def test_polynomial_kernel_is_the_learner_on_products(linear, kernel):
     explicit = np.hstack([A[:, i] * A[:, j] * weight, np.sqrt(2 * gamma * coef0) * A])
     products = explicit @ explicit.T + coef0**2  # of a constant feature, which is no coordinate
     assert_allclose(products, polynomial_kernel(A, None, 2, gamma, coef0), atol=1e-12)
-    kernel = clone(kernel).set_params(kernel="poly", degree=2, gamma=gamma, coef0=coef0)
+    poly = {"name": "poly", "degree": 2, "gamma": gamma, "coef0": coef0}
+    kernel = clone(kernel).set_params(**{f"kernel__{name}": each for name, each in poly.items()})
     found = kernel.fit(A, y)
     assert found.metadata()["kernel_rank"] == 14
     tol = 1e-6 if kernel._max_steps() == 0 else 1e-3
     assert_same_distances(found.transform(A), linear.fit(explicit, y).transform(explicit), tol)
 
 
-@pytest.mark.parametrize("kernel", [KDA(), KANMM(2), KDMLMJ(2), KLMNN(2, reg=0.1, **ALL)])
+@pytest.mark.parametrize("learner", [KDA(), KANMM(2), KDMLMJ(2), KLMNN(2, reg=0.1)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_named_function_and_precomputed_are_one(kernel):
+def test_named_function_and_precomputed_are_one(learner):
     train, new = X[::2], X[1::10]
-    named = clone(kernel).set_params(gamma=0.05).fit(train, y[::2])
-    called = clone(kernel).set_params(kernel=rbf_kernel, kernel_params={"gamma": 0.05})
-    given = clone(kernel).set_params(kernel="precomputed")
-    given.fit(rbf_kernel(train, gamma=0.05), y[::2])
+    rank = None if isinstance(learner, KLMNN) else "auto"
+    named, called, given = (
+        clone(learner).set_params(kernel=Kernel(name, n_components=rank, **params))
+        for name, params in (
+            ("rbf", {"gamma": 0.05}),
+            (rbf_kernel, {"params": {"gamma": 0.05}}),
+            ("precomputed", {}),
+        )
+    )
+    named.fit(train, y[::2])
     called.fit(train, y[::2])
-    if kernel._max_steps():  # a descent stops here or there
+    given.fit(rbf_kernel(train, gamma=0.05), y[::2])
+    if learner._max_steps():  # iterations stop here or there
         values = [fitted.metadata()["final_objective"] for fitted in (named, called, given)]
         assert_allclose(values, values[0], rtol=1e-3)
         return
@@ -122,31 +131,38 @@ def test_named_function_and_precomputed_are_one(kernel):
     assert_same_distances(given.transform(rbf_kernel(new, train, 0.05)), Z)
 
 
-@pytest.mark.parametrize("kernel", [KDA(n_components_kernel=20), KDA(n_components_kernel=0.9)])
+@pytest.mark.parametrize("rank", [20, 0.9])
 @pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly"])
-def test_what_is_chosen_of_the_space_does_not_depend_on_how_the_kernel_is_given(kernel, name):
+def test_what_is_chosen_of_the_space_does_not_depend_on_how_the_kernel_is_given(rank, name):
     """Nor on the order of samples, which a precomputed kernel does not tell the learner."""
     A, params = X[:, :6], {"gamma": 0.05} if name != "linear" else {}
     called = {"poly": polynomial_kernel, "rbf": rbf_kernel}.get(
         name, laplacian_kernel if name == "laplacian" else linear_kernel
     )
     K = called(A, **params)
-    Z = clone(kernel).set_params(kernel=name, **params).fit(A, y).transform(A)
-    own = clone(kernel).set_params(kernel=called, kernel_params=params)
+    Z = KDA(kernel=Kernel(name, n_components=rank, **params)).fit(A, y).transform(A)
+    own = KDA(kernel=Kernel(called, n_components=rank, params=params))
     assert_same_distances(own.fit(A, y).transform(A), Z)
-    given = clone(kernel).set_params(kernel="precomputed")
+    given = KDA(kernel=Kernel("precomputed", n_components=rank))
     assert_same_distances(given.fit(K, y).transform(K), Z)
     back = K[::-1, ::-1]
     assert_same_distances(given.fit(back, y[::-1]).transform(back)[::-1], Z)
 
 
 @pytest.mark.parametrize(
-    "kernel", [KDA(), KANMM(2), KDMLMJ(3), KLMNN(n_components_kernel=5), KDA(n_landmarks=50)]
+    "kernel",
+    [
+        KDA(),
+        KANMM(2),
+        KDMLMJ(3),
+        KLMNN(kernel=Kernel(n_components=5), random_state=0),
+        KDA(kernel=Kernel(n_landmarks=50, random_state=0)),
+    ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_training_samples_get_their_own_coordinates(kernel):
     seen = {}
-    kernel = clone(kernel).set_params(random_state=0)
+    kernel = clone(kernel)
     space, kept = kernel._space, {}
 
     def noted(*args, **kwargs):
@@ -167,7 +183,7 @@ def test_neighbours_are_those_of_the_feature_space():
     A = rng.normal(size=(80, 4)) * rng.uniform(0.1, 5, size=(80, 1))
     labels = np.arange(80) % 2
     unit = A / np.linalg.norm(A, axis=1, keepdims=True)
-    found = KDMLMJ(kernel="cosine", alpha=0.1, **ALL).fit(A, labels)
+    found = KDMLMJ(alpha=0.1, kernel=Kernel("cosine", n_components=None)).fit(A, labels)
     assert_same_distances(found.transform(A), DMLMJ().fit(unit, labels).transform(unit))
 
 
@@ -194,8 +210,8 @@ def test_one_class_is_told_in_the_name_of_the_learner(kernel):
 
 @pytest.mark.parametrize("kernel", [KDA(), KDMLMJ(2), KANMM(2)])
 def test_landmarks_that_span_the_samples_are_exact(kernel, namespace):
-    exact = clone(kernel).set_params(**LINEAR).fit(X, y)
-    few = clone(kernel).set_params(**LINEAR, n_landmarks=60, random_state=0)
+    exact = clone(kernel).set_params(kernel=LINEAR).fit(X, y)
+    few = clone(exact).set_params(kernel__n_landmarks=60, kernel__random_state=0)
     there = namespace.asarray(X)
     few.fit(there, y)
     assert few.components_.shape[1] == 60
@@ -203,8 +219,9 @@ def test_landmarks_that_span_the_samples_are_exact(kernel, namespace):
 
 
 def test_rank_and_regulariser_are_told():
-    for kernel, reg in [(KDA(reg=0.2), 0.2), (KDMLMJ(alpha=0.3), 0.3)]:
-        facts = clone(kernel).set_params(n_components_kernel=12).fit(X, y).metadata()
+    few = Kernel(n_components=12)
+    for learner, reg in [(KDA(reg=0.2, kernel=few), 0.2), (KDMLMJ(alpha=0.3, kernel=few), 0.3)]:
+        facts = learner.fit(X, y).metadata()
         assert facts["kernel_rank"] == 12
         assert facts["reg"] == reg
         assert facts["rank"] <= 12
@@ -213,8 +230,12 @@ def test_rank_and_regulariser_are_told():
 
 
 def test_rank_is_that_of_centred_samples():
-    facts = KDA(gamma=5.0, **ALL).fit(X, y).metadata()
-    assert facts["kernel_rank"] == KPCA(gamma=5.0).fit(X).metadata()["rank"] == len(X) - 1
+    facts = KDA(kernel=Kernel(gamma=5.0, n_components=None)).fit(X, y).metadata()
+    assert (
+        facts["kernel_rank"]
+        == KPCA(kernel=Kernel(gamma=5.0)).fit(X).metadata()["rank"]
+        == len(X) - 1
+    )
 
 
 def test_components_of_kdmlmj_are_not_all_by_default():
@@ -225,7 +246,7 @@ def test_components_of_kdmlmj_are_not_all_by_default():
 
 def test_singular_scatters_are_safe():
     """With a definite kernel, samples of a class need not spread: reg keeps the map finite."""
-    loose = KDA(kernel="rbf", gamma=50.0, **ALL).fit(X[::2], y[::2])
+    loose = KDA(kernel=Kernel(gamma=50.0, n_components=None)).fit(X[::2], y[::2])
     Z = loose.transform(X)
     assert np.isfinite(Z).all()
     assert np.abs(Z).max() < 1e3
@@ -246,12 +267,13 @@ def test_kanmm_with_orthonormal_coefficients():
         for sign, rows in ((1, far), (-1, near)):
             total += sign / len(rows) * sum(np.outer(K[i] - K[j], K[i] - K[j]) for j in rows)
     values, V = np.linalg.eigh(total)
-    found = KANMM(2, gamma=0.05, orthonormal="coefficients", **ALL).fit(A, labels)
+    kernel = Kernel(gamma=0.05, n_components=None)
+    found = KANMM(2, orthonormal="coefficients", kernel=kernel).fit(A, labels)
     coefficients = found.transformer()
     assert_allclose(coefficients @ coefficients.T, np.eye(2), atol=1e-12)
     assert_allclose(np.abs(coefficients), np.abs(V.T[::-1][:2]), atol=1e-8)
     assert found.metadata()["margin"] == pytest.approx(values[::-1][:2].sum())
-    other = KANMM(2, gamma=0.05, **ALL).fit(A, labels)
+    other = KANMM(2, kernel=kernel).fit(A, labels)
     assert not np.allclose(pdist(other.transform(A)), pdist(found.transform(A)), rtol=0.1)
 
 
@@ -259,14 +281,14 @@ def test_kanmm_with_orthonormal_coefficients():
 
 
 def test_nested_parameters_clone_and_search():
-    learner = Kernelized(NCA(2, max_iter=3), kernel="rbf")
+    learner = Kernelized(NCA(2, max_iter=3), kernel=Kernel())
     assert learner.get_params()["learner__max_iter"] == 3
-    again = clone(learner).set_params(learner__n_components=1, gamma=0.2)
-    assert again.learner.n_components == 1
-    assert learner.learner.n_components == 2
+    again = clone(learner).set_params(learner__n_components=1, kernel__gamma=0.2)
+    assert (again.learner.n_components, again.kernel.gamma) == (1, 0.2)
+    assert (learner.learner.n_components, learner.kernel.gamma) == (2, "scale")
     search = GridSearchCV(
-        make_pipeline(Kernelized(LDA()), KNeighborsClassifier(3)),
-        {"kernelized__learner__reg": [0.01, 0.1], "kernelized__gamma": ["scale", 0.1]},
+        make_pipeline(Kernelized(LDA(), kernel=Kernel()), KNeighborsClassifier(3)),
+        {"kernelized__learner__reg": [0.01, 0.1], "kernelized__kernel__gamma": ["scale", 0.1]},
         cv=3,
     )
     assert search.fit(X, y).best_score_ > 0.9
@@ -284,7 +306,7 @@ def test_the_learner_given_is_left_alone():
 
 def test_learner_without_labels():
     assert_same_distances(
-        Kernelized(Covariance(reg=0.1), **LINEAR).fit(X).transform(X),
+        Kernelized(Covariance(reg=0.1), kernel=LINEAR).fit(X).transform(X),
         Covariance(reg=0.1).fit(X).transform(X),
     )
 
@@ -318,7 +340,7 @@ def test_equal_samples_are_at_distance_0():
 def test_pairs_and_triplets_instead_of_labels():
     pairs = Pairs.from_labels(y, 200, random_state=0)
     lsi = LSI().fit(X, pairs=pairs)
-    same = Kernelized(LSI(), **LINEAR).fit(X, pairs=pairs)
+    same = Kernelized(LSI(), kernel=LINEAR).fit(X, pairs=pairs)
     assert_same_distances(same.transform(X), lsi.transform(X), tol=1e-4)
     assert_allclose(same.pair_distance(pairs, X), lsi.pair_distance(pairs, X), rtol=1e-3)
     curved = Kernelized(LSI()).fit(X, pairs=pairs)

@@ -14,10 +14,11 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import scale
 
 from dimetric import KPCA, PCA
-from dimetric.kernels import functions as maps
-from dimetric.kernels import space
-from dimetric.kernels.factor import factor
-from dimetric.kernels.space import exact_space
+from dimetric.kernels import Kernel
+from dimetric.kernels import _function as maps
+from dimetric.kernels import _space as space
+from dimetric.kernels._factor import factor
+from dimetric.kernels._space import exact_space
 from dimetric.linalg import classical_scaling as coordinates
 
 
@@ -50,9 +51,9 @@ def test_linear_kernel_is_pca(k):
 @pytest.mark.parametrize("k", [2, 12])
 @pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
 def test_is_scikit_learns(X, kernel, k):
-    params = {"kernel": kernel, "gamma": 0.01, "degree": 2}
-    ours = KPCA(k, **params).fit(X)
-    theirs = KernelPCA(k, **params, eigen_solver="dense").fit(X)
+    params = {"gamma": 0.01, "degree": 2}
+    ours = KPCA(k, kernel=Kernel(kernel, **params)).fit(X)
+    theirs = KernelPCA(k, kernel=kernel, **params, eigen_solver="dense").fit(X)
     assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-8)
     Z = theirs.transform(X[::7] + 0.01)
     difference = np.abs(ours.transform(X[::7] + 0.01)) - np.abs(Z)
@@ -81,7 +82,7 @@ def test_polynomial_kernel_is_pca_of_products():
     i, j = np.triu_indices(4)
     weight = np.where(i == j, 1.0, np.sqrt(2)) * gamma
     explicit = np.hstack([X[:, i] * X[:, j] * weight, np.sqrt(2 * gamma * coef0) * X])
-    kpca = KPCA(kernel="poly", degree=2, gamma=gamma, coef0=coef0).fit(X)
+    kpca = KPCA(kernel=Kernel("poly", degree=2, gamma=gamma, coef0=coef0)).fit(X)
     pca = PCA().fit(explicit)
     assert kpca.metadata()["rank"] == 14
     assert_allclose(kpca.eigenvalues_, pca.singular_values_**2, rtol=1e-8)
@@ -90,9 +91,9 @@ def test_polynomial_kernel_is_pca_of_products():
 
 def test_named_function_and_precomputed_are_one():
     X, new = wine(), wine()[:10] + 0.1
-    named = KPCA(5, kernel="poly", gamma=0.1, degree=2).fit(X)
+    named = KPCA(5, kernel=Kernel("poly", gamma=0.1, degree=2)).fit(X)
     params = {"gamma": 0.1, "degree": 2}
-    called = KPCA(5, kernel=polynomial_kernel, kernel_params=params).fit(X)
+    called = KPCA(5, kernel=Kernel(polynomial_kernel, params=params)).fit(X)
     given = KPCA(5, kernel="precomputed").fit(polynomial_kernel(X, **params))
     Z = named.transform(new)
     assert_allclose(called.transform(new), Z, atol=1e-9)
@@ -110,7 +111,7 @@ def test_training_samples_get_their_own_coordinates(kernel):
 
 def test_coefficients_are_those_of_the_formula():
     X = wine()
-    kpca = KPCA(3, gamma=0.05).fit(X)
+    kpca = KPCA(3, kernel=Kernel(gamma=0.05)).fit(X)
     K = rbf_kernel(X, gamma=0.05)
     centred = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
     A = kpca.transformer()
@@ -135,7 +136,7 @@ def test_all_samples_as_landmarks_are_exact(kernel):
     assert_allclose(landmarks.values, exact.eigenvalues_, rtol=1e-9)
     assert_same_distances(Z, exact.transform(new), 1e-7)
     assert_array_equal(
-        KPCA(4, kernel=kernel, n_landmarks=178).fit(X).transform(X), exact.transform(X)
+        KPCA(4, kernel=Kernel(kernel, n_landmarks=178)).fit(X).transform(X), exact.transform(X)
     )
 
 
@@ -144,7 +145,8 @@ def test_landmarks_that_span_the_samples_are_exact(landmarks, namespace):
     X = wine()[:, :5]
     exact = KPCA(3, kernel="linear").fit(X)
     there = namespace.asarray(X)
-    few = KPCA(3, kernel="linear", n_landmarks=30, landmarks=landmarks, random_state=0).fit(there)
+    kernel = Kernel("linear", n_landmarks=30, landmarks=landmarks, random_state=0)
+    few = KPCA(3, kernel=kernel).fit(there)
     assert_same_distances(host(few.transform(there)), exact.transform(X), 1e-7)
     if landmarks != "kmeans":
         assert_array_equal(host(few.X_fit_), X[host(few.landmarks_)])
@@ -154,10 +156,8 @@ def test_landmarks_that_span_the_samples_are_exact(landmarks, namespace):
 def test_more_landmarks_are_nearer_to_exact(landmarks):
     X = digits(300)
     exact = KPCA(5).fit(X).eigenvalues_.sum()
-    found = [
-        KPCA(5, n_landmarks=m, landmarks=landmarks, random_state=0).fit(X).eigenvalues_.sum()
-        for m in (10, 60, 299)
-    ]
+    kernels = [Kernel(n_landmarks=m, landmarks=landmarks, random_state=0) for m in (10, 60, 299)]
+    found = [KPCA(5, kernel=kernel).fit(X).eigenvalues_.sum() for kernel in kernels]
     assert found[0] < found[1] < found[2] <= exact * (1 + 1e-9)
     assert found[2] > 0.99 * exact
 
@@ -166,13 +166,13 @@ def test_more_landmarks_are_nearer_to_exact(landmarks):
 def test_landmarks_of_a_precomputed_kernel(landmarks):
     X, params = digits(200), {"n_landmarks": 40, "landmarks": landmarks, "random_state": 0}
     K = rbf_kernel(X, gamma=0.05)
-    given = KPCA(3, kernel="precomputed", **params).fit(K)
+    given = KPCA(3, kernel=Kernel("precomputed", **params)).fit(K)
     rows = given.landmarks_
     expected = space.landmark_space(given._kernel, K[:, rows], K[np.ix_(rows, rows)], 3)
     assert_allclose(given.eigenvalues_, expected.values)
     assert given.transform(K[:5]).shape == (5, 3)
     with pytest.raises(ValueError, match="'kmeans' needs samples"):
-        KPCA(3, kernel="precomputed", n_landmarks=9, landmarks="kmeans").fit(K)
+        KPCA(3, kernel=Kernel("precomputed", n_landmarks=9, landmarks="kmeans")).fit(K)
 
 
 @pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
@@ -180,10 +180,10 @@ def test_landmarks_of_a_precomputed_kernel(landmarks):
     ("X", "coef0"), [(wine(), 1.0), (load_iris().data, 1.0), (load_iris().data, -9.0)]
 )
 def test_greedy_landmarks_of_an_indefinite_kernel(X, coef0):
-    exact = KPCA(3, kernel="sigmoid", coef0=coef0).fit(X)
+    exact = KPCA(3, kernel=Kernel("sigmoid", coef0=coef0)).fit(X)
     params = {"n_landmarks": len(X) - 1, "landmarks": "greedy"}
     with pytest.warns(UserWarning, match="The kernel is indefinite"):
-        found = KPCA(3, kernel="sigmoid", coef0=coef0, **params).fit(X)
+        found = KPCA(3, kernel=Kernel("sigmoid", coef0=coef0, **params)).fit(X)
     assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0.05)
 
 
@@ -191,7 +191,7 @@ def test_greedy_landmarks_of_a_kernel_without_an_origin():
     """Of minus squared distances the diagonal is 0: only differences of samples have lengths."""
     X = wine()[:, :5]
     K = -0.5 * ((X[:, None] - X[None]) ** 2).sum(2)
-    found = KPCA(5, kernel="precomputed", n_landmarks=20, landmarks="greedy").fit(K)
+    found = KPCA(5, kernel=Kernel("precomputed", n_landmarks=20, landmarks="greedy")).fit(K)
     assert len(found.landmarks_) == 6  # as many as a simplex of 5 dimensions has corners
     assert_same_distances(found.transform(K), X, 1e-7)
 
@@ -200,9 +200,9 @@ def test_greedy_landmarks_of_a_kernel_without_an_origin():
 def test_uniform_landmarks_differ(seed):
     X = wine()[:20]
     many = np.vstack([np.repeat(X[:1], 300, axis=0), X])
-    found = KPCA(3, n_landmarks=15, random_state=seed).fit(many)
+    found = KPCA(3, kernel=Kernel(n_landmarks=15, random_state=seed)).fit(many)
     assert len(np.unique(found.X_fit_, axis=0)) == 15
-    few = KPCA(3, n_landmarks=50, random_state=seed).fit(many)
+    few = KPCA(3, kernel=Kernel(n_landmarks=50, random_state=seed)).fit(many)
     assert len(few.landmarks_) == 20
     assert_same_distances(few.transform(X), KPCA(3).fit(many).transform(X))
 
@@ -210,12 +210,13 @@ def test_uniform_landmarks_differ(seed):
 def test_equal_landmarks_are_told_from_equal_samples():
     X = np.vstack([np.zeros((50, 2)), np.eye(2)])
     with pytest.raises(ValueError, match=r"all landmarks are the same point.*landmarks='greedy'"):
-        KPCA(1, kernel="precomputed", n_landmarks=2, random_state=0).fit(X @ X.T)
-    found = KPCA(1, kernel="precomputed", n_landmarks=3, landmarks="greedy").fit(X @ X.T)
+        KPCA(1, kernel=Kernel("precomputed", n_landmarks=2, random_state=0)).fit(X @ X.T)
+    greedy = Kernel("precomputed", n_landmarks=3, landmarks="greedy")
+    found = KPCA(1, kernel=greedy).fit(X @ X.T)
     assert len(found.landmarks_) == 3
     for landmarks in ("uniform", "greedy"):
         with pytest.raises(ValueError, match="all samples are the same point"):
-            KPCA(1, n_landmarks=9, landmarks=landmarks, random_state=0).fit(X[:50])
+            KPCA(1, kernel=Kernel(n_landmarks=9, landmarks=landmarks, random_state=0)).fit(X[:50])
 
 
 # The way back
@@ -224,9 +225,9 @@ def test_equal_landmarks_are_told_from_equal_samples():
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_way_back_is_scikit_learns(kernel, namespace):
     X = wine()
-    params = {"kernel": kernel, "gamma": 0.1, "fit_inverse_transform": True, "alpha": 0.01}
-    ours = KPCA(6, **params).fit(namespace.asarray(X))
-    theirs = KernelPCA(6, **params).fit(X)
+    params = {"fit_inverse_transform": True, "alpha": 0.01}
+    ours = KPCA(6, kernel=Kernel(kernel, gamma=0.1), **params).fit(namespace.asarray(X))
+    theirs = KernelPCA(6, kernel=kernel, gamma=0.1, **params).fit(X)
     back = theirs.inverse_transform(theirs.transform(X))
     got = ours.inverse_transform(ours.transform(namespace.asarray(X)))
     assert_allclose(host(got), back, atol=1e-6 * np.abs(back).max())
@@ -322,8 +323,8 @@ def test_a_function_that_is_not_symmetric(n_landmarks):
     def kernel(A, B):
         return A @ M @ B.T
 
-    with pytest.raises(ValueError, match="A kernel must be symmetric, but of samples") as raised:
-        KPCA(2, kernel=kernel, n_landmarks=n_landmarks, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="symmetric, but its value for samples") as raised:
+        KPCA(2, kernel=Kernel(kernel, n_landmarks=n_landmarks, random_state=0)).fit(X)
     i, j, value, j2, i2, other = re.findall(r"-?\d+(?:\.\d+)?", str(raised.value))[:6]
     assert (i, j) == (i2, j2)
     K = kernel(X[[int(i)]], X[[int(j)]]), kernel(X[[int(j)]], X[[int(i)]])
@@ -344,7 +345,7 @@ def test_constant_kernel(n, k):
     with pytest.raises(ValueError, match=r"all samples are the same point: .*another kernel"):
         KPCA(k, kernel="precomputed").fit(np.full((n, n), 3.0))
     with pytest.raises(ValueError, match="all samples are the same point"):
-        KPCA(k, gamma=1e-30).fit(np.random.default_rng(0).normal(size=(n, 3)))
+        KPCA(k, kernel=Kernel(gamma=1e-30)).fit(np.random.default_rng(0).normal(size=(n, 3)))
 
 
 def test_components_without_variance_are_0():

@@ -84,7 +84,7 @@ def test_repeated_samples_count_once(rng):
 def test_fast_path_is_the_engine(namespace, block, threads, monkeypatch, rng):
     from dimetric.objectives import numpy_kernels as fast
 
-    monkeypatch.setattr(fast, "BLOCK", block)
+    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(60, 2)), 1), np.sort(rng.integers(0, 4, 60))
     order = np.lexsort((*A.T, labels))

@@ -9,7 +9,8 @@ from sklearn.datasets import load_digits, load_iris
 from dimetric import ITML
 from dimetric.learners.itml import ITMLRule, _divergence, dual_value
 from dimetric.objectives.listed import ListedObjective
-from dimetric.solvers.bregman import bregman_projections, primal_value
+from dimetric.solvers import BregmanProjections
+from dimetric.solvers.bregman_projections import BoundedDivergence
 from dimetric.supervision.pairs import Pairs
 
 X, y = load_iris(return_X_y=True)
@@ -44,7 +45,7 @@ def test_objective_is_the_formula(rng):
     np.testing.assert_allclose(value, formula(B.ravel()))
     np.testing.assert_allclose(grad, approx_fprime(B.ravel(), formula, 1e-7), rtol=1e-3, atol=1e-3)
     bound = np.where(SIMILAR, 1.0, 4.0)
-    primal = primal_value(B.T @ B, differences(X), SIMILAR, bound, 0.7)
+    primal, _ = BoundedDivergence(differences(X), SIMILAR, bound, 0.7)((B.T @ B).ravel())
     np.testing.assert_allclose(primal, formula(B.ravel()))
 
 
@@ -104,11 +105,12 @@ def test_metrics_stay_positive_definite_in_every_sweep():
         return False
 
     bounds = np.where(SIMILAR, 1e-3, 1e3)
-    result, gap = bregman_projections(
-        differences(X), SIMILAR, bounds, 10.0, max_iter=200, callback=callback
+    function = BoundedDivergence(differences(X), SIMILAR, bounds, 10.0)
+    result = BregmanProjections().minimise(
+        function, np.eye(4).ravel(), max_iter=200, callback=callback
     )
     assert min(seen) > 0
-    assert gap >= 0
+    assert result.gap >= 0
     assert result.n_iter == len(seen)
 
 

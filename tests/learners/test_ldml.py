@@ -12,7 +12,7 @@ from dimetric import LDML, Pairs
 from dimetric.learners.ldml import LDMLRule
 from dimetric.objectives.objective import on_maps, on_metrics
 from dimetric.objectives.pairwise import PairwiseObjective
-from dimetric.solvers.gradient import bgd
+from dimetric.solvers import GradientDescent
 
 X, y = load_iris(return_X_y=True)
 FEW = slice(None, None, 4)
@@ -166,7 +166,7 @@ def test_units_of_features_do_not_matter(unit):
 
 def test_gradient_descent_never_goes_up():
     f = on_maps(PairwiseObjective(LDMLRule(), X, y, [3.0]))
-    history = bgd(f, np.append(np.eye(4), 3.0), max_iter=200).history
+    history = GradientDescent().minimise(f, np.append(np.eye(4), 3.0), max_iter=200).history
     assert np.all(np.diff(history) <= 0)
     assert history[-1] < history[0] - 0.1
 

@@ -13,9 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from dimetric import LMNN, Triplets
-from dimetric.learners import _solve as solve
 from dimetric.learners import lmnn
-from dimetric.solvers.gradient import bgd
+from dimetric.solvers import GradientDescent
 
 X, y = load_iris(return_X_y=True)
 
@@ -129,13 +128,13 @@ def test_the_start_is_that_of_its_name_though_its_size_is_chosen():
 
 
 def test_batch_gradient_descent_falls():
-    results = []
+    results, minimise = [], GradientDescent.minimise
 
     def recorded(*args, **kwargs):
-        results.append(bgd(*args, **kwargs))
+        results.append(minimise(*args, **kwargs))
         return results[-1]
 
-    with patch.object(solve, "bgd", recorded):
+    with patch.object(GradientDescent, "minimise", recorded):
         learner = LMNN(solver="bgd", max_iter=1000).fit(X, y)
     (result,) = results
     assert (np.diff(result.history) < 0).all()

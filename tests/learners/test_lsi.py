@@ -67,7 +67,7 @@ def test_objective_is_the_loop(rng):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [1, 7, 128])
 def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
-    monkeypatch.setattr(fast, "BLOCK", block)
+    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
     theta = np.array([0.01])

@@ -12,7 +12,7 @@ from dimetric import MCML
 from dimetric.learners.mcml import MCMLRule
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
-from dimetric.solvers.gradient import bgd
+from dimetric.solvers import GradientDescent
 
 X, y = load_iris(return_X_y=True)
 FEW = slice(None, None, 4)
@@ -109,7 +109,7 @@ def test_no_gap_where_no_convex_problem_was_solved(params):
 def test_gradient_descent_never_goes_up():
     codes = np.sort(y)
     f = on_maps(PairwiseObjective(MCMLRule(), X[np.argsort(y, kind="stable")], codes))
-    history = bgd(f, np.eye(4).ravel(), max_iter=200).history
+    history = GradientDescent().minimise(f, np.eye(4).ravel(), max_iter=200).history
     assert np.all(np.diff(history) <= 0)
     assert history[-1] < history[0] - 0.1
 

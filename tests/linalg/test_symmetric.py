@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from dimetric.kernels.functions import Kernel
+from dimetric.kernels import Kernel
+from dimetric.kernels._function import KernelFunction
 from dimetric.linalg.classical_scaling import centred_product
 from dimetric.linalg.symmetric import COLUMNS, TILE, PackedSymmetric, SymmetricProduct
 
@@ -74,8 +75,8 @@ def test_what_is_not_finite_shows(bad, place):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_half_a_kernel(name, dtype, rng):
     X = rng.normal(size=(TILE + 5, 3)).astype(dtype)
-    kernel = Kernel.for_samples(X, name)
-    whole, half = kernel.gram(X), kernel.half(X)
+    kernel = KernelFunction.for_samples(X, Kernel(name))
+    whole, half = kernel.gram(X), kernel.packed(X)
     assert half.tiles.dtype == X.dtype
     eye = np.eye(len(X))
     assert_array_equal(SymmetricProduct(len(X), half.tile)(eye).astype(dtype), whole)
@@ -84,4 +85,4 @@ def test_half_a_kernel(name, dtype, rng):
 def test_half_a_kernel_that_overflows():
     X = np.full((3, 1), 1e120)
     with pytest.raises(ValueError, match="NaN or infinite"):
-        Kernel("poly", degree=3).half(X)
+        KernelFunction("poly", degree=3).packed(X)

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 
 from dimetric import LLE
 from dimetric.data import make_s_curve, make_swiss_roll
-from dimetric.manifold import _local
-from dimetric.manifold._local import alignment, reconstruction_weights
+from dimetric.manifold import _patches
+from dimetric.manifold._patches import alignment, reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 
 METHODS = ["standard", "modified", "hessian", "ltsa"]
@@ -113,7 +113,7 @@ LOOPS = {
 @pytest.mark.parametrize("d", [3, 20], ids=["few features", "many features"])
 @pytest.mark.parametrize("block", [1, 2**20], ids=["one by one", "at once"])
 def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
-    monkeypatch.setattr(_local, "_blocks", lambda n, *_: _local.row_blocks(n, min(block, n)))
+    monkeypatch.setattr(_patches, "_blocks", lambda n, *_: _patches.row_blocks(n, min(block, n)))
     sheet = rng.normal(size=(60, 2)) @ rng.normal(size=(2, d))
     X = sheet + 0.1 * rng.normal(size=(60, d))
     neighbors = metric_neighbors(X, 7)[1]
@@ -163,7 +163,7 @@ def test_weights_without_a_ridge_reconstruct_exactly(rng):
 @pytest.mark.parametrize("k", [10, 12])
 def test_a_sheet_is_unrolled(sheet, method, k):
     X, t, _ = sheet(3000, random_state=0)
-    Z = LLE(k, method=method).fit_transform(X)
+    Z = LLE(n_neighbors=k, method=method).fit_transform(X)
     assert max(np.abs(np.corrcoef(z, t)[0, 1]) for z in Z.T) > 0.98
 
 
@@ -171,7 +171,7 @@ def test_a_sheet_is_unrolled(sheet, method, k):
 @pytest.mark.parametrize("sheet", [make_swiss_roll, make_s_curve])
 def test_the_coordinates_of_the_sheet_are_found_up_to_a_linear_map(sheet, method):
     X, _, truth = sheet(3000, random_state=0)
-    Z = LLE(12, method=method).fit_transform(X)
+    Z = LLE(n_neighbors=12, method=method).fit_transform(X)
     design = np.column_stack([Z, np.ones(3000)])
     left = truth - design @ np.linalg.lstsq(design, truth, rcond=None)[0]
     assert (left.var(axis=0) < 5e-4 * truth.var(axis=0)).all()
@@ -180,7 +180,7 @@ def test_the_coordinates_of_the_sheet_are_found_up_to_a_linear_map(sheet, method
 @pytest.mark.parametrize("method", METHODS)
 def test_embedding_is_orthonormal_and_centred(method):
     X = make_swiss_roll(500, random_state=0).X
-    lle = LLE(10, 3, method=method).fit(X)
+    lle = LLE(3, n_neighbors=10, method=method).fit(X)
     assert_allclose(lle.embedding_.T @ lle.embedding_, np.eye(3), atol=1e-9)
     assert_allclose(lle.embedding_.sum(axis=0), 0, atol=1e-9)
     largest = np.abs(lle.embedding_).argmax(axis=0)
@@ -192,7 +192,7 @@ def test_embedding_is_orthonormal_and_centred(method):
 def test_solvers_agree(method):
     X = make_s_curve(500, random_state=0).X
     first, second = (
-        LLE(10, method=method, eigen_solver=solver).fit_transform(X)
+        LLE(n_neighbors=10, method=method, eigen_solver=solver).fit_transform(X)
         for solver in ("dense", "arpack")
     )
     assert_allclose(first, second, atol=1e-6)
@@ -204,7 +204,7 @@ def test_solvers_agree(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
     X, t, _ = make_s_curve(2000, random_state=0)
-    lle = LLE(12, method=method).fit(X[:1500])
+    lle = LLE(n_neighbors=12, method=method).fit(X[:1500])
     axis = np.abs(np.corrcoef(lle.embedding_.T, t[:1500])[-1, :2]).argmax()
     slope, start = np.polyfit(lle.embedding_[:, axis], t[:1500], 1)
     placed = slope * lle.transform(X[1500:])[:, axis] + start
@@ -213,7 +213,7 @@ def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
 
 def test_training_samples_stay_where_they_are():
     X = make_s_curve(300, random_state=0).X
-    lle = LLE(10).fit(X)
+    lle = LLE(n_neighbors=10).fit(X)
     assert_array_equal(lle.transform(X), lle.embedding_)
 
 
@@ -225,8 +225,8 @@ def test_repeated_samples_count_once(method, rng):
     X = make_s_curve(200, random_state=0).X
     rows = np.concatenate([np.arange(200), rng.integers(0, 200, 150), np.full(30, 7)])
     rng.shuffle(rows)
-    expected = LLE(10, method=method).fit(X)
-    repeated = LLE(10, method=method).fit(X[rows])
+    expected = LLE(n_neighbors=10, method=method).fit(X)
+    repeated = LLE(n_neighbors=10, method=method).fit(X[rows])
     assert_allclose(repeated.embedding_, expected.embedding_[rows], atol=1e-9)
     assert_allclose(repeated.transform(X[:5] + 0.01), expected.transform(X[:5] + 0.01), atol=1e-9)
 
@@ -236,10 +236,10 @@ def test_components_are_embedded_by_themselves(method):
     first, second = make_s_curve(300, random_state=0).X, make_swiss_roll(400, random_state=1).X
     X = np.concatenate([first, second + 100])
     with pytest.warns(UserWarning, match="neighbour graph has 2 connected components.*n_neighbors"):
-        lle = LLE(10, method=method).fit(X)
+        lle = LLE(n_neighbors=10, method=method).fit(X)
     Z = lle.embedding_
     for rows, alone in ((slice(300), first), (slice(300, None), second)):
-        expected = LLE(10, method=method).fit_transform(alone)
+        expected = LLE(n_neighbors=10, method=method).fit_transform(alone)
         assert procrustes(expected, Z[rows])[2] < 1e-9
     # They do not overlap, and the larger one is larger.
     gap = np.linalg.norm(Z[:300].mean(axis=0) - Z[300:].mean(axis=0))
@@ -256,7 +256,7 @@ def test_iris_does_not_collapse():
     X = load_iris().data
     for method in METHODS:
         with pytest.warns(UserWarning, match="connected components"):
-            Z = LLE(8, method=method).fit_transform(X)
+            Z = LLE(n_neighbors=8, method=method).fit_transform(X)
         assert len(np.unique(Z.round(6), axis=0)) > 100
 
 
@@ -265,7 +265,7 @@ def test_many_small_components(n_components, rng):
     """Pairs and threes have fewer coordinates than were asked for."""
     X = rng.normal(size=(40, 3))
     with pytest.warns(UserWarning, match=r"\d+ connected components"):
-        lle = LLE(1, n_components).fit(X)
+        lle = LLE(n_components, n_neighbors=1).fit(X)
     assert np.isfinite(lle.embedding_).all()
     assert len(np.unique(lle.embedding_, axis=0)) == 40
 
@@ -275,9 +275,9 @@ def test_groups_that_see_nobody_else_are_told_of(rng):
     groups = [rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 30]
     X = np.concatenate([*groups, [[15.0, 15.0]]])
     with pytest.warns(UserWarning, match="2 groups of samples have no neighbour outside"):
-        LLE(8).fit(X)
+        LLE(n_neighbors=8).fit(X)
     for method in METHODS[1:]:
-        Z = LLE(8, method=method).fit_transform(X)
+        Z = LLE(n_neighbors=8, method=method).fit_transform(X)
         assert len(np.unique(Z.round(4), axis=0)) == 61
 
 
@@ -306,7 +306,7 @@ def test_all_neighbours_and_least_neighbours(rng):
         for k in (least, 29):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The neighbour graph has")
-                Z = LLE(k, method=method).fit_transform(X)
+                Z = LLE(n_neighbors=k, method=method).fit_transform(X)
             assert np.isfinite(Z).all()
 
 
@@ -316,7 +316,7 @@ def test_samples_on_a_line_and_on_a_grid(method):
     line = np.linspace(0, 1, 50)[:, None] * [1, 2, 3]
     grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
     for X in (line, grid):
-        Z = LLE(6, method=method).fit_transform(X)
+        Z = LLE(n_neighbors=6, method=method).fit_transform(X)
         assert np.isfinite(Z).all()
         assert_allclose(Z.T @ Z, np.eye(2), atol=1e-9)
 
@@ -325,12 +325,12 @@ def test_samples_on_a_line_and_on_a_grid(method):
 def test_hessians_along_a_curve(k):
     """At its ends, samples have the same neighbours."""
     t = np.linspace(0, 3, 100)
-    z = LLE(k, 1, method="hessian").fit_transform(np.c_[np.cos(t), np.sin(t)])[:, 0]
+    z = LLE(1, n_neighbors=k, method="hessian").fit_transform(np.c_[np.cos(t), np.sin(t)])[:, 0]
     assert abs(np.corrcoef(z, t)[0, 1]) > 0.9999
 
 
 def test_hessians_where_a_sample_is_nobodys_neighbour(rng):
     X = np.vstack([rng.uniform(size=(200, 2)), [[1.5, 0.5]]])
-    Z = LLE(8, method="hessian").fit_transform(np.c_[X, np.zeros(201)])
+    Z = LLE(n_neighbors=8, method="hessian").fit_transform(np.c_[X, np.zeros(201)])
     basis = np.c_[X, np.ones(201)]
     assert_allclose(basis @ np.linalg.lstsq(basis, Z)[0], Z, atol=1e-6)

@@ -13,9 +13,9 @@ from sklearn.manifold import MDS as Reference
 from sklearn.manifold import smacof as reference_smacof
 
 from dimetric import MDS, PCA
-from dimetric.manifold import stress as module
-from dimetric.manifold.smacof import smacof, starts
-from dimetric.manifold.stress import NonmetricStress, Stress, pull_of
+from dimetric.manifold import _stress as module
+from dimetric.manifold._smacof import smacof, starts
+from dimetric.manifold._stress import NonmetricStress, Stress, pull_of
 
 IRIS, DIGITS = load_iris().data, load_digits().data
 STAR = np.array([[0.0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]])
@@ -137,7 +137,7 @@ def test_one_step_of_the_book():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("tile", [100, 2**17])
 def test_pull_and_stress_are_their_definitions(weighted, tile, namespace, rng, monkeypatch):
-    monkeypatch.setattr(module, "TILE", tile)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", tile)
     Z, W = rng.normal(size=(75, 3)), holey(D, rng) if weighted else np.ones_like(D)
     ratio = np.divide(W * D, cdist(Z, Z), out=np.zeros_like(D), where=D > 0)
     B = np.diag(ratio.sum(axis=1)) - ratio

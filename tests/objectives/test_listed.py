@@ -91,8 +91,8 @@ def test_both_ways_to_the_gradient(rng, namespace, monkeypatch):
     L = namespace.asarray(rng.normal(size=(2, 4)))
     for A in (None, L):
         loss, expected, _ = Objective.scatter(objective, L, A, objective.theta)
-        for block in (listed.BLOCK, 30):
-            monkeypatch.setattr(listed, "BLOCK", block)
+        for block in (listed.BLOCK_ENTRIES, 30):
+            monkeypatch.setattr(listed, "BLOCK_ENTRIES", block)
             found = objective.scatter(L, A, objective.theta)
             assert_allclose(found[0], loss, rtol=1e-12)
             assert_allclose(np.asarray(found[1]), np.asarray(expected), atol=1e-12)

@@ -10,7 +10,7 @@ from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.objective import on_maps
-from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers import LBFGS
 
 
 def problem(seed=0, n=30, d=3):
@@ -78,7 +78,7 @@ def test_gap_closes_at_the_optimum():
     X, codes, targets = PROBLEMS["plain"]
     objective = MarginObjective(X, codes, targets, mu=0.5)
     smooth = on_maps(objective.smoothed(1e-3))
-    found = lbfgs(smooth, np.eye(3).ravel(), tol=1e-9, max_iter=5000)
+    found = LBFGS().minimise(smooth, np.eye(3).ravel(), tol=1e-9, max_iter=5000)
     L, value = found.x.reshape(3, 3), on_maps(objective)(found.x)[0]
     bounds = MarginBounds(objective, 0.0)
     bounds.add(L, 1e-3)

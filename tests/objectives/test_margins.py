@@ -108,10 +108,10 @@ def test_fast_path_is_the_engine(problem, sizes, sparse, threads, width, dtype):
     engine = by_engine(MarginObjective(X, codes, targets, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast, "BLOCK", sizes[0]),
-            patch.object(impostors, "TILE", sizes[1]),
-            patch.object(impostors, "PENDING", sizes[2]),
-            patch.object(impostors, "SPARSE", sparse),
+            patch.object(fast, "BLOCK_ROWS", sizes[0]),
+            patch.object(impostors, "TILE_COLUMNS", sizes[1]),
+            patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
+            patch.object(impostors, "SPARSE_SHARE", sparse),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)

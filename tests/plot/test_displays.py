@@ -553,6 +553,23 @@ def test_frames_of_polars():
     assert display.axes_[0].get_xlabel() == "a"
 
 
+def test_keywords_that_no_artist_takes_are_refused():
+    display = ComparisonDisplay.from_benchmark(
+        BenchmarkResult([Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)])
+    )
+    with pytest.raises(TypeError, match="unexpected keyword argument 'color'"):
+        display.plot(color="red")
+    assert HistoryDisplay({"a": [2.0, 1.0]}).plot(color="red").lines_[0].get_color() == "red"
+
+
+def test_a_learner_that_is_a_pipeline_has_a_metric():
+    model = KNNClassifier(learner=make_pipeline(StandardScaler(), LDA())).fit(FRAME, y)
+    names = [each.get_text() for each in MetricDisplay.from_estimator(model).ax_.get_yticklabels()]
+    assert names == list(FRAME.columns)
+    model.set_params(learner=make_pipeline(PCA(2), LDA())).fit(FRAME, y)
+    assert MetricDisplay.from_estimator(model).image_.get_array().shape == (2, 2)
+
+
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"EmbeddingDisplay draws by .*dimetric\[plot\]"):

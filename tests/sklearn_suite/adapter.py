@@ -18,8 +18,9 @@ from scipy import sparse
 from sklearn.decomposition import PCA as TheirPCA
 
 import dimetric
+from dimetric.kernels import Kernel
 from dimetric.learners.nca import NCARule
-from dimetric.manifold._local import reconstruction_weights
+from dimetric.manifold._patches import reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.objectives.objective import on_maps
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -95,7 +96,10 @@ class LinearDiscriminantAnalysis(dimetric.LDA):
 
 
 class KernelPCA(dimetric.KPCA):
-    """With scikit-learn's defaults; there is one way to the eigenvectors, whatever is asked for."""
+    """With scikit-learn's defaults and its parameters of the kernel, which become an object in fit.
+
+    There is one way to the eigenvectors, whatever `eigen_solver` asks for.
+    """
 
     def __init__(
         self,
@@ -113,25 +117,31 @@ class KernelPCA(dimetric.KPCA):
         random_state=None,
     ):
         super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            alpha=alpha,
-            fit_inverse_transform=fit_inverse_transform,
-            random_state=random_state,
+            n_components, kernel=kernel, alpha=alpha, fit_inverse_transform=fit_inverse_transform
         )
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
         self.eigen_solver = eigen_solver
         self.remove_zero_eig = remove_zero_eig
+        self.random_state = random_state
 
     def fit(self, X, y=None):
-        default, self.gamma = self.gamma, "auto" if self.gamma is None else self.gamma
+        theirs, self.kernel = (
+            self.kernel,
+            Kernel(
+                self.kernel,
+                gamma="auto" if self.gamma is None else self.gamma,
+                degree=self.degree,
+                coef0=self.coef0,
+                params=self.kernel_params,
+            ),
+        )
         try:
             return super().fit(X, y)
         finally:
-            self.gamma = default
+            self.kernel = theirs
 
 
 class NeighborhoodComponentsAnalysis(dimetric.NCA):
@@ -193,7 +203,11 @@ class LocallyLinearEmbedding(dimetric.LLE):
         n_jobs=None,
     ):
         super().__init__(
-            n_neighbors, n_components, reg=reg, method=method, eigen_solver=eigen_solver
+            n_components,
+            n_neighbors=n_neighbors,
+            reg=reg,
+            method=method,
+            eigen_solver=eigen_solver,
         )
         self.tol = tol
         self.max_iter = max_iter

@@ -16,6 +16,7 @@ from oracles import (
 )
 from scipy.linalg import expm
 from scipy.special import softmax
+from solving import projected_gradient
 
 from dimetric.linalg.psd import project_psd
 from dimetric.solvers.certificates import (
@@ -27,7 +28,6 @@ from dimetric.solvers.certificates import (
     radius_from_linear,
     radius_from_ridge,
 )
-from dimetric.solvers.projected import projected_gradient
 
 
 def random_psd(rng, d, rank=None):

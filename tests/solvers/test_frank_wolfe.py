@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-from dimetric.solvers.frank_wolfe import (
-    averaging_steps,
-    frank_wolfe,
-    smoothed_steps,
-    top_eigenvector,
-)
+from dimetric.solvers import FrankWolfe
+from dimetric.solvers.frank_wolfe import top_eigenvector
 from dimetric.solvers.result import GAP_CLOSED
 
 
@@ -19,15 +15,15 @@ def linear(C):
 def test_linear_objective_ends_at_an_eigenvector(rng):
     B = rng.normal(size=(5, 5))
     C = B + B.T
-    result = frank_wolfe(linear(C), np.eye(5) / 5, max_iter=2000, tol=1e-2)
+    result = FrankWolfe().minimise(linear(C), np.eye(5).ravel() / 5, max_iter=2000, tol=1e-2)
     assert result.reason == GAP_CLOSED
     assert result.converged
     lowest = np.linalg.eigvalsh(C)[0]
     assert lowest - 1e-12 <= result.value <= lowest + 1e-2 * max(1, abs(result.value))
 
 
-@pytest.mark.parametrize("step", [smoothed_steps, averaging_steps])
-def test_iterates_are_metrics_of_trace_1(step, rng):
+@pytest.mark.parametrize("schedule", ["smoothed", "averaging"])
+def test_iterates_are_metrics_of_trace_1(schedule, rng):
     B = rng.normal(size=(4, 4))
     seen = []
 
@@ -39,7 +35,8 @@ def test_iterates_are_metrics_of_trace_1(step, rng):
         assert value == near(x)[0]
         return n_iter == 7
 
-    result = frank_wolfe(near, np.eye(4) / 4, step=step, callback=callback)
+    solver, start = FrankWolfe(schedule=schedule), np.eye(4).ravel() / 4
+    result = solver.minimise(near, start, callback=callback)
     assert result.n_iter == len(seen) == 7
     assert result.reason == "stopped by a callback"
     for M in seen:
@@ -52,7 +49,8 @@ def test_averaging_is_the_mean_of_all_directions(rng):
     B = rng.normal(size=(3, 3))
     C = B + B.T
     v = top_eigenvector(-C)
-    result = frank_wolfe(linear(C), np.eye(3) / 3, step=averaging_steps, max_iter=3, tol=0.0)
+    solver, start = FrankWolfe(schedule="averaging"), np.eye(3).ravel() / 3
+    result = solver.minimise(linear(C), start, max_iter=3, tol=0.0)
     mean = (np.eye(3) / 3 + 3 * np.outer(v, v)) / 4
     np.testing.assert_allclose(result.x.reshape(3, 3), mean, atol=1e-12)
 
@@ -64,3 +62,8 @@ def test_top_eigenvector(d, rng):
     v = top_eigenvector(S)
     assert np.linalg.norm(v) == pytest.approx(1)
     assert v @ S @ v == pytest.approx(np.linalg.eigvalsh(S)[-1])
+
+
+def test_a_schedule_that_does_not_exist():
+    with pytest.raises(ValueError, match="'schedule' parameter of FrankWolfe must be a str among"):
+        FrankWolfe(schedule="fast").minimise(linear(np.eye(2)), np.eye(2).ravel() / 2)

@@ -13,7 +13,7 @@ from dimetric.advice._samples import LabelledSamples, labelled_samples
 from dimetric.advice._seeds import seed_from
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._table import samples_from
-from dimetric.benchmark._given import models_of
+from dimetric.benchmark._inputs import models_of
 
 __all__ = ["compare", "compare_samples"]
 

@@ -129,7 +129,7 @@ class Comparison:
         X : array-like or data frame
             Rows with the columns that were compared on.
         """
-        from dimetric.export.index import mapped
+        from dimetric.export._index import mapped
 
         return mapped(self.learner, X)
 

@@ -1,4 +1,4 @@
-"""One cell of a comparison: scale, tune, fit and judge one learner on one fold."""
+"""One cell of a benchmark: scale, tune, fit and score one learner on one fold."""
 
 import ctypes
 import json
@@ -25,8 +25,8 @@ from dimetric.selection._tune import tune
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """A data set, and how it is split."""
+class SplitDataSet:
+    """A data set, its splits into training and test samples, and how features are scaled."""
 
     name: str
     X: np.ndarray
@@ -37,13 +37,13 @@ class Problem:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What the samples are, whatever they are called."""
+        """Identifies the samples and their scaling; it does not depend on the name."""
         return joblib.hash([self.X, self.y, self.scale])
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What is fitted to one split, and how it is judged."""
+    """One fit: which model to which split, how it is tuned, and the numbers of neighbours."""
 
     learner: str
     model: Any
@@ -52,11 +52,16 @@ class Fit:
     seed: int
     grid: Any = None
     tuning_cv: int = 5
-    tuned_for: int | None = None  # neighbours that judge the parameters
+    tuned_for: int | None = None  # number of neighbours whose accuracy decides
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether the model classifies by itself, and not by nearest neighbours."""
+        return self.ks == (None,)
 
 
 class Outcome(NamedTuple):
-    """What came out for one number of neighbours: the end of a Cell."""
+    """The result for one number of neighbours: those fields of a Cell that a fit computes."""
 
     n_neighbors: int | None
     train: float = math.nan
@@ -68,30 +73,31 @@ class Outcome(NamedTuple):
     metadata: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
 
 
-def judge(problem: Problem, fit: Fit) -> list[Outcome]:
+def judge(data: SplitDataSet, fit: Fit) -> list[Outcome]:
     """Return the outcomes of a fit, one for each number of neighbours; it never raises.
 
-    BLAS has one thread, so that scores depend neither on the machine nor on who else is busy.
+    BLAS has one thread, so that scores depend neither on the machine nor on its load.
     """
     started = perf_counter()
-    others = len(problem.splits[fit.split][0]) - 1  # training samples that can vote for one
-    few = replace(fit, ks=tuple(k for k in fit.ks if k is None or k <= others) or fit.ks)
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as told:
+    n_others = len(data.splits[fit.split][0]) - 1  # training samples that can vote for one
+    possible = tuple(k for k in fit.ks if k is None or k <= n_others) or fit.ks
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            scores, seconds, memory, facts = _scores(problem, few)
+            scores, seconds, memory, facts = _scores(data, replace(fit, ks=possible))
         except (Exception, SystemExit) as error:
             message = f"{type(error).__name__}: {error}"
             return unfinished(fit, "failed", message, perf_counter() - started)
-    message = "\n".join(dict.fromkeys(str(each.message) for each in told))
-    found = dict(zip(few.ks, scores, strict=True))
-    return [
-        Outcome(k, *found[k], seconds, memory, "ok", message, facts)
-        if k in found
-        else Outcome(k, time=seconds, status="failed",
-                     message=f"n_neighbors={k} is more than the other training samples, {others}.")
-        for k in fit.ks
-    ]  # fmt: skip
+    message = "\n".join(dict.fromkeys(str(each.message) for each in caught))
+    by_k = dict(zip(possible, scores, strict=True))
+    outcomes = []
+    for k in fit.ks:
+        if k in by_k:
+            outcomes.append(Outcome(k, *by_k[k], seconds, memory, "ok", message, facts))
+        else:
+            why = f"n_neighbors={k} is more than the other training samples, {n_others}."
+            outcomes.append(Outcome(k, time=seconds, status="failed", message=why))
+    return outcomes
 
 
 def unfinished(fit: Fit, status: str, message: str, seconds: float) -> list[Outcome]:
@@ -100,64 +106,59 @@ def unfinished(fit: Fit, status: str, message: str, seconds: float) -> list[Outc
 
 
 def _scores(
-    problem: Problem, fit: Fit
+    data: SplitDataSet, fit: Fit
 ) -> tuple[list[tuple[float, float]], float, float, dict[str, Any]]:
     """Return train and test scores, seconds, megabytes and metadata of a fit."""
-    train, test = problem.splits[fit.split]
-    classes = np.unique(problem.y)
+    train, test = data.splits[fit.split]
+    classes = np.unique(data.y)
     if len(classes) < 2:
         raise ValueError(
-            f"Data set {problem.name!r} has one class, {classes[0]!r}: there is nothing to learn."
+            f"Data set {data.name!r} has one class, {classes[0]!r}: there is nothing to learn."
         )
-    X, X_test = _scaled(problem, train, test)
-    y, y_test = problem.y[train], problem.y[test]
-    facts: dict[str, Any] = {}
-    classifies = fit.ks == (None,)
+    X, X_test = _scaled(data, train, test)
+    y, y_test = data.y[train], data.y[test]
     with _peak_memory() as memory:
         started = perf_counter()
-        model = seeded(fit.model, fit.seed)
-        if fit.grid is not None:
-            criterion = "score" if classifies else fit.tuned_for
-            found = tune(
-                model,
-                X,
-                y,
-                fit.grid,
-                criterion=criterion,
-                cv=fit.tuning_cv,
-                random_state=fit.seed,
-            )
-            model, facts["best_params"] = found.best_estimator_, found.best_params_
-        else:
-            model = model if classifies else KNNClassifier(_most(fit.ks), learner=model)
-            model.fit(X, y)
+        model, tuned = _fitted(fit, X, y)
         seconds = perf_counter() - started
-    facts = _plain(_metadata(model) | facts)
-    if classifies:
-        left_out = isinstance(last_step(model), NearestNeighbors)
-        on_train = last_step(model).score() if left_out else model.score(X, y)
+    facts = _plain(_metadata(model) | tuned)
+    if fit.is_classifier:
+        is_left_out = isinstance(last_step(model), NearestNeighbors)
+        on_train = last_step(model).score() if is_left_out else model.score(X, y)
         return [(on_train, model.score(X_test, y_test))], seconds, memory[0], facts
     ks = [k for k in fit.ks if k is not None]
-    on_train = knn_accuracies(model, None, y, ks)
-    on_test = knn_accuracies(model, X_test, y_test, ks)
-    return list(zip(on_train, on_test, strict=True)), seconds, memory[0], facts
+    by_k = zip(
+        knn_accuracies(model, None, y, ks), knn_accuracies(model, X_test, y_test, ks), strict=True
+    )
+    return list(by_k), seconds, memory[0], facts
 
 
-def _most(ks: tuple[int | None, ...]) -> int:
-    return max(k for k in ks if k is not None)
+def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> tuple[Any, dict[str, Any]]:
+    """Return a fitted classifier, and ``best_params`` if it was tuned."""
+    model = seeded(fit.model, fit.seed)
+    if fit.grid is not None:
+        criterion = "score" if fit.is_classifier else fit.tuned_for
+        options: dict[str, Any] = {"cv": fit.tuning_cv, "random_state": fit.seed}
+        found = tune(model, X, y, fit.grid, criterion=criterion, **options)
+        return found.best_estimator_, {"best_params": found.best_params_}
+    if not fit.is_classifier:
+        model = KNNClassifier(max(k for k in fit.ks if k is not None), learner=model)
+    return model.fit(X, y), {}
 
 
-def _scaled(problem: Problem, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the samples, to [0, 1] by those of the training set, or by all."""
-    X, X_test = problem.X[train], problem.X[test]
-    if problem.scale is None:
+def _scaled(
+    data: SplitDataSet, train: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return training and test samples, scaled by the training samples, by all, or not."""
+    X, X_test = data.X[train], data.X[test]
+    if data.scale is None:
         return X, X_test
-    scaler = MinMaxScaler().fit(problem.X if problem.scale == "set" else X)
+    scaler = MinMaxScaler().fit(data.X if data.scale == "set" else X)
     return scaler.transform(X), scaler.transform(X_test)
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """Return a copy in which whatever would be random is not."""
+    """Return a copy with a seed for every ``random_state`` that is None."""
     if model is None:
         return None
     model = clone(model)
@@ -172,7 +173,7 @@ def _metadata(model: Any) -> dict[str, Any]:
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what of the metadata can be written down: numbers and texts, no arrays."""
+    """Return the metadata that JSON can hold: numbers and texts, no arrays."""
     plain = {}
     for name, value in facts.items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -184,7 +185,7 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """Return a parameter's value as JSON can hold it."""
+    """Return the value of a parameter as JSON holds it, or its repr."""
     value = value.item() if isinstance(value, np.generic) else value
     with suppress(TypeError, ValueError):
         return json.loads(json.dumps(value))
@@ -193,7 +194,7 @@ def _text(value: Any) -> Any:
 
 @contextmanager
 def _peak_memory() -> Iterator[list[float]]:
-    """Give a list whose item is, at the end, the megabytes needed beyond what was in use."""
+    """Yield a list; at the end its item is the peak memory beyond that at the start, in MB."""
     found = [math.nan]
     before = _reset_peak()
     yield found
@@ -202,8 +203,10 @@ def _peak_memory() -> Iterator[list[float]]:
 
 
 def _reset_peak() -> float | None:
-    """Set the peak to what is in use now; return that, None where the system cannot."""
-    with suppress(OSError, AttributeError):  # or a fit would reuse what another gave back
+    """Reset the peak of the process; return the memory in use now, None if it is not known."""
+    with suppress(
+        OSError, AttributeError
+    ):  # else a fit would reuse freed memory, which does not show
         ctypes.CDLL(None).malloc_trim(0)
     try:
         with open("/proc/self/clear_refs", "w") as file:

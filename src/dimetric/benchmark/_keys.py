@@ -1,4 +1,4 @@
-"""Keys by which a later run knows a fit again: what is computed, whatever it is called."""
+"""Keys by which a later run finds a fit again: they depend on what is computed, not on names."""
 
 import dis
 import functools
@@ -14,20 +14,31 @@ import joblib
 
 import dimetric
 
-# Rooms of dimetric in which no score is computed.
-SHOWN = ("cli", "explore", "export", "plot", "report")
-# What Python and scikit-learn note in a class, and changes nothing that it computes.
-NOTES = ("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__",
-         "__firstlineno__", "__dataclass_fields__", "__static_attributes__", "__abstractmethods__",
-         "__slotnames__", "_abc_impl")  # fmt: skip
+# Rooms of dimetric that compute no score.
+PRESENTATION_ROOMS = ("cli", "explore", "export", "plot", "report")
+# Attributes of a class that do not change what it computes.
+IGNORED_CLASS_ATTRIBUTES = (
+    "__module__",
+    "__qualname__",
+    "__doc__",
+    "__dict__",
+    "__weakref__",
+    "__annotations__",
+    "__firstlineno__",
+    "__dataclass_fields__",
+    "__static_attributes__",
+    "__abstractmethods__",
+    "__slotnames__",
+    "_abc_impl",
+)
 
 
 def key_of(*what: Any) -> str:
-    """Return a text that is the same for the same things, in any process.
+    """Return a text that is the same for equal objects, in any process.
 
-    What is installed, and can be imported, goes by its name, and dimetric by the digest of its
-    source. Other functions and classes, as those of a script, go by their code and all it refers
-    to: an edited learner is another learner.
+    Installed functions and classes are identified by their names, and those of dimetric by the
+    digest of its source too. All others, such as those of a script, are identified by their code
+    and everything it refers to: an edited learner is another learner.
 
     Parameters
     ----------
@@ -39,29 +50,29 @@ def key_of(*what: Any) -> str:
 
 @functools.cache
 def _own_source() -> str:
-    """Return the digest of all modules of dimetric that have a part in a score."""
+    """Return the digest of all modules of dimetric that scores depend on."""
     return source_digest(Path(dimetric.__file__).parent)
 
 
 def source_digest(folder: Path) -> str:
-    """Return the digest of the Python files of a package, less those that but show results."""
+    """Return the digest of the Python files of a package, except those that only show results."""
     found = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         name = file.relative_to(folder)
-        if name.parts[0] not in SHOWN:
+        if name.parts[0] not in PRESENTATION_ROOMS:
             found.update(name.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return found.hexdigest()
 
 
 def _plain(value: Any, seen: dict[int, int]) -> Any:
-    """Return a value as lists, mappings and names, and what joblib can hash by itself.
+    """Return a value as lists, mappings, names, and objects that joblib can hash.
 
     Parameters
     ----------
     value : object
         The value.
     seen : dict of int to int
-        Numbers of the definitions that were met before: code may refer to itself.
+        Numbers of the definitions seen so far, by id: code may refer to itself.
     """
     if isinstance(value, ModuleType):
         return value.__name__
@@ -84,7 +95,7 @@ def _plain(value: Any, seen: dict[int, int]) -> Any:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return what an object that is no definition consists of; None if it is to be taken whole."""
+    """Return the parts of an object; None for a definition, or an object to be hashed whole."""
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
     if isinstance(value, property):
@@ -104,12 +115,14 @@ def _parts(value: Any) -> list[Any] | None:
 
 
 def _definition(value: Any, seen: dict[int, int]) -> Any:
-    """Return all that a function or class consists of."""
+    """Return the parts of a function or class: its code, defaults, closure, globals, attributes."""
     if id(value) in seen:
         return f"definition {seen[id(value)]}"
     seen[id(value)] = len(seen)
     if isinstance(value, type):
-        parts = {name: each for name, each in vars(value).items() if name not in NOTES}
+        parts = {
+            name: each for name, each in vars(value).items() if name not in IGNORED_CLASS_ATTRIBUTES
+        }
         return _plain([value.__name__, value.__bases__, parts], seen)
     held = [each.cell_contents for each in value.__closure__ or ()]
     used = {name: value.__globals__.get(name) for name in _global_names(value.__code__)}
@@ -117,7 +130,7 @@ def _definition(value: Any, seen: dict[int, int]) -> Any:
 
 
 def _global_names(code: CodeType) -> list[str]:
-    """Return the global names that code refers to, that of functions inside it included."""
+    """Return the global names that code and the functions inside it refer to."""
     found = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
     for const in code.co_consts:
         if isinstance(const, CodeType):

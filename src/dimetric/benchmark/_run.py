@@ -9,8 +9,8 @@ import joblib
 import numpy as np
 from sklearn.base import is_classifier
 
-from dimetric.benchmark._cells import Fit, Problem
-from dimetric.benchmark._given import check_options, data_sets_of, models_of, problems_of
+from dimetric.benchmark._cells import Fit, SplitDataSet
+from dimetric.benchmark._inputs import check_options, data_sets_of, models_of, split_data_sets
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.benchmark._scheduler import Callback, Control, Job, Scheduler, learner_key
 from dimetric.benchmark._store import Cell, Store
@@ -123,8 +123,7 @@ def run(
     fits = _fits(models_of(learners), checked_neighbors(n_neighbors), param_grids, tuning_cv)
     sets = data_sets_of(data_sets, folder)
     split_by = {"cv": cv, "n_repeats": n_repeats, "random_state": random_state}
-    problems = problems_of(sets, fold_column, scale, **split_by)
-    jobs = _jobs(fits, problems, random_state)
+    jobs = _jobs(fits, split_data_sets(sets, fold_column, scale, **split_by), random_state)
     opened = store if isinstance(store, Store) else Store(store)
     try:
         n_workers = None if n_jobs is None else joblib.effective_n_jobs(n_jobs)
@@ -145,7 +144,7 @@ def _fits(
     grids = dict(param_grids or {})
     unknown = set(grids) - set(models)
     if unknown:
-        raise ValueError(f"param_grids has {sorted(unknown)}, which no learner here is called.")
+        raise ValueError(f"param_grids has {sorted(unknown)}, but no learner has this name.")
     fits = {}
     for name, model in models.items():
         own_ks = (None,) if model is not None and is_classifier(model) else ks
@@ -153,14 +152,14 @@ def _fits(
     return fits
 
 
-def _jobs(fits: dict[str, Fit], problems: list[Problem], random_state: int) -> list[Job]:
+def _jobs(fits: dict[str, Fit], sets: list[SplitDataSet], random_state: int) -> list[Job]:
     """Return a job for each data set, split and learner."""
     keys = {name: learner_key(fit) for name, fit in fits.items()}
     jobs = []
-    for problem in problems:
-        for split in range(len(problem.splits)):
+    for data in sets:
+        for split in range(len(data.splits)):
             # A seed for each split, so that no result depends on what ran before it.
             seed = int(np.random.SeedSequence([random_state, split]).generate_state(1)[0])
             for name, fit in fits.items():
-                jobs.append(Job(problem, replace(fit, split=split, seed=seed), keys[name]))
+                jobs.append(Job(data, replace(fit, split=split, seed=seed), keys[name]))
     return jobs

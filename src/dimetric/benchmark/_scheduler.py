@@ -8,9 +8,9 @@ from functools import cached_property
 
 import joblib
 
-from dimetric.benchmark._cells import Fit, Outcome, Problem, judge
+from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, judge
 from dimetric.benchmark._keys import key_of
-from dimetric.benchmark._store import LEASE, Cell, Store
+from dimetric.benchmark._store import LEASE_SECONDS, Cell, Store
 from dimetric.benchmark._workers import Worker
 
 POLL_SECONDS = 0.2  # between looks at other processes and at workers to stop
@@ -26,8 +26,8 @@ def learner_key(fit: Fit) -> str:
     except Exception as error:
         why = next(iter(error.args), error)
         raise TypeError(
-            f"{fit.learner} has a parameter, or its code refers to something, that cannot be "
-            f"written down, by which a later run would know it again: {why}"
+            f"{fit.learner} has a parameter, or its code uses an object, that cannot be hashed: a "
+            f"later run would not find its cells again. {why}"
         ) from error
 
 
@@ -37,14 +37,14 @@ class Job:
     Keys depend on what is computed, not on names: names may change between runs.
     """
 
-    def __init__(self, problem: Problem, fit: Fit, learner_key: str) -> None:
-        self.problem, self.fit, self._learner_key = problem, fit, learner_key
+    def __init__(self, data: SplitDataSet, fit: Fit, learner_key: str) -> None:
+        self.data, self.fit, self._learner_key = data, fit, learner_key
 
     @cached_property
     def key(self) -> str:
         """Key of the fit."""
-        splits, seed = self.problem.splits[self.fit.split], self.fit.seed
-        return joblib.hash([self._learner_key, self.problem.fingerprint, *splits, seed])
+        splits, seed = self.data.splits[self.fit.split], self.fit.seed
+        return joblib.hash([self._learner_key, self.data.fingerprint, *splits, seed])
 
     @cached_property
     def keys(self) -> dict[str, int | None]:
@@ -55,13 +55,13 @@ class Job:
         """Return the job without the cells that are done."""
         done = set(done)
         ks = tuple(k for key, k in self.keys.items() if key not in done)
-        return Job(self.problem, replace(self.fit, ks=ks), self._learner_key)
+        return Job(self.data, replace(self.fit, ks=ks), self._learner_key)
 
     def cell(self, k: int | None, end: Cell | Outcome) -> Cell:
         """Return a cell with the names that this run uses."""
-        repeat, fold = divmod(self.fit.split, self.problem.n_folds)
+        repeat, fold = divmod(self.fit.split, self.data.n_folds)
         fields = {name: getattr(end, name) for name in Outcome._fields}
-        fields |= {"data": self.problem.name, "learner": self.fit.learner, "n_neighbors": k}
+        fields |= {"data": self.data.name, "learner": self.fit.learner, "n_neighbors": k}
         return Cell(**fields, repeat=repeat, fold=fold)
 
     def cells(self, found: Mapping[str, Cell]) -> list[Cell]:
@@ -160,9 +160,9 @@ class Scheduler:
             while (jobs := self._next(worker)) is not None:
                 job = jobs[0]
                 if worker is None:
-                    outcomes = judge(job.problem, job.fit)
+                    outcomes = judge(job.data, job.fit)
                 else:
-                    outcomes = worker.judge(job.problem, job.fit, time_budget)
+                    outcomes = worker.judge(job.data, job.fit, time_budget)
                 with self._lock:
                     del self._running[worker]
                     if self._stopped.is_set():
@@ -230,6 +230,6 @@ class Scheduler:
 
     def _renew(self) -> None:
         """Keep the claims of this run until it stops."""
-        while not self._stopped.wait(LEASE / 4):
+        while not self._stopped.wait(LEASE_SECONDS / 4):
             with suppress(OSError):  # whoever adds a cell will notice
                 self._store.renew()

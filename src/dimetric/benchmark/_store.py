@@ -17,9 +17,9 @@ from uuid import uuid4
 __all__ = ["Cell", "Store"]
 
 VERSION = 1
-LEASE = 60.0  # seconds after which a claim that nobody renews is free
-BUSY = 60.0  # seconds to wait for another process that writes
-ROOM = 2**17  # bytes that SQLite needs beside a store
+LEASE_SECONDS = 60.0  # a claim that is not renewed for so long is free
+BUSY_SECONDS = 60.0  # how long to wait for another process that writes
+SPARE_BYTES = 2**17  # disk space that SQLite needs beside a store
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS cells (
@@ -39,23 +39,23 @@ class Cell(NamedTuple):
     data, learner : str
         Names.
     n_neighbors : int or None
-        Neighbours that voted; None for a classifier of another kind.
+        Number of neighbours that voted; None for a classifier of another kind.
     repeat, fold : int
-        Which split of the samples, from 0 on.
+        The split of the samples; both count from 0.
     train, test : float
-        Scores: on the training samples (of nearest neighbours, leaving each out in turn) and on
-        the test samples; NaN unless the status is "ok".
+        Scores on the training samples (for nearest neighbours, leave-one-out) and on the test
+        samples; NaN unless the status is "ok".
     time : float
-        Seconds of the fit, tuning included.
+        Seconds of the fit, including the tuning.
     memory : float
-        Megabytes that the process of the fit had at most beyond what it had before, by whole
-        pages: small fits may need none. NaN where the system does not tell.
+        Peak memory of the process during the fit beyond that before it, in megabytes. It counts
+        whole pages: small fits may need none. NaN if the system does not report it.
     status : {"ok", "failed", "timeout", "crashed"}
-        How it ended.
+        How the fit ended.
     message : str
-        What went wrong; of "ok", the warnings.
+        What went wrong; if the status is "ok", the warnings.
     metadata : dict
-        What the learner says about the fit, and ``best_params`` if it was tuned.
+        What the learner reports about the fit, and ``best_params`` if it was tuned.
     """
 
     data: str
@@ -73,15 +73,15 @@ class Cell(NamedTuple):
 
 
 class Store:
-    """Finished cells in a file of SQLite, each durable from the moment it is added.
+    """Finished cells in an SQLite file, each durable from the moment it is added.
 
-    A cell that is "ok" is never changed. Who wants to compute one claims it first, so that several
-    processes share the work; the claims of a process that died are free again.
+    A cell that is "ok" is never changed. A process claims a fit before it computes it, so that
+    several processes share the work; the claims of a process that died are free again.
 
     Parameters
     ----------
     path : path or None, default=None
-        The file, made if it is not there; None keeps cells in memory.
+        The file, made if it does not exist; None keeps cells in memory.
 
     Examples
     --------
@@ -98,13 +98,15 @@ class Store:
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         self._lock = threading.RLock()
-        # A name that the process of a dead owner, whose number was given anew, does not have.
+        # A random part, because the system may give the number of a dead process to a new one.
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
         with self._explained():
             self._db = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
-                timeout=BUSY, isolation_level=None, check_same_thread=False,
-            )  # fmt: skip
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
             names = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
             if names and not {"cells", "claims"} <= names:
                 raise ValueError(f"{self.path} is no store of cells: name another file.")
@@ -117,7 +119,7 @@ class Store:
             self._db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version={VERSION}; END")
 
     def get(self, keys: Iterable[str]) -> dict[str, Cell]:
-        """Return those of the cells that are finished.
+        """Return the cells that are finished, by their keys.
 
         Parameters
         ----------
@@ -137,7 +139,7 @@ class Store:
             return self._db.execute("SELECT COUNT(*) FROM cells").fetchone()[0]
 
     def claim(self, fit: str, keys: Sequence[str], *, retry: bool = False) -> bool:
-        """Tell whether a fit is ours to do: not finished, nor claimed by another.
+        """Claim a fit; return False if it is finished, or claimed by another store.
 
         Parameters
         ----------
@@ -146,19 +148,19 @@ class Store:
         keys : sequence of str
             Keys of the cells it gives.
         retry : bool, default=False
-            Whether cells that are finished, but not "ok", are to be done again.
+            Whether to repeat cells that are finished, but not "ok".
         """
-        if not self._free(fit, keys, retry):  # who only looks keeps no other from writing
+        if not self._free(fit, keys, retry):  # reading does not keep others from writing
             return False
         with self._writing() as db:
             if not self._free(fit, keys, retry):
                 return False
-            until = time.time() + LEASE
+            until = time.time() + LEASE_SECONDS
             db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (fit, self._owner, until))
             return True
 
     def _free(self, fit: str, keys: Sequence[str], retry: bool) -> bool:
-        """Tell whether a fit is to be done, and nobody else does it."""
+        """Tell whether a fit is not finished, and no other store has claimed it."""
         with self._lock, self._explained():
             done = self.get(keys)
             if len(done) == len(keys) and not (retry and _any_bad(done.values())):
@@ -168,13 +170,13 @@ class Store:
             return row is None or row[0] == self._owner or not _holds(*row)
 
     def renew(self) -> None:
-        """Hold on to all that this store has claimed."""
+        """Renew all claims of this store."""
         with self._writing() as db:
-            until = time.time() + LEASE
+            until = time.time() + LEASE_SECONDS
             db.execute("UPDATE claims SET until = ? WHERE owner = ?", (until, self._owner))
 
     def add(self, fit: str, cells: dict[str, Cell]) -> None:
-        """Add the cells of a fit, all or none; they are durable when this returns.
+        """Add the cells of a fit, all or none. They are durable when this method returns.
 
         Parameters
         ----------
@@ -210,9 +212,9 @@ class Store:
 
     @contextmanager
     def _writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """Give the data base for a change that happens as a whole or not at all.
+        """Yield the data base for a transaction.
 
-        A change that is durable outlives a power failure; any other outlives the process.
+        A durable change survives a power failure; any other survives the end of the process.
         """
         with self._lock, self._explained():
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -227,19 +229,19 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in a sentence what SQLite complains of."""
+        """Turn errors of SQLite into sentences."""
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
             full = code is not None and code & 0xFF == sqlite3.SQLITE_FULL
             if code is not None and code & 0xFF == sqlite3.SQLITE_IOERR and self.path is not None:
-                # Files beside the store cannot be made.
-                full = shutil.disk_usage(self.path.resolve().parent).free < ROOM
+                # SQLite could not write its files beside the store.
+                full = shutil.disk_usage(self.path.resolve().parent).free < SPARE_BYTES
             if full:
                 raise OSError(
                     f"The disk with {self.path} is full. All cells that were finished are kept: "
-                    "make room and run the same again, it goes on from there."
+                    "free some space and start the same run again, it continues from there."
                 ) from error
             if code is not None and code & 0xFF == sqlite3.SQLITE_NOTADB:
                 raise ValueError(f"{self.path} is no store of cells: name another file.") from error
@@ -259,7 +261,7 @@ def _any_bad(cells: Iterable[Cell]) -> bool:
 
 
 def _holds(owner: str, until: float) -> bool:
-    """Tell whether a claim still counts: it was renewed of late, by a process that lives."""
+    """Tell whether a claim is still valid: renewed in time, by a process that is alive."""
     if time.time() > until:
         return False
     host, number, _ = owner.rsplit(":", 2)
@@ -269,6 +271,6 @@ def _holds(owner: str, until: float) -> bool:
         os.kill(int(number), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's, alive
+    except PermissionError:  # alive, but of another user
         return True
     return True

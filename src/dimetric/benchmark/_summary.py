@@ -1,27 +1,28 @@
-"""A comparison in a few numbers: each learner's score, and how much it varies."""
+"""The result of a benchmark in a few numbers: the score of each learner, and its spread."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from dimetric.benchmark._result import BenchmarkResult
+from dimetric.benchmark._store import Cell
 
 __all__ = ["LearnerScores", "summary"]
 
 
 class LearnerScores(NamedTuple):
-    """How a learner has done.
+    """The scores of one learner.
 
     Attributes
     ----------
     learner : str
-        Its name.
+        Name of the learner.
     values : ndarray
-        Its scores: on the folds of one data set, or the means on several; NaN where it failed.
+        Scores in the folds of one data set, or means on several data sets; NaN where it failed.
     mean, spread : float
         Mean and standard deviation of the values; NaN if any is missing.
     n_failed, n_cells : int
-        How many fits did not end well, of how many.
+        Number of fits that are not "ok", and of all fits.
     time : float
         Mean seconds of a fit.
     """
@@ -42,19 +43,19 @@ def summary(
     n_neighbors: int | None = None,
     data: str | None = None,
 ) -> list[LearnerScores]:
-    """Return how each learner has done, the best first, and last those that failed somewhere.
+    """Return the scores of each learner, the best first, those that failed somewhere last.
 
     Parameters
     ----------
     result : BenchmarkResult
-        The table.
+        The result of :func:`run`.
     what : {"test", "train", "time", "memory"}, default="test"
-        Which numbers; of the last two, the lowest are best.
+        Which field of the cells; for the last two, the lowest values are best.
     n_neighbors : int or None, default=None
-        Of which number of neighbours; None if there is but one.
+        The number of neighbours to report. None is allowed if there is only one.
     data : str, optional
-        On which data set. By default on all: if they are several, a learner's values are its means
-        on them.
+        Name of the data set. By default all: if there are several, the values of a learner are
+        its means on them.
 
     Examples
     --------
@@ -66,25 +67,27 @@ def summary(
     """
     if not result.cells:
         raise ValueError("The result is empty: it has no cells.")
-    means = result.scores(what, n_neighbors)  # checks what is asked for
+    means = result.scores(what, n_neighbors)  # also checks the arguments
     if data is not None and data not in means.data:
         raise ValueError(f"data={data!r} is none of the data sets, {means.data}.")
     only = data or (means.data[0] if len(means.data) == 1 else None)
-    judged = result._cells_for(n_neighbors)
-    cells = [cell for cell in judged if only in (None, cell.data)]
+    cells = [cell for cell in result._cells_for(n_neighbors) if only in (None, cell.data)]
     rows = []
     for j, learner in enumerate(means.learners):
         own = [cell for cell in cells if cell.learner == learner]
-        if not own:
-            continue
-        by_fold = [getattr(each, what) if each.status == "ok" else np.nan for each in own]
-        values = means.values[:, j] if only is None else np.array(by_fold, dtype=np.float64)
-        failed = sum(each.status != "ok" for each in own)
-        seconds = [each.time for each in own if each.status == "ok"] or [np.nan]
-        spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        mean = float(np.mean(values))
-        rows.append(
-            LearnerScores(learner, values, mean, spread, failed, len(own), float(np.mean(seconds)))
-        )
+        if own:
+            rows.append(_row(learner, own, what, means.values[:, j] if only is None else None))
     sign = 1 if what in ("time", "memory") else -1
     return sorted(rows, key=lambda row: (np.isnan(row.mean), sign * row.mean))
+
+
+def _row(learner: str, cells: list[Cell], what: str, values: np.ndarray | None) -> LearnerScores:
+    """Return the scores of a learner; without means on several data sets, those of its cells."""
+    done = [cell for cell in cells if cell.status == "ok"]
+    if values is None:
+        by_fold = [getattr(cell, what) if cell.status == "ok" else np.nan for cell in cells]
+        values = np.array(by_fold, dtype=np.float64)
+    mean = float(np.mean(values))
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    seconds = float(np.mean([cell.time for cell in done] or [np.nan]))
+    return LearnerScores(learner, values, mean, spread, len(cells) - len(done), len(cells), seconds)

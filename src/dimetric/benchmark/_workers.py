@@ -1,7 +1,7 @@
-"""Processes that fit, one after the other, and can be killed when one takes too long.
+"""Processes that do one fit after the other, and can be killed when a fit takes too long.
 
-They are plain interpreters, told what to do by their standard input: a script that compares
-learners needs no ``if __name__ == "__main__"`` for them, and a learner may be defined in it.
+They are plain interpreters that read their tasks from standard input. So a script that runs a
+benchmark needs no ``if __name__ == "__main__"``, and may define learners of its own.
 """
 
 import os
@@ -18,58 +18,59 @@ from typing import Any
 
 import cloudpickle
 
-from dimetric.benchmark._cells import Fit, Outcome, Problem, judge, unfinished
+from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, judge, unfinished
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-ENDING = 10.0  # seconds that a process may take to end
+END_SECONDS = 10.0  # how long to wait for a process that ends by itself
 
 
 class Worker:
-    """A process that fits; a new one takes its place when it was killed or has crashed."""
+    """A process that fits; it is replaced by a new one after it was killed or has crashed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._problem: Problem | None = None
+        self._data: SplitDataSet | None = None
 
-    def judge(self, problem: Problem, fit: Fit, budget: float | None) -> list[Outcome]:
+    def judge(self, data: SplitDataSet, fit: Fit, time_budget: float | None) -> list[Outcome]:
         """Return the outcomes of a fit, as :func:`~dimetric.benchmark._cells.judge` does.
 
-        A process that takes longer than `budget` seconds is killed.
+        A process that takes longer than `time_budget` seconds is killed.
         """
         process = self._started()
         try:
-            # A data set is sent once, and not again with each of its fits.
-            message = cloudpickle.dumps((problem if problem is not self._problem else None, fit))
+            # A data set is sent once, not with each of its fits.
+            message = cloudpickle.dumps((data if data is not self._data else None, fit))
         except Exception as error:
-            message_ = f"{fit.learner} cannot be sent to another process: {error}"
-            return unfinished(fit, "failed", message_, 0.0)
-        self._problem = problem
+            text = f"{fit.learner} cannot be sent to another process: {error}"
+            return unfinished(fit, "failed", text, 0.0)
+        self._data = data
         started = perf_counter()
-        with _deadline(process, budget) as late:
+        with _deadline(process, time_budget) as late:
             outcomes = self._answer(process, message)
         if outcomes is not None and not late.is_set():
             return outcomes
         if outcomes is None and not late.is_set():
-            with suppress(subprocess.TimeoutExpired):  # or its own end would look like ours
-                process.wait(ENDING)
+            # Let it end by itself, or its exit status would be that of our kill.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
         self.stop()
         if outcomes is not None:
             return outcomes
         seconds = perf_counter() - started
         if late.is_set():
-            return unfinished(fit, "timeout", f"Stopped after {budget:g} seconds.", seconds)
+            return unfinished(fit, "timeout", f"Stopped after {time_budget:g} seconds.", seconds)
         text = f"The process of the fit ended {_end(process.returncode)}."
         return unfinished(fit, "crashed", text, seconds)
 
     def stop(self) -> None:
         """End the process, if there is one."""
-        process, self._process, self._problem = self._process, None, None
+        process, self._process, self._data = self._process, None, None
         if process is None:
             return
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):  # what was not sent yet cannot be
+            with suppress(OSError):  # unsent data cannot be flushed
                 if pipe is not None:
                     pipe.close()
 
@@ -88,7 +89,7 @@ class Worker:
         return process
 
     def _answer(self, process: subprocess.Popen[bytes], message: bytes = b"") -> Any:
-        """Return what the process answers, None if it died."""
+        """Return the answer of the process to a message, None if it died."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -105,7 +106,7 @@ def _end(status: int) -> str:
 
 @contextmanager
 def _deadline(process: subprocess.Popen[bytes], seconds: float | None) -> Iterator[threading.Event]:
-    """Kill a process that takes too long; give an event that is set if so."""
+    """Kill a process that takes too long; yield an event that is set in this case."""
     late = threading.Event()
     if seconds is None:
         yield late
@@ -121,40 +122,40 @@ def _deadline(process: subprocess.Popen[bytes], seconds: float | None) -> Iterat
         yield late
     finally:
         timer.cancel()
-        timer.join()  # it may be about to kill: from here on it is known
+        timer.join()  # it may be killing just now: afterwards the event is final
 
 
 def main() -> None:
-    """Fit what standard input asks for, and answer on standard output, until there is no more."""
-    with suppress(BrokenPipeError):  # who asked was killed
+    """Do the fits that standard input asks for, and answer on standard output, until it ends."""
+    with suppress(BrokenPipeError):  # the parent was killed
         _serve()
     os._exit(0)
 
 
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what learners print is no answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked says when to end
-    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(asked,), daemon=True).start()
+    os.dup2(2, 1)  # what learners print must not be taken for an answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
     pickle.dump("ready", answers)
     answers.flush()
-    problem = None
+    data = None
     while True:
-        sent, fit = asked.get()
-        problem = problem if sent is None else sent
-        assert problem is not None
-        pickle.dump(judge(problem, fit), answers)
+        sent, fit = tasks.get()
+        data = data if sent is None else sent
+        assert data is not None
+        pickle.dump(judge(data, fit), answers)
         answers.flush()
 
 
-def _listen(asked: queue.SimpleQueue[Any]) -> None:
-    """Pass on what is asked; end this process, in the midst of a fit, when nobody is there."""
+def _listen(tasks: queue.SimpleQueue[Any]) -> None:
+    """Queue the tasks; end this process, even during a fit, when the parent is gone."""
     while True:
         try:
-            asked.put(pickle.load(sys.stdin.buffer))
+            tasks.put(pickle.load(sys.stdin.buffer))
         except EOFError:
             os._exit(0)
         except Exception as error:
-            print(f"A learner cannot be had in another process: {error!r}", file=sys.stderr)
+            print(f"A learner cannot be loaded in another process: {error!r}", file=sys.stderr)
             os._exit(1)

@@ -11,7 +11,7 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.learners.lmnn import LMNN
-from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
 
 

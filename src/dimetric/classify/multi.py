@@ -14,12 +14,11 @@ from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, moved, nearest_in_order
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.objective import MarginRule
 from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.side import Side
-from dimetric.solvers.lbfgs import lbfgs
-from dimetric.solvers.result import Result
+from dimetric.solvers import LBFGS, Result
 
 WIDTHS = (0.1, 0.01)  # of the hinge's smooth part, of one stage after the other
 SPARSE = 1 / 8  # share of impostors up to which single pairs cost less than whole blocks
@@ -167,7 +166,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
             left = self.max_iter - done
             if left == 0:
                 break
-            found = lbfgs(partial(value_and_grad, width=width), flat, max_iter=left, tol=self.tol)
+            function = partial(value_and_grad, width=width)
+            found = LBFGS().minimise(function, flat, max_iter=left, tol=self.tol)
             flat, done = found.x, done + found.n_iter
         return flat.reshape(C, d, d), Result(
             flat, found.value, done, found.converged, found.reason, found.history

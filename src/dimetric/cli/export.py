@@ -27,7 +27,7 @@ class To(StrEnum):
 HOW_TO_USE = {
     To.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
     To.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32, not mapped",
-    To.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
+    To.usearch: "usearch._index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
     To.numpy: "import {stem}; {stem}.transform(X)",
     To.duckdb: "duckdb my.db < {out}",
     To.postgres: "psql -f {out}",
@@ -84,17 +84,17 @@ def export(
     if to in INDEXES:
         facts |= _write_index(loaded, to, out, data, id, kind, header)
     elif to in QUERIES:
-        from dimetric.export.sql import to_sql
+        from dimetric.export import to_sql
 
         given = names(columns)
         named = given[0] if given and len(given) == 1 else given
         to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=named)
     elif to is To.onnx:
-        from dimetric.export.onnx import to_onnx
+        from dimetric.export import to_onnx
 
         to_onnx(loaded, out, dtype=dtype)
     else:
-        from dimetric.export.numpy import to_numpy
+        from dimetric.export import to_numpy
 
         to_numpy(loaded, out)
     if to in (To.onnx, To.numpy, To.faiss):
@@ -135,19 +135,19 @@ def _write_index(
     header: bool | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write an index; return how many samples it holds, and notes."""
-    from dimetric.export import index
+    from dimetric.export import _index
     from dimetric.export._plan import plan_of
 
     notes: list[str] = []
     if data is None:
-        Z, ids = index.kept_points(model), None
+        Z, ids = _index.kept_points(model), None
     else:
         Z, ids, notes = _mapped_rows(model, data, id, header)
-    checked = index.checked_ids(ids, len(Z))
+    checked = _index.checked_ids(ids, len(Z))
     if to is To.faiss:
-        index.write_faiss(index.faiss_index(plan_of(model), Z, checked, kind), out)
+        _index.write_faiss(_index.faiss_index(plan_of(model), Z, checked, kind), out)
     else:
-        index.write_usearch(index.usearch_index(Z, checked), out)
+        _index.write_usearch(_index.usearch_index(Z, checked), out)
     return {"samples": len(Z), "notes": notes}
 
 
@@ -159,7 +159,7 @@ def _mapped_rows(
 
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
-    from dimetric.export.index import mapped
+    from dimetric.export._index import mapped
 
     keep = [] if id is None else [id]
     reader = FeatureReader(model, TableFile.open(data, header), keep, option="--id")

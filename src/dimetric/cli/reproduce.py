@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from dimetric.benchmark._store import Cell
     from dimetric.experiments import _paper as paper
+    from dimetric.experiments._tables import Block
 
 SCORE_WIDTH = len("0.1234")
 MAX_REASONS = 10
@@ -131,7 +132,7 @@ def _reasons(cells: "list[Cell]") -> list[str]:
     return lines[:MAX_REASONS] + more
 
 
-def _pages(block: "paper.Block", width: int) -> list[list[int]]:
+def _pages(block: "Block", width: int) -> list[list[int]]:
     """Return the columns of each page: as many learners as fit beside each other."""
     pages: list[list[int]] = []
     first = 2 + max(len(each) for each in ("dimension", *block.rows))
@@ -146,7 +147,7 @@ def _pages(block: "paper.Block", width: int) -> list[list[int]]:
     return pages
 
 
-def _scores(block: "paper.Block", columns: list[int]) -> "Table":
+def _scores(block: "Block", columns: list[int]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from dimetric._compat import StrOptions
+from dimetric._compat import StrOptions, check_params
 from dimetric._names import suggest
 from dimetric.data._categories import (
     UNKNOWN_CODE,
@@ -96,7 +96,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The table, of shape (n_samples, n_columns).
         y : ignored
         """
-        self._validate_params()
+        check_params(self)
         self.__dict__.pop("feature_names_in_", None)
         self.notes_ = []
         if not _has_names(X):

@@ -48,7 +48,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
     ...         writer.write({"id": np.array([1, 2]), "size": np.array([0.5, np.nan])})
     ...         writer.write({"id": np.array([3]), "size": np.array([2.5])})
     ...     path.read_text().split()
-    ['id,size', '1,0.5', '2,', '3,2.5']
+    ['"id","size"', '1,0.5', '2,', '3,2.5']
     """
 
     def __init__(
@@ -129,15 +129,17 @@ class _RowWriter:
 
         types = {name: values.type for name, values in _arrow(columns).items()}
         self._schema = pa.schema(list(types.items()))
-        self._sink: Any = None
+        self._own_sink: Any = None  # standard output is not ours to close
         if name.endswith(".parquet"):
             self._writer = parquet.ParquetWriter(file, self._schema)
             return
         packed = "gzip" if name.endswith(".gz") else None
-        self._sink = sys.stdout.buffer if file is None else pa.output_stream(file, packed)
+        if file is not None:
+            self._own_sink = pa.output_stream(file, packed)
         separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
         options = csv.WriteOptions(delimiter=separator, quoting_style="needed")
-        self._writer = csv.CSVWriter(self._sink, self._schema, write_options=options)
+        sink = sys.stdout.buffer if file is None else self._own_sink
+        self._writer = csv.CSVWriter(sink, self._schema, write_options=options)
 
     def write(self, columns: Columns) -> None:
         import pyarrow as pa
@@ -146,8 +148,8 @@ class _RowWriter:
 
     def close(self) -> None:
         self._writer.close()
-        if self._sink is not None and self._sink is not sys.stdout.buffer:
-            self._sink.close()
+        if self._own_sink is not None:
+            self._own_sink.close()
 
 
 def _arrow(columns: Columns, schema: Any = None) -> dict[str, Any]:

@@ -1,12 +1,14 @@
-"""What the published experiments fit: learners, kernels, dimensions, and what is tied to k."""
+"""The models of the published experiments: learners, kernels, dimensions, parameters tied to k."""
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import dimetric
 from dimetric.data import DataSet
 from dimetric.experiments._protocol import SETS, SMALL_SETS
+from dimetric.kernels import Kernel
 
 TITLES = {
     1: "Nearest neighbours under learned distances",
@@ -16,17 +18,17 @@ TITLES = {
 }
 LINEAR = ("LDA", "ITML", "DMLMJ", "NCA", "LMNN", "LSI", "DML-eig", "MCML", "LDML")
 KERNEL = ("KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN")
-KERNELS: dict[str, dict[str, Any]] = {
-    "Linear": {"kernel": "linear"},
-    "Poly-2": {"kernel": "poly", "degree": 2},
-    "Poly-3": {"kernel": "poly", "degree": 3},
-    "RBF": {"kernel": "rbf"},
-    "Laplacian": {"kernel": "laplacian"},
+KERNELS = {
+    "Linear": Kernel("linear"),
+    "Poly-2": Kernel("poly", degree=2),
+    "Poly-3": Kernel("poly", degree=3),
+    "RBF": Kernel("rbf"),
+    "Laplacian": Kernel("laplacian"),
 }
 REDUCING = ("PCA", "LDA", "ANMM", "DMLMJ", "NCA", "LMNN")
 DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
 REDUCED_SETS = ("sonar", "movement_libras", "spambase")
-TIED = ("n_neighbors", "n_friends", "n_enemies")
+TIED_PARAMETERS = ("n_neighbors", "n_friends", "n_enemies")  # equal to k, the voting neighbours
 
 Plan = dict[tuple[str, str], Any]
 
@@ -63,9 +65,9 @@ def _centroids(k: int) -> dict[str, Any]:
 
 def _kernels(k: int) -> dict[str, Any]:
     return {"Euclidean": None} | {
-        f"{name} [{kernel}]": _learner(name, k, **options)
+        f"{name} [{title}]": _learner(name, k, kernel=clone(kernel))
         for name in KERNEL
-        for kernel, options in KERNELS.items()
+        for title, kernel in KERNELS.items()
     }
 
 
@@ -77,21 +79,26 @@ def _reductions(k: int, data: DataSet) -> Plan:
         for name in REDUCING:
             if name == "LDA" and n > most:
                 continue
-            # From LDA, as "auto" starts, mini-batches do not find back where classes are small.
+            # init="auto" starts from LDA: with small classes, mini-batches do not recover from it.
             options = {"solver": "sgd", "init": "pca"} if name == "LMNN" else {}
             found[row, name] = _learner(name, k, n_components=n, **options)
     return found
 
 
 def _learner(name: str, k: int, **options: Any) -> Any:
-    """Return a learner with what is tied to the number of neighbours."""
+    """Return a learner whose tied parameters are k."""
     learner = getattr(dimetric, {"DML-eig": "DMLEig"}.get(name, name))(**options)
-    tied = [each for each in TIED if each in learner.get_params()]
+    tied = [each for each in TIED_PARAMETERS if each in learner.get_params()]
     return learner.set_params(**dict.fromkeys(tied, k))
 
 
+def is_tied_to_k(model: Any) -> bool:
+    """Tell whether a model has parameters that follow the number of neighbours that vote."""
+    return model is not None and bool(set(TIED_PARAMETERS) & set(model.get_params()))
+
+
 def baselines(experiment: int, columns: list[str]) -> dict[str, str]:
-    """Return what each learner is to be better than."""
+    """Return the baseline of each learner."""
     if experiment == 4:
         return {}
     if experiment != 2:

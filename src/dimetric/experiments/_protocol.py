@@ -15,45 +15,103 @@ N_FOLDS = 10
 SEED = 28
 
 SETS = (
-    "appendicitis", "balance", "banana", "bupa", "cleveland", "digits", "glass", "hepatitis",
-    "ionosphere", "iris", "letter", "magic", "monk-2", "movement_libras", "newthyroid",
-    "optdigits", "page-blocks", "phoneme", "pima", "ring", "satimage", "segment", "sonar",
-    "spambase", "texture", "thyroid", "titanic", "twonorm", "vehicle", "vowel", "wdbc", "wine",
-    "winequality-red", "wisconsin",
-)  # fmt: skip
+    "appendicitis",
+    "balance",
+    "banana",
+    "bupa",
+    "cleveland",
+    "digits",
+    "glass",
+    "hepatitis",
+    "ionosphere",
+    "iris",
+    "letter",
+    "magic",
+    "monk-2",
+    "movement_libras",
+    "newthyroid",
+    "optdigits",
+    "page-blocks",
+    "phoneme",
+    "pima",
+    "ring",
+    "satimage",
+    "segment",
+    "sonar",
+    "spambase",
+    "texture",
+    "thyroid",
+    "titanic",
+    "twonorm",
+    "vehicle",
+    "vowel",
+    "wdbc",
+    "wine",
+    "winequality-red",
+    "wisconsin",
+)
 SMALL_SETS = (
-    "appendicitis", "balance", "bupa", "cleveland", "glass", "hepatitis", "ionosphere", "iris",
-    "monk-2", "newthyroid", "sonar", "wine", "movement_libras", "pima", "banana", "optdigits",
-    "phoneme", "satimage", "segment", "spambase", "twonorm",
-)  # fmt: skip
-# Of these a share of the samples was used.
-SHARES = dict.fromkeys(
-    ("banana", "optdigits", "page-blocks", "phoneme", "ring", "satimage", "segment", "texture",
-     "thyroid", "titanic", "twonorm"),
+    "appendicitis",
+    "balance",
+    "bupa",
+    "cleveland",
+    "glass",
+    "hepatitis",
+    "ionosphere",
+    "iris",
+    "monk-2",
+    "newthyroid",
+    "sonar",
+    "wine",
+    "movement_libras",
+    "pima",
+    "banana",
+    "optdigits",
+    "phoneme",
+    "satimage",
+    "segment",
+    "spambase",
+    "twonorm",
+)
+# Large sets, of which only this share of the samples was used.
+USED_SHARES = dict.fromkeys(
+    [
+        "banana",
+        "optdigits",
+        "page-blocks",
+        "phoneme",
+        "ring",
+        "satimage",
+        "segment",
+        "texture",
+        "thyroid",
+        "titanic",
+        "twonorm",
+    ],
     0.2,
-) | dict.fromkeys(("letter", "magic", "spambase"), 0.1)  # fmt: skip
+) | dict.fromkeys(("letter", "magic", "spambase"), 0.1)
 
 
 def published_set(name: str, folder: str | Path | None = None) -> DataSet:
     """Return a data set as it was used in the published experiments.
 
-    Large sets were reduced: to the second test part of KEEL's 5 folds, of letter and magic to that
-    of 10 folds, of spambase to 460 samples. They and digits were then split by a shuffle, and all
-    others as KEEL splits them in 10. Where the columns that tell so (``fold10``, ``fold5``,
-    ``pos5``, ``paper460``) are not there, as many samples are drawn, and split by a shuffle, which
-    the notes of the data set tell.
+    Large sets were reduced to the second test part of KEEL's 5 folds; letter and magic to that of
+    KEEL's 10 folds; spambase to 460 samples. These sets and digits were then shuffled and split
+    into 10 folds. All others have KEEL's 10 folds. If the columns with these folds (``fold10``,
+    ``fold5``, ``pos5``, ``paper460``) are missing, as many samples are drawn at random, shuffled
+    and split, and the notes of the data set say so.
 
     Parameters
     ----------
     name : str
-        Name, as ``iris``.
+        Name, such as "iris".
     folder : path, optional
         As in :func:`~dimetric.data.load_data_set`.
 
     Returns
     -------
     DataSet
-        The number of the test fold, 1 to 10, is in ``extra[FOLD]``.
+        ``extra[FOLD]`` holds the number of the test fold of each sample, 1 to 10.
 
     Examples
     --------
@@ -69,23 +127,22 @@ def published_set(name: str, folder: str | Path | None = None) -> DataSet:
         raise ValueError(f"Data set {name!r} has no classes.")
     rows, note = _rows(name, data)
     notes = [*data.notes, *note]
-    if name in SHARES or name == "digits" or "fold10" not in data.extra:
-        if name not in SHARES and name != "digits":
+    if name in USED_SHARES or name == "digits" or "fold10" not in data.extra:
+        if name not in USED_SHARES and name != "digits":
             notes.append("Split by a shuffle: the published folds are not there.")
         fold = _shuffled(data.X[rows], data.y[rows])
     else:
         fold = np.asarray(data.extra["fold10"], dtype=np.int64)[rows]
-    return DataSet(
-        data.X[rows], data.y[rows], data.feature_names, data.target_name, name, tuple(notes),
-        {FOLD: fold},
-    )  # fmt: skip
+    extra = {FOLD: fold}
+    names = data.feature_names, data.target_name, name
+    return DataSet(data.X[rows], data.y[rows], *names, tuple(notes), extra)
 
 
 def _rows(name: str, data: DataSet) -> tuple[np.ndarray, list[str]]:
-    """Return the rows that were used, in their order, and what is to be said about them."""
+    """Return the rows that were used, in their order, and notes about them."""
     columns = {key: np.asarray(values, dtype=np.float64) for key, values in data.extra.items()}
     n = len(data.X)
-    if name not in SHARES:
+    if name not in USED_SHARES:
         return np.arange(n), []
     if name == "spambase" and "paper460" in columns:
         place = columns["paper460"]
@@ -97,10 +154,8 @@ def _rows(name: str, data: DataSet) -> tuple[np.ndarray, list[str]]:
         if name == "page-blocks":
             used &= np.asarray(data.y).astype(str) != "3"
         return _in_order(np.flatnonzero(used), columns.get("pos5")), []
-    share = SHARES[name]
-    rows, _ = train_test_split(
-        np.arange(n), train_size=share, stratify=data.y, random_state=SEED
-    )  # fmt: skip
+    share = USED_SHARES[name]
+    rows, _ = train_test_split(np.arange(n), train_size=share, stratify=data.y, random_state=SEED)
     note = f"{share:.0%} of the samples were drawn: which ones were published is not there."
     return np.sort(rows), [note]
 
@@ -110,7 +165,7 @@ def _in_order(rows: np.ndarray, place: np.ndarray | None) -> np.ndarray:
 
 
 def _shuffled(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the fold of each sample, from 1 on."""
+    """Return the test fold of each sample, counted from 1."""
     smallest = int(np.min(np.unique(y, return_counts=True)[1]))
     n_folds = min(N_FOLDS, max(2, smallest))
     if n_folds < N_FOLDS:

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from dimetric._versions import installed_versions
-from dimetric.experiments._paper import Block, Reproduction
+from dimetric.experiments._paper import Reproduction
+from dimetric.experiments._tables import DIMENSION_SEPARATOR, Block
 from dimetric.stats._verdict import verdict
 
 __all__ = ["coverage", "markdown", "write"]
@@ -18,7 +19,7 @@ PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def coverage(block: Block) -> str:
-    """Say over how many rows averages and ranks are, if not over all; else nothing.
+    """Say over how many rows averages and ranks are taken; an empty text if over all.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def write(found: Reproduction, folder: str | Path) -> list[Path]:
     found : Reproduction
         The experiment.
     folder : path
-        Where to; made if it is not there.
+        Where to write; made if it does not exist.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,26 +138,38 @@ def _machine() -> str:
     return f"{processor}, {os.cpu_count()} cores; {versions}."
 
 
+AVERAGES = [
+    "learner",
+    "test",
+    "published",
+    "difference",
+    "rank",
+    "published rank",
+    "train",
+    "published train",
+    "seconds a fit",
+]
+
+
 def _averages(found: Reproduction, block: Block) -> str:
-    """Return average scores, ranks and times of each learner."""
-    head = ["learner", "test", "published", "difference", "rank", "published rank",
-            "train", "published train", "seconds a fit"]  # fmt: skip
+    """Return a table of average scores, ranks and times of each learner."""
     test, rank = block.averages("test")
-    was, was_rank = block.averages("published_test")
-    train, was_train = block.averages("train")[0], block.averages("published_train")[0]
+    published, published_rank = block.averages("published_test")
+    train, published_train = block.averages("train")[0], block.averages("published_train")[0]
     lines = []
     for j, learner in enumerate(block.learners):
         times = [
             cell.time
             for cell in found.result.cells
-            if cell.learner.partition(" @ ")[0] == learner and block.name in ("", cell.data)
+            if cell.learner.partition(DIMENSION_SEPARATOR)[0] == learner
+            and block.name in ("", cell.data)
         ]
-        numbers = [test[j], was[j], test[j] - was[j]]
-        lines.append(
-            [learner, *map(_number, numbers), _number(rank[j], 2), _number(was_rank[j], 2),
-             _number(train[j]), _number(was_train[j]), _number(float(np.mean(times)), 3)]
-        )  # fmt: skip
-    return _table(head, lines)
+        scores = [_number(each) for each in (test[j], published[j], test[j] - published[j])]
+        ranks = [_number(each, 2) for each in (rank[j], published_rank[j])]
+        trained = [_number(each) for each in (train[j], published_train[j])]
+        seconds = _number(float(np.mean(times)), 3)
+        lines.append([learner, *scores, *ranks, *trained, seconds])
+    return _table(AVERAGES, lines)
 
 
 def _scores(block: Block, what: str) -> str:
@@ -169,7 +182,7 @@ def _scores(block: Block, what: str) -> str:
 
 
 def _troubles(found: Reproduction) -> list[str]:
-    """Return a part about cells that have no score, if there are any."""
+    """Return a section about cells without a score, if there are any."""
     bad = [cell for cell in found.result.cells if cell.status != "ok"]
     if not bad:
         return []

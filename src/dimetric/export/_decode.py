@@ -9,7 +9,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from dimetric._compat import check_params
 from dimetric.export._schema import NUMBERS, check_held, class_named, is_state, record_named
+from dimetric.kernels.kernel import as_kernel
 
 DEEPEST = 24  # objects within objects; the largest pipelines have about ten
 LAYOUT: dict[str, dict[str, str]] = {  # what stands beside the first key
@@ -70,11 +72,14 @@ class Decoder:
         given = {key: self.value(each, depth) for key, each in data["parameters"].items()}
         unknown = sorted(set(given) - set(cls._get_param_names()))
         if unknown:
-            raise ValueError(f"{cls.__name__} has no parameter {unknown[0]!r}")
+            raise ValueError(
+                f"{cls.__name__} has no parameter {unknown[0]!r} in this version of dimetric; fit "
+                "the model again and save it"
+            )
         if cls.__name__ == "Pipeline":
             _check_steps(given)
         model = cls(**given)
-        model._validate_params()
+        check_params(model)
         for key, each in data["state"].items():
             if key in vars(model) or not is_state(cls, key):
                 raise ValueError(f"{cls.__name__} has no state {key!r}")
@@ -205,7 +210,7 @@ def _check_relations(model: Any) -> None:
         raise ValueError(f"{name} has other than n_samples_fit_ points")
     if name == "TableEncoder" and not _is_encoder(held):
         raise ValueError(f"{name} has other than a list of categories, or none, for each column")
-    if "_kernel" in held and held["_kernel"].name != held.get("kernel"):
+    if "_kernel" in held and held["_kernel"].name != as_kernel(held["kernel"]).name:
         raise ValueError(f"{name} has learned with another kernel than its own")
 
 

@@ -19,7 +19,7 @@ from dimetric.classify.centroid import NearestCentroids
 from dimetric.classify.knn import KNNClassifier
 from dimetric.classify.multi import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
-from dimetric.kernels.functions import Kernel
+from dimetric.kernels._function import KernelFunction
 from dimetric.learners._base import LinearMetric
 
 
@@ -53,7 +53,7 @@ class Linear:
 class KernelMap:
     """A map :math:`z = A (k(S, x) - o)` of the kernel with samples S."""
 
-    kernel: Kernel
+    kernel: KernelFunction
     S: np.ndarray
     A: np.ndarray
     o: np.ndarray
@@ -205,8 +205,8 @@ def _map_of(step: Any) -> Linear | KernelMap:
     if isinstance(step, LinearMetric):
         L, offset = _double(step.components_), _double(step.offset_)
         return Linear(L, offset, np.zeros(len(L)))
-    if isinstance(step, KernelMetric) and step.kernel != "precomputed":
-        if callable(step.kernel):
+    if isinstance(step, KernelMetric) and step._kernel.name != "precomputed":
+        if callable(step._kernel.name):
             raise ValueError("The kernel is a function, which other programs cannot be told.")
         kernel = replace(step._kernel, centre=_centre_of(step._kernel))
         return KernelMap(
@@ -221,7 +221,7 @@ def _map_of(step: Any) -> Linear | KernelMap:
     )
 
 
-def _centre_of(kernel: Kernel) -> np.ndarray | None:
+def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
     return None if kernel.centre is None else _double(kernel.centre)
 
 

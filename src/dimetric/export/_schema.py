@@ -30,12 +30,13 @@ THEIRS = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-OURS_TOO = {"TableEncoder": "dimetric.data._encoder"}  # estimators without a name at the top
+# Estimators and parameter objects without a name at the top.
+OURS_TOO = {"Kernel": "dimetric.kernels", "TableEncoder": "dimetric.data._encoder"}
 RECORDS = {
-    "Kernel": "dimetric.kernels.functions",
-    "Axes": "dimetric.manifold.classical",
-    "References": "dimetric.manifold.classical",
-    "Configuration": "dimetric.manifold.smacof",
+    "KernelFunction": "dimetric.kernels._function",
+    "Axes": "dimetric.manifold._classical",
+    "References": "dimetric.manifold._classical",
+    "Configuration": "dimetric.manifold._smacof",
     "Geodesics": "dimetric.manifold.isomap",
     "Moments": "dimetric.linalg.scatter",
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
@@ -56,7 +57,7 @@ SCHEMA = {
         "landmarks_": "maybe int m",
         "dual_coef_": "maybe float m d",
         "gamma_": "number",
-        "_kernel": "Kernel",
+        "_kernel": "KernelFunction",
         "_Z_fit": "maybe float m k",
     },
     "Embedding": {"embedding_": "float n k"},
@@ -87,7 +88,7 @@ SCHEMA = {
         "_k": "count",
         "_mu": "number",
     },
-    "Kernel": {
+    "KernelFunction": {
         "name": "text",
         "gamma": "number",
         "degree": "number",

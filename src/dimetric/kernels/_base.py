@@ -1,9 +1,7 @@
-"""What kernel learners share: parameters of the kernel, and the learned map x -> A k(S, x)."""
+"""What kernel learners share: the parameter `kernel`, and the learned map x -> A (k(S, x) - o)."""
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -11,41 +9,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.threads import one_blas_thread
-from dimetric._arrays.validation import checked_samples, rescale_for_squares, take_rows
-from dimetric._compat import Interval, StrOptions, check_same_namespace, framed
-from dimetric.kernels.functions import (
-    BLOCK,
-    NAMES,
-    Kernel,
-    KernelLike,
-    checked_precomputed,
-    checked_symmetric,
-)
-from dimetric.kernels.landmarks import (
-    STRATEGIES,
-    chosen_landmarks,
-    first_of_equals,
-    kmeans_landmarks,
-)
-from dimetric.kernels.space import (
-    Space,
-    are_few,
-    exact_space,
-    landmark_space,
-    principal_space,
-)
+from dimetric._arrays.validation import checked_samples, take_rows
+from dimetric._compat import StrOptions, check_same_namespace, framed
+from dimetric.kernels._feature_space import feature_space
+from dimetric.kernels._function import BLOCK, KernelFunction
+from dimetric.kernels._space import Space
+from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairTasks
-from dimetric.supervision.validation import checked_pair_rows
+from dimetric.supervision._validation import checked_pair_rows
 
-FEW = 2000  # samples up to which more threads of BLAS cost more than they gain
+ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
 
 
 def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
-    """Return a context that leaves BLAS one thread, where more would only wait for each other."""
-    return one_blas_thread() if n_samples <= FEW else nullcontext()
+    """Return a context that gives BLAS one thread if there are few samples."""
+    return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
 
 
 class KernelMetric(PairTasks, Learner):
@@ -54,8 +34,8 @@ class KernelMetric(PairTasks, Learner):
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
 
     S are the samples of the fit, or landmarks. A learner's ``_fit`` asks for the coordinates of
-    its samples, ``_space``, and sets ``components_`` (A) and the rest as ``_map`` says. There is no
-    ``metric()``: the distance is no function of differences between samples.
+    its samples by ``_space``, learns a map of them, and sets the attributes that ``_map`` returns.
+    There is no ``metric()``: the distance is no function of differences between samples.
     """
 
     components_: Array
@@ -63,25 +43,23 @@ class KernelMetric(PairTasks, Learner):
     X_fit_: Array | None
     landmarks_: Array
     gamma_: float
+    _kernel: KernelFunction
     _learned: ClassVar[str] = "components_"
-    _kernel_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(NAMES), callable],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "kernel_params": [dict, None],
-        "n_landmarks": [Interval(Integral, 2, None, closed="left"), None],
-        "landmarks": [StrOptions(STRATEGIES)],
-        "random_state": ["random_state"],
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(NAMES), Kernel, callable]
     }
     kernel: KernelLike
-    gamma: float | str
-    degree: float
-    coef0: float
-    kernel_params: dict[str, Any] | None
-    n_landmarks: int | None
-    landmarks: str
-    random_state: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. Nested ones, such as ``kernel__gamma``, need a Kernel object."""
+        nested = next((name for name in params if name.startswith("kernel__")), None)
+        kernel = params.get("kernel", self.kernel)
+        if nested is not None and not isinstance(kernel, Kernel):
+            raise ValueError(
+                f"{nested} needs an object: pass kernel=Kernel({kernel!r}) to "
+                f"{type(self).__name__} instead of kernel={kernel!r}."
+            )
+        return super().set_params(**params)
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.
@@ -89,7 +67,8 @@ class KernelMetric(PairTasks, Learner):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples; of a precomputed kernel, its values between them and the samples of the fit.
+            Samples; or, if the kernel is precomputed, its values between these samples and those of
+            the fit.
 
         Returns
         -------
@@ -107,12 +86,12 @@ class KernelMetric(PairTasks, Learner):
         return self.components_
 
     def metric(self) -> NoReturn:
-        """Raise: a kernel's distance has no matrix. See :meth:`transformer`."""
+        """Raise an error: the distance has no matrix. See :meth:`transformer`."""
         check_is_fitted(self)
         raise AttributeError(
             f"{type(self).__name__} learns a distance in the feature space of a kernel, which no "
-            "matrix M of the features gives. Its coefficients are transformer(), its distances "
-            "pair_distance()."
+            "matrix M of the features gives. transformer() returns its coefficients, "
+            "pair_distance() its distances."
         )
 
     def pair_distance(self, pairs: Any, X: Array | None = None) -> Array:
@@ -136,7 +115,7 @@ class KernelMetric(PairTasks, Learner):
         return namespace(difference).linalg.vector_norm(difference, axis=1)
 
     def _mapped(self, X: Array) -> Array:
-        """Map checked samples, a block at a time; the sums are taken in float64."""
+        """Map checked samples in blocks; sums are in float64."""
         xp = namespace(X)
         A, offset = (like(a, X, dtype=xp.float64) for a in (self.components_, self.offset_))
         blocks = row_blocks(X.shape[0], max(1, BLOCK // A.shape[1]))
@@ -144,9 +123,9 @@ class KernelMetric(PairTasks, Learner):
         return xp.astype(xp.concat(mapped), X.dtype, copy=False)
 
     def _references(self, X: Array) -> Array:
-        """Return the kernel between samples and those that the map refers to, in float64."""
+        """Return the kernel between samples and the references of the map, in float64."""
         xp = namespace(X)
-        if self.kernel != "precomputed":
+        if self._kernel.name != "precomputed":
             K = self._kernel(X, like(self.X_fit_, X))
         elif hasattr(self, "landmarks_"):
             K = xp.take(X, like(self.landmarks_, X, dtype=xp.int64), axis=1)
@@ -155,86 +134,16 @@ class KernelMetric(PairTasks, Learner):
         return xp.astype(K, xp.float64, copy=False)
 
     def _space(self, X: Array, n_components: float | None, *, principal: bool) -> Space:
-        """Return coordinates of the samples; set what the map will refer to."""
-        rescale_for_squares(X)  # refuses what has no variance in this dtype
-        xp, n = namespace(X), X.shape[0]
-        precomputed = self.kernel == "precomputed"
-        order = np.arange(n)
-        if precomputed:
-            checked_precomputed(X)
-        else:  # sums in this order do not depend on how the samples came
-            order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
-        place = np.argsort(order)
-        ordered = X if precomputed else xp.take(X, like(order, X, dtype=xp.int64), axis=0)
-        self._kernel = Kernel.for_samples(
-            ordered,
-            self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            params=self.kernel_params,
-        )
-        self.gamma_ = self._kernel.gamma
-        self.X_fit_ = None
-        self.__dict__.pop("landmarks_", None)  # of an earlier fit
-        space = self._of_ordered(ordered, order, n_components, principal)
-
-        first = np.arange(n) if precomputed else first_of_equals(to_host(ordered))
-
-        def scores() -> Array:
-            # Equal samples have equal coordinates, to the last bit: they are at distance 0.
-            return xp.take(space.scores(), like(first[place], X, dtype=xp.int64), axis=0)
-
-        if self._has_landmarks(n):
-            return replace(space, scores=scores)
-        if not precomputed:
-            self.X_fit_ = xp.take(ordered, like(place, X, dtype=xp.int64), axis=0)
-        return replace(
-            space,
-            scores=scores,
-            mean=space.mean[place],
-            lift=lambda L: space.lift(L)[:, place],
-        )
-
-    def _has_landmarks(self, n: int) -> bool:
-        return self.n_landmarks is not None and self.n_landmarks < n
-
-    def _of_ordered(
-        self, X: Array, order: np.ndarray, n_components: float | None, principal: bool
-    ) -> Space:
-        """Return coordinates from the kernel between all samples, or with landmarks."""
-        xp, kernel = namespace(X), self._kernel
-        if not self._has_landmarks(X.shape[0]):
-            if principal and are_few(n_components, X.shape[0]) and kernel.has_half(X):
-                return principal_space(kernel.half(X), n_components, definite=kernel.is_definite)
-            K = kernel.gram(X)
-            if callable(kernel.name):
-                checked_symmetric(K, order)
-            found = principal_space if principal else exact_space
-            return found(K, n_components, definite=kernel.is_definite)
-        if self.landmarks == "kmeans":
-            if kernel.name == "precomputed":
-                raise ValueError(
-                    "landmarks='kmeans' needs samples, not a precomputed kernel; 'uniform' and "
-                    "'greedy' do not."
-                )
-            self.X_fit_ = S = kmeans_landmarks(X, int(self.n_landmarks or 0), self.random_state)
-            return landmark_space(kernel, X, S, n_components)
-        chosen = chosen_landmarks(
-            self.landmarks, kernel, X, int(self.n_landmarks or 0), self.random_state
-        )
-        rows = like(chosen, X, dtype=xp.int64)
-        self.landmarks_ = like(order[chosen], X, dtype=xp.int64)
-        if kernel.name == "precomputed":
-            X = xp.take(X, rows, axis=1)
-            return landmark_space(kernel, X, xp.take(X, rows, axis=0), n_components)
-        self.X_fit_ = S = xp.take(X, rows, axis=0)
-        if callable(kernel.name):
-            checked_symmetric(kernel.gram(S), order[chosen])
-        return landmark_space(kernel, X, S, n_components)
+        """Return coordinates of the samples; set what the kernel of new samples needs."""
+        found = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
+        self._kernel, self.gamma_ = found.function, found.function.gamma
+        self.X_fit_ = found.references
+        if found.rows is not None:
+            self.landmarks_ = like(found.rows, X, dtype=namespace(X).int64)
+        return found.space
 
     def _map(self, space: Space, L: Array, X: Array) -> dict[str, Array]:
-        """Return the attributes that make a map L of coordinates one of samples."""
+        """Return the fitted attributes of a map L of the coordinates."""
         A = space.lift(to_host(L).astype(np.float64))
         return {"components_": like(A, X), "offset_": like(space.mean, X)}
 
@@ -244,5 +153,5 @@ class KernelMetric(PairTasks, Learner):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = as_kernel(self.kernel).name == "precomputed"
         return tags

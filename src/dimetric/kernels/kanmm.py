@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.validation import take_rows
 from dimetric._compat import Progress, StrOptions
-from dimetric.kernels.functions import KernelLike
+from dimetric.kernels._base import KernelMetric
+from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.anmm import ANMM
 from dimetric.linalg.scatter import difference_scatter
@@ -19,38 +21,23 @@ class KANMM(KernelizedMetric):
 
     .. math:: \max_{L L^T = I} \mathrm{tr}(L (S - C) L^T), \qquad L = A\, \Phi
 
-    S and C are the scatters of differences to enemies and friends in feature space [1]_, see
-    :class:`~dimetric.ANMM`, which it is with the linear kernel. :math:`A A^T = I`, as the kernel
-    form is printed in places, is another constraint and another map: an option.
+    S and C are the scatters of differences to enemies and to friends in feature space [1]_. With
+    the linear kernel it is :class:`~dimetric.ANMM`. Some texts print the kernel form with
+    :math:`A A^T = I`. This is another constraint and gives another map:
+    ``orthonormal="coefficients"``.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A; None is as many as there are coordinates.
+        Rows of A. None is the number of coordinates of the feature space.
     n_friends : int, default=3
-        Number of friends. Samples of smaller classes have fewer, which a warning tells.
+        Number of friends. Samples of smaller classes have fewer, and a warning says so.
     n_enemies : int, default=1
         Number of enemies.
     orthonormal : {"map", "coefficients"}, default="map"
-        Whether the rows of L are orthonormal, in feature space, or those of A.
-    kernel : str or callable, default="rbf"
-        As in :class:`~dimetric.KPCA`.
-    gamma : float, "scale" or "auto", default="scale"
-        As in :class:`~dimetric.KPCA`.
-    degree : float, default=3
-        Of "poly".
-    coef0 : float, default=1.0
-        Of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Keyword arguments of a kernel that is a function.
-    n_components_kernel : int, float in (0, 1) or None, default=100
-        Coordinates of the feature space, as in :class:`~dimetric.Kernelized`.
-    n_landmarks : int or None, default=None
-        As in :class:`~dimetric.KPCA`.
-    landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
-        As in :class:`~dimetric.KPCA`.
-    random_state : int, RandomState or None, default=None
-        Of the landmarks.
+        Whether the rows of L, in feature space, are orthonormal, or those of A.
+    kernel : str, callable or Kernel, default="rbf"
+        The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
@@ -73,9 +60,9 @@ class KANMM(KernelizedMetric):
     True
     """
 
-    _fewest_classes: ClassVar[int] = 2
+    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
-        KernelizedMetric._parameter_constraints
+        KernelMetric._parameter_constraints
         | ANMM._parameter_constraints
         | {"orthonormal": [StrOptions({"map", "coefficients"})]}
     )
@@ -88,50 +75,32 @@ class KANMM(KernelizedMetric):
         n_enemies: int = 1,
         orthonormal: str = "map",
         kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 100,
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        random_state: Any = None,
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components_kernel=n_components_kernel,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            random_state=random_state,
-        )
         self.n_components = n_components
         self.n_friends = n_friends
         self.n_enemies = n_enemies
         self.orthonormal = orthonormal
+        self.kernel = kernel
 
     def _linear(self) -> ANMM:
         return ANMM(self.n_components, n_friends=self.n_friends, n_enemies=self.n_enemies)
 
-    def _fit_in_space(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         if self.orthonormal == "map":
-            return super()._fit_in_space(X, codes, progress)
-        space = self._space(X, self.n_components_kernel, principal=False)
+            return super()._fit_in_space(X, supervision, progress)
+        space = self._space(X, self._kernel_rank(), principal=False)
         m = len(space.mean)
         k = m if self.n_components is None else int(self.n_components)
         if k > m:
-            name = "n_landmarks" if self._has_landmarks(X.shape[0]) else "n_samples"
+            name = "n_landmarks" if m < X.shape[0] else "n_samples"
             raise ValueError(f"n_components={k} must be at most {name}={m}.")
-        xp, by_class = namespace(X), np.argsort(codes, kind="stable")
-        order = like(by_class, X, dtype=xp.int64)
-        Z, K = (xp.take(a, order, axis=0) for a in (space.scores(), self._references(X)))
-        near = friends(Z, codes[by_class], self.n_friends)
-        far = enemies(Z, codes[by_class], self.n_enemies)
+        order = np.argsort(supervision, kind="stable")
+        codes = supervision[order]
+        Z, K = (take_rows(a, order) for a in (space.scores(), self._references(X)))
+        near = friends(Z, codes, self.n_friends)
+        far = enemies(Z, codes, self.n_enemies)
         S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))
         values, A = top_eigenvectors(S - C, k)
         self.components_, self.offset_ = like(A, X), like(space.mean, X)
-        margin = float(xp.sum(values))
+        margin = float(namespace(X).sum(values))
         return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": space.rank}

@@ -2,7 +2,8 @@
 
 from typing import Any, ClassVar
 
-from dimetric.kernels.functions import KernelLike
+from dimetric.kernels._base import KernelMetric
+from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.lda import LDA
 
@@ -14,34 +15,20 @@ class KDA(KernelizedMetric):
               U = \sum_c \frac{n_c}{n} (m_c - m)(m_c - m)^T, \quad
               V = \frac{1}{n} \sum_i (k_i - m_{y_i})(k_i - m_{y_i})^T + \varepsilon K
 
-    with :math:`k_i` the columns of K, :math:`m_c` their means by class and m their mean [1]_. With
-    the linear kernel it is LDA with the same `reg`, if the samples span all features.
+    :math:`k_i` are the columns of the kernel matrix K, :math:`m_c` their means by class, and m is
+    their mean [1]_. With the linear kernel it is :class:`~dimetric.LDA` with the same `reg`, if the
+    samples span all features.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A, at most ``n_classes - 1``, which None stands for.
+        Rows of A. None is ``n_classes - 1``, the largest possible number.
     reg : float, default=0.1
         :math:`\varepsilon` is `reg` times the mean of V's eigenvalues in feature space. Without it,
-        kernels that tell all samples apart map each class to a point, and new samples anywhere.
-    kernel : str or callable, default="rbf"
-        As in :class:`~dimetric.KPCA`.
-    gamma : float, "scale" or "auto", default="scale"
-        As in :class:`~dimetric.KPCA`.
-    degree : float, default=3
-        Of "poly".
-    coef0 : float, default=1.0
-        Of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Keyword arguments of a kernel that is a function.
-    n_components_kernel : int, float in (0, 1) or None, default=100
-        Coordinates of the feature space, as in :class:`~dimetric.Kernelized`.
-    n_landmarks : int or None, default=None
-        As in :class:`~dimetric.KPCA`.
-    landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
-        As in :class:`~dimetric.KPCA`.
-    random_state : int, RandomState or None, default=None
-        Of the landmarks.
+        a kernel that separates all samples maps each class of the training set to one point, and
+        new samples anywhere.
+    kernel : str, callable or Kernel, default="rbf"
+        The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
@@ -62,40 +49,17 @@ class KDA(KernelizedMetric):
     True
     """
 
-    _fewest_classes: ClassVar[int] = 2
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
-        KernelizedMetric._parameter_constraints
-        | {name: LDA._parameter_constraints[name] for name in ("n_components", "reg")}
-    )
+    _min_classes: ClassVar[int] = 2
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
+        name: LDA._parameter_constraints[name] for name in ("n_components", "reg")
+    }
 
     def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        reg: float = 0.1,
-        kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 100,
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        random_state: Any = None,
+        self, n_components: int | None = None, *, reg: float = 0.1, kernel: KernelLike = "rbf"
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components_kernel=n_components_kernel,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            random_state=random_state,
-        )
         self.n_components = n_components
         self.reg = reg
+        self.kernel = kernel
 
     def _linear(self) -> LDA:
         return LDA(self.n_components, reg=self.reg)

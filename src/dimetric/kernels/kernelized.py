@@ -1,66 +1,42 @@
 """Any linear learner in the feature space of a kernel."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from sklearn.base import clone
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._compat import Interval, Progress
+from dimetric._compat import Progress, check_params
 from dimetric.kernels._base import KernelMetric, blas_threads_for
-from dimetric.kernels.functions import KernelLike
+from dimetric.kernels.kernel import KernelLike, as_kernel
 from dimetric.learners._base import LinearMetric
 from dimetric.linalg.spectral import fixed_signs
 
 
-class KernelizedMetric(KernelMetric):
+class KernelizedMetric(KernelMetric, ABC):
     """A linear learner in the feature space of a kernel; a subclass says which, ``_linear()``."""
 
-    _most_components: ClassVar[int | None] = None  # that n_components=None stands for
-    _fewest_classes: ClassVar[int] = 0
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._kernel_constraints | {
-        "n_components_kernel": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="neither"),
-            None,
-        ],
-    }
+    _default_rank: ClassVar[int] = 100  # for Kernel(n_components="auto")
+    _default_components: ClassVar[int | None] = None  # for n_components=None, if there are so many
+    _min_classes: ClassVar[int] = 0
 
-    def __init__(
-        self,
-        *,
-        kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 100,
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components_kernel = n_components_kernel
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.random_state = random_state
-
+    @abstractmethod
     def _linear(self) -> LinearMetric:
         """Return the linear learner, not fitted."""
-        raise TypeError(f"{type(self).__name__} does not say what it kernelises.")
+
+    def _kernel_rank(self) -> float | None:
+        """Return how many coordinates of the feature space to keep."""
+        asked = as_kernel(self.kernel).n_components
+        return self._default_rank if isinstance(asked, str) else asked
 
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
-        if self._fewest_classes > 0 and len(self.classes_) < self._fewest_classes:
+        if self._min_classes > 0 and len(self.classes_) < self._min_classes:
             raise ValueError(
-                f"{type(self).__name__} needs at least {self._fewest_classes} classes; y holds "
+                f"{type(self).__name__} needs at least {self._min_classes} classes; y holds "
                 f"{len(self.classes_)}."
             )
         with blas_threads_for(X.shape[0]):
@@ -68,16 +44,16 @@ class KernelizedMetric(KernelMetric):
 
     def _fit_in_space(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         learner = self._linear()
-        learner._validate_params()
-        space = self._space(X, self.n_components_kernel, principal=False)
+        check_params(learner)
+        space = self._space(X, self._kernel_rank(), principal=False)
         k = getattr(learner, "n_components", None)
         if k is not None and k > space.rank:
             raise ValueError(
                 f"n_components={k} must be at most {space.rank}, the number of coordinates in the "
                 f"kernel's space; n_features={self.n_features_in_}."
             )
-        if k is None and self._most_components is not None:
-            learner.set_params(n_components=min(self._most_components, space.rank))
+        if k is None and self._default_components is not None:
+            learner.set_params(n_components=min(self._default_components, space.rank))
         Z = space.scores()
         learner.n_features_in_ = space.rank
         if hasattr(self, "classes_"):
@@ -95,7 +71,7 @@ class KernelizedMetric(KernelMetric):
 
 
 def _signed_by(Z: Array, L: Array) -> Array:
-    """Return the map with signs by what it makes of samples: coordinates have none of their own."""
+    """Return the map with signs fixed by the mapped samples: those of coordinates are arbitrary."""
     xp = namespace(Z)
     scores = like(L, Z) @ Z.T
     flipped = xp.any(fixed_signs(scores) != scores, axis=1)
@@ -103,7 +79,7 @@ def _signed_by(Z: Array, L: Array) -> Array:
 
 
 class _InSpace(Progress):
-    """Tells callbacks of maps of coordinates as of maps of samples."""
+    """Passes maps of coordinates on to callbacks as maps of samples."""
 
     def __init__(self, progress: Progress, mapped: Callable[[Array], dict[str, Array]]) -> None:
         self._progress, self._mapped = progress, mapped
@@ -117,46 +93,28 @@ class Kernelized(KernelizedMetric):
 
     .. math:: z = L\, \phi(x) = A\, (k(S, x) - o), \qquad k(x, x') = \phi(x) \cdot \phi(x')
 
-    The samples get coordinates that have their inner products in feature space, seen from their
-    mean. The learner learns from these as it does from features, neighbours among them, and its map
-    is turned into coefficients A. Whatever it finds lies in the span of the samples [1]_, so that
-    in all coordinates (``n_components_kernel=None``) this is the learner in feature space, if its
-    answer depends on those inner products alone:
+    The samples get coordinates whose inner products are those of the centred samples in feature
+    space. The learner learns from the coordinates as it does from features (neighbours are those of
+    the feature space), and its map is turned into coefficients A. Whatever it finds lies in the
+    span of the samples [1]_. In all coordinates, ``kernel=Kernel(n_components=None)``, this is
+    exactly the learner in feature space if its result depends on these inner products alone. It
+    does not if the result also depends
 
-    - neither on the axes that features are measured along, as those of ITML and
-      ``LDA(shrinkage="auto")`` do;
-    - nor on directions in which no samples differ, which are no coordinates: a ridge or shrinkage
-      that is a share of the mean variance is one of the mean over coordinates, and LDA and DMLMJ
-      without any are other maps where there are fewer samples than features;
-    - nor on which local optimum a descent, such as NCA's, LMNN's and NCMC's, ends in.
+    - on the axes of the features, as with ITML and ``LDA(shrinkage="auto")``;
+    - on directions without variance, which are no coordinates: a ridge or shrinkage that is a share
+      of the mean variance is one of the mean over coordinates, and LDA and DMLMJ without any are
+      other maps where there are fewer samples than features;
+    - on the local optimum that a solver ends in, as with NCA, LMNN and NCMC.
 
     Parameters
     ----------
     learner : LinearMetric
-        The learner, such as ``NCA()``. Its own parameters, `n_components` and `reg` among them,
-        are about the coordinates: a ridge on its map is one on the map of the feature space. If it
-        learns from pairs or triplets, so does :meth:`fit`.
-    kernel : str or callable, default="rbf"
-        As in :class:`~dimetric.KPCA`.
-    gamma : float, "scale" or "auto", default="scale"
-        As in :class:`~dimetric.KPCA`.
-    degree : float, default=3
-        Of "poly".
-    coef0 : float, default=1.0
-        Of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Keyword arguments of a kernel that is a function.
-    n_components_kernel : int, float in (0, 1) or None, default=100
-        Most coordinates: the principal ones in the span of twice as many samples, each of which is
-        the farthest from the span of those before. In all coordinates (None) many kernels tell any
-        samples apart, and learners overfit; and time grows with the third power of their number.
-        A float is the share of the variance that the samples of the span must have at least.
-    n_landmarks : int or None, default=None
-        As in :class:`~dimetric.KPCA`.
-    landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
-        As in :class:`~dimetric.KPCA`.
-    random_state : int, RandomState or None, default=None
-        Of the landmarks.
+        The learner, such as ``NCA()``. Its own parameters, such as `n_components` and `reg`, refer
+        to the coordinates: a ridge on its map is one on the map of the feature space. If it learns
+        from pairs or triplets, so does :meth:`fit`.
+    kernel : str, callable or Kernel, default="rbf"
+        The kernel, and how many coordinates of its feature space are kept; see
+        :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
@@ -167,21 +125,21 @@ class Kernelized(KernelizedMetric):
     X_fit_ : array of shape (n_references, n_features) or None
         The samples of the fit, or landmarks; None if the kernel is precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Rows of the landmarks, if there are any that are samples.
+        Rows of the landmarks, if there are any and they are samples.
     gamma_ : float
-        The gamma used.
+        Value of the kernel's gamma.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if the learner uses any.
+        Labels, if the learner uses them.
     n_iter_ : int
-        Iterations of the learner, if it has any.
+        Number of iterations, if the learner iterates.
     history_ : tuple of float
-        Its objective at the start and after every iteration, if it has any.
+        Objective at the start and after every iteration, if the learner iterates.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 
     Notes
     -----
-    ``metadata()`` has what the learner's has, and as `kernel_rank` the number of coordinates.
+    ``metadata()`` is that of the learner, and `kernel_rank`, the number of coordinates.
 
     References
     ----------
@@ -200,36 +158,13 @@ class Kernelized(KernelizedMetric):
     1.0
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
-        KernelizedMetric._parameter_constraints | {"learner": [LinearMetric]}
-    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
+        "learner": [LinearMetric]
+    }
 
-    def __init__(
-        self,
-        learner: LinearMetric,
-        *,
-        kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 100,
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components_kernel=n_components_kernel,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            random_state=random_state,
-        )
+    def __init__(self, learner: LinearMetric, *, kernel: KernelLike = "rbf") -> None:
         self.learner = learner
+        self.kernel = kernel
 
     def _linear(self) -> LinearMetric:
         return clone(self.learner)

@@ -2,7 +2,8 @@
 
 from typing import Any, ClassVar
 
-from dimetric.kernels.functions import KernelLike
+from dimetric.kernels._base import KernelMetric
+from dimetric.kernels.kernel import KernelLike
 from dimetric.kernels.kernelized import KernelizedMetric
 from dimetric.learners.lmnn import LMNN
 
@@ -10,46 +11,39 @@ from dimetric.learners.lmnn import LMNN
 class KLMNN(KernelizedMetric):
     r"""Large margin nearest neighbours in the feature space of a kernel.
 
-    See :class:`~dimetric.LMNN`, which it is with the linear kernel [1]_.
+    .. math:: \min_A \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
+              \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr], \qquad
+              d_{ij} = |A (k_i - k_j)|
+
+    :math:`k_i` are the columns of the kernel matrix; the targets :math:`j \to i` of a sample are
+    its nearest neighbours of the same class in feature space [1]_. With the linear kernel it is
+    :class:`~dimetric.LMNN`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A; None is as many as there are coordinates.
+        Rows of A. None is the number of coordinates of the feature space.
     n_neighbors : int, default=3
-        Targets of each sample, in feature space.
+        Number of targets of each sample.
     mu : float, default=0.5
         Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
     n_passes : int, default=1
-        How often targets are chosen: each time after the first by the distance learned so far.
+        How often targets are chosen; after the first time, by the distance learned so far.
     solver : {"lbfgs", "bgd", "sgd", "sdp"}, default="lbfgs"
-        As of :class:`~dimetric.LMNN`.
+        As in :class:`~dimetric.LMNN`.
     max_iter : int, default=300
-        Most iterations, of all passes together.
+        Largest number of iterations, of all passes together.
     tol : float, default=1e-6
-        As of :class:`~dimetric.LMNN`.
+        As in :class:`~dimetric.LMNN`.
     reg : float, default=0.0
         Weight of the ridge on the map of the feature space.
     verbose : int, default=0
         Log each iteration if positive.
-    kernel : str or callable, default="rbf"
-        As in :class:`~dimetric.KPCA`.
-    gamma : float, "scale" or "auto", default="scale"
-        As in :class:`~dimetric.KPCA`.
-    degree : float, default=3
-        Of "poly".
-    coef0 : float, default=1.0
-        Of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Keyword arguments of a kernel that is a function.
-    n_components_kernel : int, float in (0, 1) or None, default=30
-        Coordinates of the feature space, as in :class:`~dimetric.Kernelized`.
-    n_landmarks : int or None, default=None
-        As in :class:`~dimetric.KPCA`.
-    landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
-        As in :class:`~dimetric.KPCA`.
     random_state : int, RandomState or None, default=None
-        Of the landmarks, and of mini-batches.
+        Randomness of mini-batches. Landmarks have the `random_state` of the kernel.
+    kernel : str, callable or Kernel, default="rbf"
+        The kernel; see :class:`~dimetric.kernels.Kernel`. By default 30 coordinates are kept,
+        because time grows with their number.
 
     Attributes
     ----------
@@ -64,11 +58,12 @@ class KLMNN(KernelizedMetric):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> facts = KLMNN(n_components_kernel=10).fit(X, y).metadata()
+    >>> facts = KLMNN().fit(X, y).metadata()
     >>> facts["final_objective"] < facts["initial_objective"]
     True
     """
 
+    _default_rank: ClassVar[int] = 30
     _own: ClassVar[tuple[str, ...]] = (
         "n_components",
         "n_neighbors",
@@ -81,10 +76,9 @@ class KLMNN(KernelizedMetric):
         "verbose",
         "random_state",
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
-        KernelizedMetric._parameter_constraints
-        | {name: LMNN._parameter_constraints[name] for name in _own}
-    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
+        name: LMNN._parameter_constraints[name] for name in _own
+    }
 
     def __init__(
         self,
@@ -98,27 +92,9 @@ class KLMNN(KernelizedMetric):
         tol: float = 1e-6,
         reg: float = 0.0,
         verbose: int = 0,
-        kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components_kernel: float | None = 30,
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
         random_state: Any = None,
+        kernel: KernelLike = "rbf",
     ) -> None:
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components_kernel=n_components_kernel,
-            n_landmarks=n_landmarks,
-            landmarks=landmarks,
-            random_state=random_state,
-        )
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.mu = mu
@@ -128,6 +104,8 @@ class KLMNN(KernelizedMetric):
         self.tol = tol
         self.reg = reg
         self.verbose = verbose
+        self.random_state = random_state
+        self.kernel = kernel
 
     def _linear(self) -> LMNN:
         return LMNN(**{name: getattr(self, name) for name in self._own})

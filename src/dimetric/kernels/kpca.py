@@ -1,6 +1,7 @@
 """Kernel principal component analysis."""
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,14 +13,15 @@ from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._arrays.validation import checked_array
 from dimetric._compat import Interval, Progress
 from dimetric.kernels._base import KernelMetric, blas_threads_for
-from dimetric.kernels.functions import Kernel, KernelLike
+from dimetric.kernels._function import KernelFunction
+from dimetric.kernels.kernel import KernelLike, checked_kernel
 
 
-def _goes_back(learner: "KPCA") -> bool:
+def _has_inverse(learner: "KPCA") -> bool:
     is_fitted = hasattr(learner, "components_")
     if not learner.fit_inverse_transform or (is_fitted and not hasattr(learner, "dual_coef_")):
         raise AttributeError(
-            "KPCA learns the way back only if it is asked to: set fit_inverse_transform=True "
+            "KPCA learns the inverse map only if it is asked to: set fit_inverse_transform=True "
             "before fit."
         )
     return True
@@ -32,9 +34,9 @@ class KPCA(KernelMetric):
               \tilde K \alpha_i = \lambda_i \alpha_i, \quad \tilde K = J K J, \quad
               J = I - \tfrac1n 1 1^T
 
-    :math:`\tilde k` is the kernel of centred features, new samples among them [1]_. With the linear
-    kernel it is PCA. Few components of many samples take a handful of products with K, which is
-    neither decomposed nor centred in memory; with landmarks, K is not even computed [2]_.
+    :math:`\tilde k` is the kernel of centred features [1]_. With the linear kernel it is PCA. A few
+    components of many samples take a handful of products with K, which is neither decomposed nor
+    centred in memory; with landmarks, K is not even computed [2]_.
 
     Parameters
     ----------
@@ -42,32 +44,13 @@ class KPCA(KernelMetric):
         Number of components. A float t asks for the smallest number with
         :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`; None keeps all with
         :math:`\lambda_i > 0`.
-    kernel : str or callable, default="rbf"
-        "linear", "poly", "rbf", "laplacian", "sigmoid", "cosine" as in
-        :mod:`sklearn.metrics.pairwise`; "precomputed": X holds the kernel between samples, and
-        :meth:`transform` takes that of new samples with those of the fit; or a function of two
-        matrices of samples, (n, d) and (m, d), that returns the (n, m) values.
-    gamma : float, "scale" or "auto", default="scale"
-        Of "poly", "rbf", "laplacian" and "sigmoid". "scale" is ``1 / (n_features * X.var())``, of
-        "laplacian" ``1 / (n_features * X.std())``; "auto" is ``1 / n_features``.
-    degree : float, default=3
-        Of "poly".
-    coef0 : float, default=1.0
-        Of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Keyword arguments of a kernel that is a function.
-    n_landmarks : int or None, default=None
-        Number of landmarks: features are sought in their span, not in that of all samples. Takes
-        time in proportion to n and memory of n_landmarks^2. None, or as many as samples: exact.
-    landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
-        Samples drawn at random; each the farthest in feature space from the span of those before
-        (takes n * n_landmarks memory); or centres of clusters.
+    kernel : str, callable or Kernel, default="rbf"
+        The kernel; see :class:`~dimetric.kernels.Kernel`. Leave its `n_components` at "auto": the
+        `n_components` of KPCA takes its place.
     fit_inverse_transform : bool, default=False
-        Learn the way back, for :meth:`inverse_transform`. Takes n^3 time.
+        Learn the inverse map, for :meth:`inverse_transform`. Takes n^3 time.
     alpha : float, default=1.0
-        Ridge of the way back.
-    random_state : int, RandomState or None, default=None
-        Of the landmarks.
+        Ridge of the inverse map.
 
     Attributes
     ----------
@@ -80,9 +63,9 @@ class KPCA(KernelMetric):
     X_fit_ : array of shape (n_references, n_features) or None
         The samples of the fit, or landmarks; None if the kernel is precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Rows of the landmarks, if there are any that are samples.
+        Rows of the landmarks, if there are any and they are samples.
     gamma_ : float
-        The gamma used.
+        Value of the kernel's gamma.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 
@@ -96,14 +79,15 @@ class KPCA(KernelMetric):
     Examples
     --------
     >>> from sklearn.datasets import make_circles
+    >>> from dimetric.kernels import Kernel
     >>> X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
-    >>> Z = KPCA(1, kernel="rbf", gamma=2.0).fit_transform(X)
+    >>> Z = KPCA(1, kernel=Kernel("rbf", gamma=2.0)).fit_transform(X)
     >>> bool(Z[y == 0].max() < Z[y == 1].min() or Z[y == 1].max() < Z[y == 0].min())
     True
     """
 
     _needs_labels: ClassVar[bool] = False
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._kernel_constraints | {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="neither"),
@@ -118,68 +102,63 @@ class KPCA(KernelMetric):
         n_components: float | None = None,
         *,
         kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_landmarks: int | None = None,
-        landmarks: str = "uniform",
         fit_inverse_transform: bool = False,
         alpha: float = 1.0,
-        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
         self.fit_inverse_transform = fit_inverse_transform
         self.alpha = alpha
-        self.random_state = random_state
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
-        if self.fit_inverse_transform and self.kernel == "precomputed":
-            raise ValueError(
-                "fit_inverse_transform needs samples to go back to, not a precomputed kernel."
-            )
+    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         k, n = self.n_components, X.shape[0]
-        names = {"n_samples": n, "n_landmarks": self.n_landmarks or n}
-        name = min(names, key=lambda name: names[name])
-        if isinstance(k, Integral) and k > names[name]:
-            raise ValueError(f"n_components={k} must be at most {name}={names[name]}.")
+        self._check_parameters(k, n)
         with blas_threads_for(n):
             space = self._space(X, k, principal=True)
         values = np.asarray(space.values)
-        nothing = int(np.sum(values == 0))
-        if nothing:
+        n_zero = int(np.sum(values == 0))
+        if n_zero:
             warnings.warn(
-                f"{nothing} of {space.rank} components have no variance: they are 0. A smaller "
+                f"{n_zero} of {space.rank} components have no variance: they are 0. A smaller "
                 "n_components leaves them out.",
                 stacklevel=2,
             )
         for name, value in self._map(space, np.eye(space.rank), X).items():
             setattr(self, name, value)
         self.eigenvalues_ = like(values, X)
-        self.__dict__.pop("dual_coef_", None)  # of an earlier fit
         if self.fit_inverse_transform:
-            self._learn_way_back(X)
+            self._fit_inverse(X)
         return {
             "n_components": space.rank,
             "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / space.total),
             "rank": int(np.sum(values > 0)),
         }
 
-    @available_if(_goes_back)
+    def _check_parameters(self, k: float | None, n: int) -> None:
+        """Raise unless the parameters go with each other and with n samples."""
+        kernel = checked_kernel(self.kernel)
+        if self.fit_inverse_transform and kernel.name == "precomputed":
+            raise ValueError(
+                "fit_inverse_transform needs samples to go back to, not a precomputed kernel."
+            )
+        if kernel.n_components != "auto":
+            raise ValueError(
+                "KPCA has n_components of its own: leave that of its kernel at 'auto', and set "
+                f"KPCA(n_components={kernel.n_components!r})."
+            )
+        most = {"n_samples": n, "n_landmarks": kernel.n_landmarks or n}
+        name = min(most, key=lambda name: most[name])
+        if isinstance(k, Integral) and k > most[name]:
+            raise ValueError(f"n_components={k} must be at most {name}={most[name]}.")
+
+    @available_if(_has_inverse)
     def inverse_transform(self, Z: Array) -> Array:
         r"""Return samples that are mapped near Z, by ridge regression with the same kernel.
 
         .. math:: x = k(z, Z_S) (K(Z_S, Z_S) + \alpha I)^{-1} X_S
 
-        Not every point of the feature space is the image of a sample, and what there is no
-        variance in is lost [1]_.
+        The result is approximate: not every point of the feature space is the image of a sample,
+        and directions without variance are lost [1]_.
 
         Parameters
         ----------
@@ -201,16 +180,16 @@ class KPCA(KernelMetric):
             raise ValueError(
                 f"Z has {Z.shape[1]} columns, but KPCA maps to {self._n_features_out} components."
             )
-        return self._way_back()(Z, like(self._Z_fit, Z)) @ like(self.dual_coef_, Z)
+        return self._inverse_kernel()(Z, like(self._Z_fit, Z)) @ like(self.dual_coef_, Z)
 
-    def _way_back(self) -> Kernel:
-        kernel = self._kernel
-        return Kernel(kernel.name, kernel.gamma, kernel.degree, kernel.coef0, kernel.params)
+    def _inverse_kernel(self) -> KernelFunction:
+        """Return the kernel between mapped samples."""
+        return replace(self._kernel, centre=None)
 
-    def _learn_way_back(self, X: Array) -> None:
+    def _fit_inverse(self, X: Array) -> None:
         xp = namespace(X)
         self._Z_fit = self._mapped(self.X_fit_)
-        K = xp.astype(self._way_back().gram(self._Z_fit), xp.float64)
+        K = xp.astype(self._inverse_kernel().gram(self._Z_fit), xp.float64)
         S = xp.astype(self.X_fit_, xp.float64)
         if self.alpha == 0:  # the limit of a small ridge: equal samples make K singular
             self.dual_coef_ = like(xp.linalg.pinv(K) @ S, X)

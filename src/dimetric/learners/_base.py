@@ -29,9 +29,9 @@ from dimetric._compat import (
 )
 from dimetric.learners._pair_scoring import PairTasks
 from dimetric.linalg.psd import metric_of
+from dimetric.supervision._validation import checked_constraints, checked_pair_rows, source_of
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
-from dimetric.supervision.validation import checked_constraints, checked_pair_rows, source_of
 
 logger = logging.getLogger("dimetric")
 

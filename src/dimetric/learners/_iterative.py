@@ -18,8 +18,8 @@ from dimetric.learners._start import NAMES, fitting_start, given_start, named_st
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
-from dimetric.solvers.gradient import NO_BATCH
 from dimetric.solvers.result import FLAT, Result
+from dimetric.solvers.sgd import NO_BATCH
 
 
 def into_range(X: Array, affected: str) -> tuple[Array, float]:
@@ -125,12 +125,17 @@ class GradientMetric(LinearMetric):
 
     def _solver(self, **settings: Any) -> Solver:
         """Return the solver that the parameters name, with other settings where given."""
-        rate = ("learning_rate", "eta0", "learn_inc", "learn_dec")
+        rate = {
+            "learning_rate": self.learning_rate,
+            "eta0": self.eta0,
+            "increase": self.learn_inc,
+            "decrease": self.learn_dec,
+        }
         own = {
             "name": self.solver,
             "max_iter": self.max_iter,
             "tol": self.tol,
-            "rate": {name: getattr(self, name) for name in rate},
+            "rate": rate,
             "batch_size": self.batch_size,
             "random_state": self.random_state,
         }

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from dimetric._arrays.namespaces import Array, to_host
+from dimetric.supervision._constraints import checked_n_samples
 from dimetric.supervision.pairs import Pairs
-from dimetric.supervision.rows import checked_n_samples
 from dimetric.supervision.triplets import Triplets
 
 STRATEGIES = ("accuracy", "f_beta", "tpr")

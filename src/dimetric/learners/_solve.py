@@ -9,10 +9,8 @@ from sklearn.utils import check_random_state
 
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
-from dimetric.solvers.gradient import bgd, sgd
-from dimetric.solvers.lbfgs import lbfgs
-from dimetric.solvers.projected import projected_gradient
-from dimetric.solvers.result import SEPARABLE, Result, is_infimum
+from dimetric.solvers import LBFGS, SGD, GradientDescent, ProjectedGradient
+from dimetric.solvers.result import SEPARABLE, Function, Result, is_infimum
 
 # Mini-batches of an iteration of "sgd": with many samples a pass would be too long to wait for.
 MOST_BATCHES = 100
@@ -78,17 +76,20 @@ class Solver:
             value_and_grad = on_maps(objective, ridge=ridge)
             if T is not None:
                 value_and_grad = _in_steps_of(T, value_and_grad, p)
-            result = lbfgs(value_and_grad, start, **settings)
+            result = LBFGS().minimise(value_and_grad, start, **settings)
         elif self.name == "bgd":
-            result = bgd(on_maps(objective, ridge=ridge), start, **settings, **self.rate)
+            solver = GradientDescent(**self.rate)
+            result = solver.minimise(on_maps(objective, ridge=ridge), start, **settings)
         elif self.name == "sgd":
-            epoch = self._epochs(objective, codes, ridge)
-            result = sgd(epoch, start, **settings, **self.rate)
+            batches = _Batches(
+                on_maps(objective, ridge=ridge), self._epochs(objective, codes, ridge)
+            )
+            solver = SGD(batch_size=self.batch_size, **self.rate)
+            result = solver.minimise(batches, start, **settings)
         else:
             start = np.concatenate([metric_of(A0).ravel(), objective.theta])
-            result = projected_gradient(
-                on_metrics(objective, ridge=ridge, scale=T), _onto_metrics(d), start, **settings
-            )
+            on_cone = _OnCone(on_metrics(objective, ridge=ridge, scale=T), _onto_metrics(d))
+            result = ProjectedGradient().minimise(on_cone, start, **settings)
         return self._grown(objective, Solution(*as_map(result.x), result), ridge)
 
     def _grown(self, objective: Objective, found: Solution, ridge: float) -> Solution:
@@ -123,6 +124,27 @@ class Solver:
                 yield None if part is None else _comparable(part, objective.infimum, ridge)
 
         return epoch
+
+
+@dataclass(frozen=True)
+class _Batches:
+    whole: Function
+    epoch: Callable[[int], Iterator[Function | None]]
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        return self.whole(x)
+
+    def epochs(self, batch_size: int) -> Callable[[int], Iterator[Function | None]]:
+        return self.epoch
+
+
+@dataclass(frozen=True)
+class _OnCone:
+    function: Function
+    project: Callable[[np.ndarray], np.ndarray]
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        return self.function(x)
 
 
 def _in_steps_of(T: np.ndarray, value_and_grad: ValueAndGrad, p: int) -> ValueAndGrad:

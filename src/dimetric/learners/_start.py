@@ -11,7 +11,7 @@ from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps
-from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers import LBFGS
 from dimetric.solvers.result import SEPARABLE
 
 NAMES = {"auto", "identity", "pca", "lda", "random"}
@@ -94,7 +94,9 @@ def fitting_start(
         growth = grad[: L.size] @ L if of_any_size else 0.0
         return value, np.concatenate([[growth], grad[L.size :]])
 
-    found = lbfgs(along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum)
+    found = LBFGS().minimise(
+        along, np.concatenate([[0.0], some.theta]), tol=1e-4, infimum=some.infimum
+    )
     if found.reason == SEPARABLE:  # nothing would be left to be learned but size
         return L0, objective.theta
     x = found.x

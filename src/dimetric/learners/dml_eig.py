@@ -14,8 +14,7 @@ from dimetric.learners._constrained import BoundedMetric, Gain, as_square, on_sp
 from dimetric.learners._solve import Solution, Watch
 from dimetric.linalg.psd import metric_of, root
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
-from dimetric.solvers.frank_wolfe import averaging_steps, frank_wolfe, smoothed_steps
-from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers import LBFGS, FrankWolfe
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, Result
 from dimetric.supervision.pairs import Pairs
 
@@ -169,7 +168,7 @@ class DMLEig(BoundedMetric):
         loss = on_sphere(partial(gain.of_map, theta=mu))
         while True:
             left = self.max_iter - done - n_iter
-            result = lbfgs(
+            result = LBFGS().minimise(
                 loss,
                 sphere_start(L),
                 max_iter=left,
@@ -214,10 +213,9 @@ class DMLEig(BoundedMetric):
             value, G = gain.of_metric(as_square(x), mu)
             return value, G.ravel()
 
-        result = frank_wolfe(
+        result = FrankWolfe(schedule=self.schedule).minimise(
             loss,
-            metric_of(L0),
-            step=smoothed_steps if self.schedule == "smoothed" else averaging_steps,
+            metric_of(L0).ravel(),
             max_iter=self.max_iter,
             tol=self.tol,
             callback=lambda x, value, n: watch(lambda: (root(as_square(x)), mu), value, n),

@@ -17,9 +17,9 @@ from dimetric.learners._solve import Solution, Watch
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
-from dimetric.solvers.bregman import bregman_projections
-from dimetric.solvers.lbfgs import lbfgs
-from dimetric.supervision.draw import ByClass
+from dimetric.solvers import LBFGS, BregmanProjections
+from dimetric.solvers.bregman_projections import BoundedDivergence
+from dimetric.supervision._draw import LabelledCombinations
 from dimetric.supervision.pairs import Pairs
 
 MOST_CONSTRAINTS = 5000  # of a kind, unless more are asked for
@@ -240,7 +240,7 @@ class ITML(InformedMetric):
             n = min(MOST_CONSTRAINTS, 20 * len(self.classes_) ** 2)
         _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
         by_appearance = np.argsort(np.argsort(first))
-        classes = ByClass(by_appearance[codes])
+        classes = LabelledCombinations(by_appearance[codes])
         return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
 
     def _objective(
@@ -268,7 +268,7 @@ class ITML(InformedMetric):
             def found(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 return flat.reshape(d, d), objective.theta
 
-            result = lbfgs(
+            result = LBFGS().minimise(
                 lambda flat: _divergence(objective, flat.reshape(d, d)),
                 np.eye(d).ravel(),
                 callback=lambda x, value, n: watch(lambda: found(x), value, n),
@@ -283,15 +283,19 @@ class ITML(InformedMetric):
         i, j = objective.rows.T
         V, is_similar = to_host(X)[i] - to_host(X)[j], objective.kinds == 0
         differs = np.any(V != 0, axis=1)
-        result, gap = bregman_projections(
+        divergence = BoundedDivergence(
             V[differs],
             is_similar[differs],
             np.where(is_similar[differs], *self.bounds_),
             float(self.gamma),
+        )
+        proven = BregmanProjections().minimise(
+            divergence,
+            np.eye(d).ravel(),
             callback=lambda x, value, n: watch(lambda: rooted(x), value, n),
             **settings,
         )
-        return Solution(*rooted(result.x), result), gap
+        return Solution(*rooted(proven.x), proven), proven.gap
 
 
 def _divergence(objective: ListedObjective[ITMLRule], B: np.ndarray) -> tuple[float, np.ndarray]:

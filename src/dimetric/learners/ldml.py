@@ -17,7 +17,7 @@ from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective, metric_gradient
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.solvers.lbfgs import lbfgs
+from dimetric.solvers import LBFGS
 from dimetric.solvers.result import Result
 from dimetric.supervision.pairs import Pairs
 
@@ -273,4 +273,4 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
         loss, _, slope = objective.evaluate(Z, Z[:, :1], b)
         return loss / n, np.asarray([slope / n])
 
-    return lbfgs(value_and_grad, theta, tol=1e-8, infimum=objective.infimum)
+    return LBFGS().minimise(value_and_grad, theta, tol=1e-8, infimum=objective.infimum)

@@ -7,7 +7,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, eps, like, namespace
 from dimetric._compat import StrOptions
 from dimetric.learners._constrained import BoundedMetric, Gain, as_square, on_sphere, sphere_start
-from dimetric.learners._solve import Solution, Watch
+from dimetric.learners._solve import Solution, Watch, _OnCone
 from dimetric.linalg.psd import metric_of, root
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
@@ -15,8 +15,7 @@ from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
-from dimetric.solvers.lbfgs import lbfgs
-from dimetric.solvers.projected import projected_gradient
+from dimetric.solvers import LBFGS, ProjectedGradient
 from dimetric.supervision.pairs import Pairs
 
 
@@ -177,11 +176,11 @@ class LSI(BoundedMetric):
         }
         if over_maps:
             loss = on_sphere(lambda L: gain.of_map(L, theta), diagonal=self.diagonal)
-            result = lbfgs(loss, sphere_start(L0, diagonal=self.diagonal), **settings)
+            result = LBFGS().minimise(loss, sphere_start(L0, diagonal=self.diagonal), **settings)
         else:
             M0, project = metric_of(L0), onto_simplex if self.diagonal else onto_metrics
             x0 = np.diag(M0) if self.diagonal else M0.ravel()
-            result = projected_gradient(loss_of_metric, project, x0, **settings)
+            result = ProjectedGradient().minimise(_OnCone(loss_of_metric, project), x0, **settings)
         return Solution(*found(result.x), result)
 
     def _value(self, gain: Gain, L: np.ndarray) -> float:

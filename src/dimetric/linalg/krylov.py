@@ -70,22 +70,15 @@ def largest_eigenvectors(
     """
     block = k + 2
     width = min(max(6 * block, min(BASIS_VECTORS, n // 8)), n)
-    # Allocated once: fresh memory costs as much as a product.
-    basis, images = (np.empty((n, width), order="F") for _ in range(2))
-    H = np.zeros((width, width))
+    space = _Subspace(n, width)
     new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
-    m = 0
     for _ in range(MAX_PASSES):
-        old, m = m, m + new.shape[1]
-        basis[:, old:m], images[:, old:m] = new, product(new)
-        H[:m, old:m] = basis[:, :m].T @ images[:, old:m]
-        H[old:m, :old] = H[:old, old:m].T
-        values, S = np.linalg.eigh(_symmetric(H[:m, :m]))
-        values, S = values[::-1], S[:, ::-1]
+        space.add(new, product(new))
+        values, S = space.eigenpairs()
+        m = space.size
         # The largest, a few more that may overtake them, and the smallest.
         shown = np.r_[: min(2 * block, m - 1), m - 1]
-        V = basis[:, :m] @ S[:, shown]
-        residuals = images[:, :m] @ S[:, shown] - V * values[shown]
+        V, residuals = space.vectors_and_residuals(values[shown], S[:, shown])
         size = np.linalg.norm(residuals, axis=0)
         largest = float(np.abs(values).max())
         open_ = size > np.maximum(np.where(shown == m - 1, 0.01, tol) * largest, noise)
@@ -93,11 +86,8 @@ def largest_eigenvectors(
             break
         if m + block > width:
             kept = np.r_[: width // 2, m - 1]
-            for A in (basis, images):
-                A[:, : len(kept)] = A[:, :m] @ S[:, kept]
-            m = len(kept)
-            H[:m, :m] = np.diag(values[kept])
-        new = _beside(basis[:, :m], residuals[:, np.flatnonzero(open_)[:block]])
+            space.restart(values[kept], S[:, kept])
+        new = space.beside(residuals[:, np.flatnonzero(open_)[:block]])
     else:
         warnings.warn(
             f"{k} eigenvectors were not found to the last digit in {MAX_PASSES} passes: the "
@@ -107,13 +97,48 @@ def largest_eigenvectors(
     return LargestEigenpairs(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
 
 
-def _beside(basis: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of what R adds to the span of the basis."""
-    new = R / np.linalg.norm(R, axis=0)
-    for _ in range(2):  # the first pass is not exact where residuals are mostly rounding errors
-        new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
-    return new
+class _Subspace:
+    """An orthonormal basis Q of a subspace, its images A Q, and the projection H = Q^T A Q."""
 
+    def __init__(self, n: int, width: int) -> None:
+        # Allocated once: fresh memory costs as much as a product.
+        self._basis, self._images = (np.empty((n, width), order="F") for _ in range(2))
+        self._H = np.zeros((width, width))
+        self.size = 0
 
-def _symmetric(H: np.ndarray) -> np.ndarray:
-    return (H + H.T) / 2
+    def add(self, new: np.ndarray, images: np.ndarray) -> None:
+        """Add orthonormal vectors, orthogonal to the basis, and their images."""
+        old, m = self.size, self.size + new.shape[1]
+        self._basis[:, old:m], self._images[:, old:m] = new, images
+        self._H[:m, old:m] = self._basis[:, :m].T @ self._images[:, old:m]
+        self._H[old:m, :old] = self._H[:old, old:m].T
+        self.size = m
+
+    def eigenpairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the eigenvalues of H, descending, and its eigenvectors as columns."""
+        H = self._H[: self.size, : self.size]
+        values, S = np.linalg.eigh((H + H.T) / 2)
+        return values[::-1], S[:, ::-1]
+
+    def vectors_and_residuals(
+        self, values: np.ndarray, S: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the approximate eigenvectors V = Q S, and A V - V diag(values)."""
+        V = self._basis[:, : self.size] @ S
+        return V, self._images[:, : self.size] @ S - V * values
+
+    def restart(self, values: np.ndarray, S: np.ndarray) -> None:
+        """Keep the span of some approximate eigenvectors alone."""
+        kept = len(values)
+        for A in (self._basis, self._images):
+            A[:, :kept] = A[:, : self.size] @ S
+        self._H[:kept, :kept] = np.diag(values)
+        self.size = kept
+
+    def beside(self, R: np.ndarray) -> np.ndarray:
+        """Return an orthonormal basis of what R adds to the subspace."""
+        basis = self._basis[:, : self.size]
+        new = R / np.linalg.norm(R, axis=0)
+        for _ in range(2):  # the first pass is not exact where R is mostly rounding errors
+            new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
+        return new

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
@@ -20,27 +19,26 @@ from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squ
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
-from dimetric.manifold.embedding import Embedding
+from dimetric.manifold._embedding import LandmarkEmbedding
 from dimetric.neighbors.graph import Neighborhood
-from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.paths import geodesics
 
-BLOCK = 2**22  # numbers held at once
-DOUBLE = 2**23  # geodesics up to which they are kept in double precision
+BLOCK_ENTRIES = 2**22  # numbers in memory at once
+DOUBLE_PRECISION = 2**23  # up to so many geodesics are kept in double precision
 
 
 @dataclass(frozen=True)
 class Geodesics:
-    """What new samples are placed by.
+    """What places new samples: paths from the samples of the fit, and coordinates.
 
     Attributes
     ----------
     samples : array or sparse array of shape (n, d), or None
-        Those of the fit, on the host; None if distances to them are given.
+        Samples of the fit, on the host; None if distances to them are given.
     lengths : ndarray of shape (n, m)
-        Shortest paths from each of them to all, or to m landmarks.
+        Lengths of the shortest paths from each sample to all, or to m landmarks.
     coordinates : PrincipalCoordinates
-        Of the landmarks.
+        Coordinates of all samples, or of the landmarks.
     """
 
     samples: Any
@@ -48,40 +46,40 @@ class Geodesics:
     coordinates: PrincipalCoordinates
 
 
-class Isomap(Embedding):
+class Isomap(LandmarkEmbedding):
     r"""Isometric mapping: coordinates whose distances are those along the data [1]_.
 
-    Near samples are linked by edges; the length of the shortest path between two samples is their
-    geodesic distance; classical scaling (:class:`MDS`) gives these distances coordinates,
+    Near samples are linked by edges. The length of the shortest path between two samples is their
+    geodesic distance. Classical scaling (:class:`MDS`) turns these distances into coordinates:
 
     .. math:: B = -\tfrac12 J (G \circ G) J = V^T \Lambda V, \qquad Z = V^T \Lambda^{1/2}
 
     New samples are linked to their neighbours, and placed by their geodesic distances.
 
-    Too few neighbours leave the graph in parts (an open circuit): these are joined by the shortest
-    edges there are, with a warning. Too many jump over gaps (a short circuit). See
-    :func:`dimetric.manifold.circuits.scan_neighbors`.
+    With too few neighbours the graph has several components (an open circuit). They are joined by
+    the shortest possible edges, with a warning. With too many, edges cross gaps (a short circuit).
+    See :func:`dimetric.manifold.scan_neighbors`.
 
     Parameters
     ----------
-    n_neighbors : int or None, default=5
-        Link each sample with so many nearest ones, or
-    radius : float or None, default=None
-        with all within this distance; then `n_neighbors` must be None.
     n_components : int, default=2
         k.
+    n_neighbors : int or None, default=5
+        Number of nearest samples that each sample is linked with.
+    radius : float or None, default=None
+        Link each sample with all within this distance instead; `n_neighbors` must then be None.
     path_method : {"auto", "D", "FW"}, default="auto"
         Shortest paths by Dijkstra's algorithm, or by Floyd's and Warshall's (small graphs with
         many edges). With numba installed, the first is several times as fast.
     metric : str or callable, default="euclidean"
-        Any of scikit-learn's. ``"precomputed"``: X holds all distances, or is a sparse graph of
-        neighbours; :meth:`transform` takes those of new samples to the samples of the fit. With
-        `n_neighbors` and `radius` both None a sparse graph is taken as it is.
+        Any metric of scikit-learn. ``"precomputed"``: X holds all distances, or is a sparse graph
+        of neighbours, and :meth:`transform` takes the distances of new samples to the samples of
+        the fit. With `n_neighbors` and `radius` both None a sparse graph is used as it is.
     metric_params : dict, optional
         Parameters of the metric.
     n_landmarks : int, optional
-        Take the paths from so many samples, drawn at random, and place all others by their
-        distances to these [2]_: time and memory O(n n_landmarks) instead of n^2.
+        Compute paths from this number of samples, drawn at random, and place all others by their
+        geodesics to these [2]_. Time and memory are O(n n_landmarks) instead of n^2.
     regressor : regressor, optional
         Learns the embedding from the samples, and places new ones instead of their geodesics.
     random_state : int, RandomState or None, default=None
@@ -125,9 +123,9 @@ class Isomap(Embedding):
 
     _accepts_sparse: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "radius": [Interval(Real, 0, None, closed="both"), None],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
         "path_method": [StrOptions({"auto", "D", "FW"})],
         "metric": [str, callable],
         "metric_params": [dict, None],
@@ -138,10 +136,10 @@ class Isomap(Embedding):
 
     def __init__(
         self,
+        n_components: int = 2,
         *,
         n_neighbors: int | None = 5,
         radius: float | None = None,
-        n_components: int = 2,
         path_method: str = "auto",
         metric: str | Callable[..., float] = "euclidean",
         metric_params: dict[str, Any] | None = None,
@@ -149,9 +147,9 @@ class Isomap(Embedding):
         regressor: Any = None,
         random_state: Any = None,
     ) -> None:
+        self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.radius = radius
-        self.n_components = n_components
         self.path_method = path_method
         self.metric = metric
         self.metric_params = metric_params
@@ -159,20 +157,15 @@ class Isomap(Embedding):
         self.regressor = regressor
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
-
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X)
         given = X
         X, self._factor = rescale_for_squares(X)
         samples = self._on_host(X)
         graph = self._neighborhood().graph(samples, connected=True)
-        rows = self._landmarks(samples)
+        rows = self._landmark_rows(X, samples)
         n, m = X.shape[0], X.shape[0] if rows is None else len(rows)
-        single = X.dtype == namespace(X).float32 or n * m > DOUBLE
+        single = X.dtype == namespace(X).float32 or n * m > DOUBLE_PRECISION
         dtype = np.float32 if single else np.float64
         G = geodesics(graph, rows, method=self.path_method, dtype=dtype)
         model = principal_coordinates(G if rows is None else G[:, rows], self.n_components)
@@ -182,8 +175,6 @@ class Isomap(Embedding):
         Z = model.coordinates if rows is None else model.place(G.T)
         self.embedding_ = like(Z / self._factor, X)
         self.eigenvalues_ = like(model.values / self._factor**2, X)
-        if rows is not None:
-            self.landmarks_ = like(rows, X, dtype=namespace(X).int64)
         if self.regressor is not None:
             target = to_host(self.embedding_)
             self.regressor_ = clone(self.regressor).fit(self._on_host(given), target)
@@ -199,19 +190,20 @@ class Isomap(Embedding):
         return self._map.coordinates.strain / self._factor**2
 
     def residual_variance(self, n_components: int | None = None) -> float:
-        """Return the share of the variance of geodesics that distances of the embedding leave.
+        """Return the share of the variance of geodesics that the embedding does not explain.
 
-        This is 1 - r^2, r the correlation of the two over all pairs, or all pairs with a landmark.
+        This is 1 - r^2, with r the correlation of geodesics and distances of the embedding over
+        all pairs, or over all pairs with a landmark.
 
         Parameters
         ----------
         n_components : int, optional
-            Look at so many coordinates only, which are the embedding in fewer dimensions.
+            Number of coordinates to use, the first ones: the embedding in fewer dimensions.
         """
         check_is_fitted(self)
         G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)[:, :n_components]
         ends = Z if G.shape[0] == G.shape[1] else Z[to_host(self.landmarks_)]
-        blocks = row_blocks(len(Z), max(1, BLOCK // len(ends)))
+        blocks = row_blocks(len(Z), max(1, BLOCK_ENTRIES // len(ends)))
         sums = sum(moments(G[b].astype(np.float64), cdist(Z[b], ends)).sum(axis=0) for b in blocks)
         return float(residual_variance(sums / (G.size - len(ends))))
 
@@ -223,7 +215,7 @@ class Isomap(Embedding):
             raise ValueError("Distances must not be negative.")
         links = self._links(self._on_host(X * self._factor))
         G, model = self._map.lengths, self._map.coordinates
-        rows = max(1, BLOCK // (G.shape[1] * max(1, int(np.diff(links.indptr).max()))))
+        rows = max(1, BLOCK_ENTRIES // (G.shape[1] * max(1, int(np.diff(links.indptr).max()))))
         blocks = row_blocks(X.shape[0], rows)
         placed = [model.place(_lengths_through(links[b], G)) for b in blocks]
         return np.concatenate(placed) / self._factor
@@ -252,23 +244,15 @@ class Isomap(Embedding):
         radius = None if self.radius is None else self.radius * self._factor
         return Neighborhood(self.n_neighbors, radius, self.metric, self.metric_params)
 
-    def _landmarks(self, samples: Any) -> np.ndarray | None:
-        """Return the rows of the landmarks, if there are fewer than samples."""
-        n = samples.shape[0]
-        if self.n_landmarks is None or self.n_landmarks >= n:
-            return None
-        features = None if self.metric == "precomputed" else samples
-        return draw_landmarks(n, self.n_landmarks, self.random_state, features)
-
     def _on_host(self, X: Any) -> Any:
-        """Return samples on the host, dense unless they are many, or a graph."""
+        """Return samples on the host, dense unless they are a graph or too many."""
         if not sparse.issparse(X):
             return to_host(X)
-        dense = self.metric != "precomputed" and X.shape[0] * X.shape[1] <= 8 * BLOCK
+        dense = self.metric != "precomputed" and X.shape[0] * X.shape[1] <= 8 * BLOCK_ENTRIES
         return X.toarray() if dense else X
 
     def _check_parameters(self, X: Any) -> None:
-        """Say which parameters do not go with each other, or with the samples."""
+        """Raise if parameters do not go with each other, or with the samples."""
         n, given = X.shape[0], self.metric == "precomputed"
         if self.n_neighbors is not None and self.radius is not None:
             raise ValueError(
@@ -278,10 +262,7 @@ class Isomap(Embedding):
         as_it_is = given and sparse.issparse(X)
         if self.n_neighbors is None and self.radius is None and not as_it_is:
             raise ValueError("Set n_neighbors or radius: without either there are no neighbours.")
-        m = min(n, self.n_landmarks or n)
-        if self.n_components > m:
-            name = "n_samples" if m == n else "n_landmarks"
-            raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
+        m = self._checked_n_references(n)
         remedy = "Set n_landmarks, for instance to 1000."
         require_memory(4 * n * m, f"The geodesics of {n} samples", remedy)
         if given and not sparse.issparse(X):
@@ -294,10 +275,10 @@ class Isomap(Embedding):
 
 
 def _lengths_through(links: Any, G: np.ndarray) -> np.ndarray:
-    """Return the shortest paths that begin with one of the links of each sample.
+    """Return the lengths of the shortest paths that begin with one of the links of each sample.
 
-    A sample at the very place of one of the fit has its paths, and no shorter ones by links that
-    the fit did not take: of several neighbours at equal distance it may have taken others.
+    A sample at the place of one of the fit gets exactly its paths. Among neighbours at equal
+    distance the fit may have chosen others, whose links could give shorter paths.
     """
     starts = links.indptr[:-1]
     nearest = np.minimum.reduceat(links.data, starts)

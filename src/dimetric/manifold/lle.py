@@ -5,17 +5,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import csgraph
 
 from dimetric._arrays.namespaces import Array, like, to_host
-from dimetric._arrays.row_order import canonical_order
+from dimetric._arrays.row_order import distinct_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners.pca import PCA
 from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
-from dimetric.manifold._local import alignment, reconstruction_weights
-from dimetric.manifold.embedding import Embedding
+from dimetric.manifold._embedding import Embedding
+from dimetric.manifold._patches import alignment, reconstruction_weights
+from dimetric.neighbors.graph import directed
 from dimetric.neighbors.metric_search import metric_neighbors
 
 
@@ -28,37 +28,38 @@ class LLE(Embedding):
     .. math:: \min_Y \sum_i |y_i - \sum_j w_{ij} y_j|^2 = \mathrm{tr}(Y^T M Y), \quad
               M = (I - W)^T (I - W), \quad Y^T Y = I, \; Y^T 1 = 0
 
-    The columns of Y are the bottom eigenvectors of M without the constant one. The other methods
-    have other matrices M: several independent weights for each neighbourhood (``"modified"``
-    [2]_), the second derivatives in the tangent space (``"hessian"`` [3]_), what the coordinates in
-    the tangent space do not explain (``"ltsa"`` [4]_). On a sheet that is bent but not stretched,
-    and has enough samples, the last three find its own coordinates up to a linear map.
+    The columns of Y are the eigenvectors of M with the smallest eigenvalues, without the constant
+    one. The other methods have other matrices M: several independent weights for each
+    neighbourhood (``"modified"`` [2]_), the second derivatives in the tangent space (``"hessian"``
+    [3]_), or what the coordinates in the tangent space do not explain (``"ltsa"`` [4]_). On a sheet
+    that is bent but not stretched, with enough samples, these three recover the coordinates on the
+    sheet up to a linear map.
 
-    Samples that are repeated count once and get the same coordinates. Where the neighbour graph
-    falls into several components, each is embedded by itself; then it is turned, scaled and moved
-    to where the principal components of all samples put it, and a warning counts them.
+    Repeated samples count once and get the same coordinates. If the neighbour graph has several
+    components, each is embedded by itself, then rotated, scaled and moved to its place among the
+    principal components of all samples, with a warning.
 
     Parameters
     ----------
+    n_components : int, default=2
+        Dimension of the embedding.
     n_neighbors : int, default=5
         k. With ``"hessian"`` more than ``n_components * (n_components + 3) / 2``, with
         ``"modified"`` and ``"ltsa"`` more than `n_components`.
-    n_components : int, default=2
-        Dimension of the embedding.
     reg : float, default=1e-3
-        Ridge of the weights, as a share of the squared distances to the neighbours.
+        Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
-        Which of them.
+        The matrix M, as above.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
         Lanczos iteration on a factorisation of the sparse M, or all eigenvectors of a dense one;
-        ``"auto"`` takes the latter for up to 200 samples.
+        ``"auto"`` uses the dense one for up to 200 samples.
 
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
         Y.
     reconstruction_error_ : float
-        The sum of the eigenvalues that belong to Y; of all components of the graph.
+        The sum of the eigenvalues that belong to Y, over all components of the graph.
     n_features_in_ : int
         Number of features; ``feature_names_in_`` holds their names where X has any.
 
@@ -84,8 +85,8 @@ class LLE(Embedding):
 
     reconstruction_error_: float
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="left")],
         "method": [StrOptions({"standard", "modified", "hessian", "ltsa"})],
         "eigen_solver": [StrOptions({"auto", "arpack", "dense"})],
@@ -93,22 +94,22 @@ class LLE(Embedding):
 
     def __init__(
         self,
-        n_neighbors: int = 5,
         n_components: int = 2,
         *,
+        n_neighbors: int = 5,
         reg: float = 1e-3,
         method: str = "standard",
         eigen_solver: str = "auto",
     ) -> None:
-        self.n_neighbors = n_neighbors
         self.n_components = n_components
+        self.n_neighbors = n_neighbors
         self.reg = reg
         self.method = method
         self.eigen_solver = eigen_solver
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
-        points, member = _distinct(np.asarray(to_host(scaled), dtype=np.float64))
+        points, member = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
@@ -133,8 +134,8 @@ class LLE(Embedding):
         }
 
     def _place(self, X: Array) -> Array:
-        """Return what the weights of the nearest training samples make of their coordinates."""
-        rescale_for_squares(X)  # refuses what has no distances in this dtype
+        """Return the weighted means of the coordinates of the nearest training samples."""
+        rescale_for_squares(X)  # refuses values whose squares the dtype cannot hold
         samples = self._factor * np.asarray(to_host(X), dtype=np.float64)
         points = np.asarray(to_host(self._points), dtype=np.float64)
         k = min(int(self.n_neighbors), len(points) - 1)
@@ -147,14 +148,14 @@ class LLE(Embedding):
         """Return the coordinates of one component of the neighbour graph, and their error."""
         n, k = len(points), int(self.n_components)
         M = alignment(points, neighbors, k, method=self.method, reg=self.reg)
-        few = min(k, n - 1)  # with n_neighbors < n_components a component can be that small
+        few = min(k, n - 1)  # with n_neighbors < n_components a component can be small
         small = n <= 200 or 4 * few >= n
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
         values, V = smallest_eigenvectors(M, few, dense=dense or few >= n - 1)
         return np.pad(V.T, [(0, 0), (0, k - few)]), float(values.sum())
 
     def _checked_neighbors(self, n: int, d: int, distinct: int) -> int:
-        """Return the number of neighbours to use, or say why there is none."""
+        """Return the number of neighbours to use; raise if there is none."""
         k, n_components = self.n_neighbors, self.n_components
         if distinct == 1:
             raise ValueError("All samples are equal: there is nothing to embed.")
@@ -186,22 +187,9 @@ class LLE(Embedding):
         return k
 
 
-def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows, in an order of their own, and the number of each row among them."""
-    order = canonical_order(X, np.zeros(len(X), np.int64))
-    rows = X[order]
-    first = np.ones(len(X), dtype=bool)
-    first[1:] = np.any(rows[1:] != rows[:-1], axis=1)
-    member = np.empty(len(X), dtype=np.int64)
-    member[order] = np.cumsum(first) - 1
-    return rows[first], member
-
-
 def _links(neighbors: np.ndarray) -> Any:
     """Return the neighbour graph, an edge from each sample to each of its neighbours."""
-    n, k = neighbors.shape
-    values, starts = np.ones(neighbors.size, dtype=np.int8), np.arange(0, n * k + 1, k)
-    return sparse.csr_array((values, neighbors.ravel(), starts), shape=(n, n))
+    return directed(neighbors, np.ones(neighbors.shape, dtype=np.int8), len(neighbors))
 
 
 def _components(neighbors: np.ndarray) -> list[np.ndarray]:
@@ -220,7 +208,8 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
 def _warn_of_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
     """Warn of groups whose samples have all their neighbours in the group, inside a component.
 
-    They fix a value each, and all other samples are interpolated: M has a null vector for each.
+    M has a null vector for each such group: the group has one value, and all other samples
+    interpolate between groups.
     """
     links = _links(neighbors).tocoo()
     n_groups, label = csgraph.connected_components(links, connection="strong")
@@ -235,7 +224,7 @@ def _warn_of_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
 
 
 def _side_by_side(X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]) -> np.ndarray:
-    """Return all components in the plane of the principal components, each with its own spread."""
+    """Return all components in the space of the principal components, each with its own spread."""
     k = pieces[0].shape[1]
     plane = PCA(k).fit_transform(X)
     Y = np.empty((len(X), k))

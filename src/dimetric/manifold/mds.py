@@ -1,29 +1,25 @@
 """Multidimensional scaling."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import Tags
 
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._base import report
-from dimetric.linalg import classical_scaling as coordinates
-from dimetric.manifold.classical import Axes, References, principal_axes, references
-from dimetric.manifold.embedding import Embedding
-from dimetric.manifold.smacof import Configuration, smacof, starts
-from dimetric.manifold.stress import NonmetricStress, Stress, checked_weights
+from dimetric.manifold._classical import Axes, References, principal_axes, scaled_references
+from dimetric.manifold._embedding import LandmarkEmbedding
+from dimetric.manifold._smacof import Configuration, best_smacof, starts
+from dimetric.manifold._stress import NonmetricStress, Stress, checked_weights
 from dimetric.neighbors.metric_search import is_euclidean
-from dimetric.solvers.result import STOPPED_BY_CALLBACK
 
 
-class MDS(Embedding):
+class MDS(LandmarkEmbedding):
     r"""Multidimensional scaling: coordinates whose distances are the dissimilarities given.
 
     ``algorithm="classical"`` [1]_ takes the k largest eigenvalues of the Gram matrix
@@ -31,15 +27,15 @@ class MDS(Embedding):
     .. math:: B = -\tfrac12 J (D \circ D) J = V^T \Lambda V, \quad J = I - \tfrac1n 1 1^T,
               \qquad Z = V^T \Lambda^{1/2}
 
-    which gives exact distances where there are k dimensions that have them, and PCA's scores where
-    the dissimilarities are Euclidean distances. New samples are placed by Gower's formula.
+    It gives exact distances if k dimensions are enough for them, and PCA's scores if the
+    dissimilarities are Euclidean distances. New samples are placed by Gower's formula.
 
     ``algorithm="smacof"`` [2]_ minimises the stress from one or more starts,
 
     .. math:: \sigma(Z) = \sum_{i<j} w_{ij} (\hat d_{ij} - |z_i - z_j|)^2
 
     where :math:`\hat d` are the dissimilarities (``metric_mds=True``), or the numbers nearest to
-    the distances that rise with them. New samples get the place of least stress.
+    the distances that increase with the dissimilarities. New samples get the place of least stress.
 
     Parameters
     ----------
@@ -53,8 +49,8 @@ class MDS(Embedding):
     metric_params : dict, optional
         Parameters of the metric.
     n_landmarks : int, optional
-        For ``"classical"``: scale so many samples, drawn at random, and place all others among
-        them as new ones are [3]_. Takes O(n n_landmarks) instead of n^2. If there are no more
+        For ``"classical"``: scale this number of samples, drawn at random, and place all others
+        as new samples [3]_. Time and memory are O(n n_landmarks) instead of n^2. With no more
         samples than that, all are scaled.
     additive_constant : bool, default=False
         For ``"classical"``: add the smallest constant to all dissimilarities that makes them
@@ -62,14 +58,14 @@ class MDS(Embedding):
     metric_mds : bool, default=True
         For ``"smacof"``: whether the dissimilarities themselves count, or only their order.
     weights : array-like of shape (n_samples, n_samples), optional
-        For ``"smacof"``: w, symmetric; 0 where a dissimilarity is missing, and what X holds there
-        is not looked at.
+        For ``"smacof"``: w, symmetric. A weight of 0 marks a missing dissimilarity: the value in X
+        is ignored.
     init : {"classical_mds", "random"} or array-like, default="classical_mds"
         The first start of ``"smacof"``.
     n_init : int, default=1
-        Number of starts, all but the first at random; the one that ends at the least stress counts.
+        Number of starts, all but the first at random; the result of least stress is kept.
     max_iter : int, default=300
-        Most iterations from a start.
+        Maximum number of iterations from a start.
     eps : float, default=1e-6
         Stop when an iteration lowers the stress by less than this share of the sum of squared
         distances.
@@ -198,35 +194,27 @@ class MDS(Embedding):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
-
     def _max_steps(self) -> int:
         return self.n_init * self.max_iter if self.algorithm == "smacof" else 0
 
-    def _fit(self, X: Array, codes: Any, progress: Progress) -> dict[str, Any]:
+    def _fit(self, X: Array, supervision: Any, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
         if self.metric == "precomputed":
             checked_dissimilarities(X)
         X, self._factor = rescale_for_squares(X)
-        self._unit = self._factor if self.metric_mds else 1.0  # disparities have none
+        self._unit = self._factor if self.metric_mds else 1.0  # disparities have no unit
         if self.algorithm == "smacof":
             return self._fit_stress(X, progress)
         exact = self.n_landmarks is None and not self.additive_constant
         if exact and is_euclidean(self.metric, self.metric_params):
             self._references = References(None, None, self.metric)  # none are needed
             self._model: Any = principal_axes(X, self.n_components)
-            return self._set(X, self._model.place(X), self._model.share, 0.0)
+            return self._set_coordinates(X, self._model.place(X), self._model.share, 0.0)
         return self._fit_coordinates(X)
 
     def _check_parameters(self, n: int) -> None:
-        """Say which parameters do not go with the number of samples, or with the algorithm."""
-        m = min(n, self.n_landmarks or n)
-        if self.n_components > m:
-            name = "n_samples" if m == n else "n_landmarks"
-            raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
+        """Raise if parameters do not go with the number of samples, or with the algorithm."""
+        self._checked_n_references(n)
         used = {"metric_mds": not self.metric_mds, "weights": self.weights is not None}
         if self.algorithm == "smacof":
             used = {
@@ -238,29 +226,32 @@ class MDS(Embedding):
 
     def _fit_coordinates(self, X: Array) -> dict[str, Any]:
         """Scale the dissimilarities of all samples, or of landmarks."""
-        self._references = self._refer_to(X)
-        D = self._references.dissimilarities(X)
-        if self._references.rows is not None:
-            self.landmarks_ = like(self._references.rows, X, dtype=namespace(X).int64)
-        core = self._among_landmarks(D)
-        if self.additive_constant:
-            constant = coordinates.additive_constant(to_host(core))
-            self._references = replace(self._references, constant=constant)
-            D = self._references.dissimilarities(X, fitted=True)
-            core = self._among_landmarks(D)
-        self._model = model = coordinates.principal_coordinates(core, self.n_components)
+        self._references, model, Z = scaled_references(
+            self._chosen_references(X), X, self.n_components, additive=self.additive_constant
+        )
+        self._model = model
         share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
         also = "" if self.additive_constant else "additive_constant=True or "
         model.warn_of_negative(f"Ask for fewer, or try {also}algorithm='smacof'.")
-        Z = model.coordinates if core is D else model.place(D)
-        return self._set(X, Z, share, model.smallest / self._factor**2)
+        return self._set_coordinates(X, Z, share, model.smallest / self._factor**2)
 
-    def _among_landmarks(self, D: Array) -> Array:
-        rows, xp = self._references.rows, namespace(D)
-        return D if rows is None else xp.take(D, like(rows, D, dtype=xp.int64), axis=0)
+    def _chosen_references(self, X: Array) -> References:
+        """Choose the samples that all samples are compared with."""
+        n = X.shape[0]
+        smacof_only = self.algorithm == "smacof"
+        require_memory(
+            8 * n * min(self.n_landmarks or n, n),
+            f"The dissimilarities of {n} samples",
+            "Take fewer samples." if smacof_only else "Set n_landmarks, for instance to 1000.",
+        )
+        points = None if self.metric == "precomputed" else to_host(X)
+        rows = self._landmark_rows(X, points)
+        if points is not None and rows is not None:
+            points = points[rows]
+        return References(points, rows, self.metric, self.metric_params)
 
-    def _set(self, X: Array, Z: Array, share: float, smallest: float) -> dict[str, Any]:
-        """Set what classical scaling has found; return metadata."""
+    def _set_coordinates(self, X: Array, Z: Array, share: float, smallest: float) -> dict[str, Any]:
+        """Set the attributes of classical scaling; return metadata."""
         self.embedding_ = like(Z, X) / self._factor
         self.n_iter_ = 1
         self.eigenvalues_ = like(self._model.values / self._factor**2, X)
@@ -273,20 +264,15 @@ class MDS(Embedding):
 
     def _fit_stress(self, X: Array, progress: Progress) -> dict[str, Any]:
         """Minimise the stress from every start, and keep the best end."""
-        self._references = self._refer_to(X)
+        self._references = self._chosen_references(X)
         # In single precision rounding would decide on the order of dissimilarities.
         xp = namespace(X)
         D = self._references.dissimilarities(X if self.metric_mds else xp.astype(X, xp.float64))
         W = None if self.weights is None else checked_weights(self.weights, X.shape[0])
-        ends = []
-        for start in starts(D, W, self.n_components, self.init, self.n_init, self.random_state):
-            objective = Stress(D, W) if self.metric_mds else NonmetricStress(D, W)
-            after = partial(self._after_iteration, X, progress, objective)
-            result = smacof(objective, start, max_iter=self.max_iter, eps=self.eps, callback=after)
-            ends.append((result, objective))
-            if result.reason == STOPPED_BY_CALLBACK:
-                break
-        best, objective = min(ends, key=lambda end: end[0].value)
+        begin = starts(D, W, self.n_components, self.init, self.n_init, self.random_state)
+        make = partial(Stress if self.metric_mds else NonmetricStress, D, W)
+        after = partial(self._after_iteration, X, progress)
+        best, objective = best_smacof(make, begin, self.max_iter, self.eps, after)
         best.warn_unless_converged("MDS", "Raise max_iter or eps.")
         for name, value in self._at(best.x, objective, X).items():
             setattr(self, name, value)
@@ -314,21 +300,9 @@ class MDS(Embedding):
         return progress.step(lambda: self._at(Z, objective, X))
 
     def _at(self, Z: np.ndarray, objective: Stress, X: Array) -> dict[str, Any]:
-        """Return the attributes of coordinates that SMACOF has come to."""
+        """Return the fitted attributes for coordinates that SMACOF has reached."""
         model = Configuration(Z, objective.steps())
         return {"_model": model, "embedding_": like(Z / self._unit, X)}
-
-    def _refer_to(self, X: Array) -> References:
-        """Choose the samples that all are compared with."""
-        n, landmarks = X.shape[0], self.n_landmarks
-        require_memory(
-            8 * n * min(landmarks or n, n),
-            f"The dissimilarities of {n} samples",
-            "Take fewer samples."
-            if self.algorithm == "smacof"
-            else "Set n_landmarks, for instance to 1000.",
-        )
-        return references(X, self.metric, self.metric_params, landmarks, self.random_state)
 
     def _place(self, X: Array) -> Array:
         X = X * self._factor

@@ -96,9 +96,7 @@ class Neighborhood:
         distances, indices = metric_neighbors(
             X, self.n_neighbors, points, metric=metric, metric_params=params
         )
-        starts = np.arange(0, indices.size + 1, self.n_neighbors)
-        shape = (X.shape[0], X.shape[0] if points is None else points.shape[0])
-        return sparse.csr_array((distances.ravel(), indices.ravel(), starts), shape=shape)
+        return directed(indices, distances, X.shape[0] if points is None else points.shape[0])
 
     def _distances(self, X: Any, rows: np.ndarray) -> np.ndarray:
         """Return the distances from some samples to all."""
@@ -159,6 +157,30 @@ def _kept(edges: Any, k: int | None, radius: float | None, alone: bool) -> Graph
         first = np.arange(len(row)) - np.searchsorted(row, row) < k
         row, column, length = row[first], column[first], length[first]
     return sparse.csr_array((length, (row, column)), shape=edges.shape)
+
+
+def directed(neighbors: np.ndarray, lengths: np.ndarray, n_points: int) -> Graph:
+    """Return the graph with an edge from each row of samples to each of its neighbours.
+
+    Parameters
+    ----------
+    neighbors : ndarray of shape (n, k)
+        Indices of points.
+    lengths : ndarray of shape (n, k)
+        Lengths of the edges, in the order of the neighbours.
+    n_points : int
+        Number of points.
+
+    Examples
+    --------
+    >>> directed(np.array([[1], [0], [1]]), np.array([[1.0], [1.0], [2.0]]), 3).toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 2., 0.]])
+    """
+    n, k = neighbors.shape
+    starts = np.arange(0, n * k + 1, k)
+    return sparse.csr_array((lengths.ravel(), neighbors.ravel(), starts), shape=(n, n_points))
 
 
 def undirected(graph: Graph) -> Graph:

@@ -10,11 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, namespace
+from dimetric._arrays.namespaces import Array, is_host, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.objectives.side import Side
 
@@ -162,6 +161,4 @@ def distance_blocks(A: Array, B: Array, block: int | None = None) -> Iterator[tu
 
 def rows_at_once(A: Array, n_columns: int, *, on_host: int) -> int:
     """Return how many rows to work on at once: what keeps an accelerator busy, or fits a cache."""
-    if "cpu" in str(compat.device(A)).lower():
-        return on_host
-    return max(256, 2**26 // n_columns)
+    return on_host if is_host(A) else max(256, 2**26 // n_columns)

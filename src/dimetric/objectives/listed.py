@@ -1,12 +1,12 @@
-r"""Objectives over a list of pairs: a few of all pairs of points, one by one.
+r"""Objectives over a list of pairs of points, rather than over all pairs.
 
-What is summed is a function of the squared distances :math:`d^2_p` of the listed pairs
-:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. The gradient in a map
-is :math:`2 L S`, that in a metric S, of the scatter
+The loss is a function of the squared distances :math:`d^2_p` of the listed pairs
+:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. Its gradient in a
+metric is the scatter S, and that in a map is :math:`2 L S`, where
 
 .. math:: S = \sum_p w_p (x_i - x_j)(x_i - x_j)^T = X^T \mathcal{L}(w) X
 
-with the sparse Laplacian :math:`\mathcal{L}(w)` of the graph whose edges are the pairs.
+and :math:`\mathcal{L}(w)` is the sparse Laplacian of the graph whose edges are the pairs.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,10 @@ from scipy import sparse
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import take_rows
-from dimetric.objectives.margins.impostors import distances_between
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
-BLOCK = 2**20  # numbers that differences of pairs hold at once
+BLOCK_ENTRIES = 2**20  # of the differences of pairs that are held at once
 
 
 class ListRule(Protocol):
@@ -41,7 +40,7 @@ class ListRule(Protocol):
         D : array of shape (m,)
             Squared distances of the pairs.
         kinds : array of shape (m,)
-            Their kinds: 0 of similar pairs, 1 of dissimilar ones.
+            The kind of each pair: 0 is similar, 1 dissimilar.
         theta : ndarray of shape (p,)
             Extra parameters of the objective, on the host; often none.
         """
@@ -60,11 +59,11 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     rule : ListRule
         What is summed.
     X : array of shape (n, d)
-        Samples, centred. Those that no pair names are left out.
+        Samples, centred. Samples that are in no pair are left out.
     rows : ndarray of shape (m, 2)
         Pairs, as row numbers of X, on the host.
     kinds : ndarray of shape (m,)
-        Their kinds: 0 of similar pairs, 1 of dissimilar ones.
+        The kind of each pair: 0 is similar, 1 dissimilar.
     theta : sequence of float
         Start of the rule's extra parameters.
     infimum : float, default=-inf
@@ -113,7 +112,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         X = self.points
         if compat.is_numpy_array(X):
             return super().scatter(L, A, theta)
-        # The standard has no sparse products, but differences of pairs do as well.
+        # The array-API standard has no sparse products: sum over the differences of pairs instead.
         xp = namespace(X)
         loss, w, dtheta = self.rule.listed(xp, self.distances(X @ L.T), self._kinds, theta)
         total = 0 * (L.T @ L if A is None else A)
@@ -125,12 +124,12 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     def distances(self, Z: Array) -> Array:
         """Return the squared distances of all pairs at mapped points."""
         if compat.is_numpy_array(Z):
-            return distances_between(Z, *self.rows.T)
+            return listed_distances(Z, *self.rows.T)
         xp = namespace(Z)
         return xp.concat([xp.sum(delta * delta, axis=1) for _, delta in self._differences(Z)])
 
     def batch(self, rows: np.ndarray) -> "ListedObjective[RuleT] | None":
-        """Return the rule over some pairs; None if all are of one kind."""
+        """Return the rule over some pairs; None if all are of the same kind."""
         kinds = self.kinds[rows]
         if kinds.min() == kinds.max():
             return None
@@ -151,13 +150,13 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
         """Yield blocks of pairs, and the differences of their points."""
         xp = namespace(Z)
-        for b in row_blocks(len(self.rows), max(1, BLOCK // Z.shape[1])):
+        for b in row_blocks(len(self.rows), max(1, BLOCK_ENTRIES // Z.shape[1])):
             left, right = (xp.take(Z, self._rows[b, side], axis=0) for side in (0, 1))
             yield b, left - right
 
 
 class Graph:
-    """The graph whose edges are pairs: where its sparse matrices have entries is found once.
+    """The graph whose edges are pairs, with its sparse structure, which is computed once.
 
     Parameters
     ----------
@@ -184,7 +183,7 @@ class Graph:
         self._pair = (by_end % len(rows)).astype(index)
 
     def laplacian_product(self, w: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Return the Laplacian of the graph, with weights w of its edges, times V."""
+        """Return the Laplacian of the graph with edge weights w, times V."""
         n = len(self._starts) - 1
         W = sparse.csr_array((w[self._pair], self._columns, self._starts), shape=(n, n))
         product = (W @ np.ones_like(V[:, :1])) * V
@@ -193,7 +192,7 @@ class Graph:
 
 
 def differing(X: Array, rows: np.ndarray) -> np.ndarray:
-    """Tell which pairs of row numbers are of different samples.
+    """Tell which pairs, given by row numbers, have two samples that differ.
 
     Examples
     --------
@@ -202,3 +201,19 @@ def differing(X: Array, rows: np.ndarray) -> np.ndarray:
     """
     place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
     return place[rows[:, 0]] != place[rows[:, 1]]
+
+
+def listed_distances(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return the squared distances between the points i and the points j, from differences.
+
+    Examples
+    --------
+    >>> listed_distances(np.array([[0.0], [1.0], [3.0]]), np.array([0, 1]), np.array([2, 2]))
+    array([9., 4.])
+    """
+    distances = np.empty(len(i), Z.dtype)
+    for some in row_blocks(len(i), 2**15 // max(1, Z.shape[1]) or 1):  # fit the cache
+        difference = Z.take(i[some], axis=0)
+        difference -= Z.take(j[some], axis=0)
+        np.einsum("ij,ij->i", difference, difference, out=distances[some])
+    return distances

@@ -14,15 +14,15 @@ from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import run_on_threads
 from dimetric.objectives.side import Side
 
-BLOCK = 128  # rows; fits the cache beside the columns at a few thousand samples
-REACH = 40.0  # softmax weights below e^-40 of the largest count for nothing
+BLOCK_ROWS = 128  # a block fits the cache at a few thousand samples
+SOFTMIN_REACH = 40.0  # weights below e^-40 of the largest count for nothing
 
 T = TypeVar("T")
 
 
 def over_row_blocks(work: Callable[[Iterator[int]], T], n_samples: int) -> list[T]:
     """Call ``work(first rows of its blocks)`` on every thread, and return the results."""
-    return run_on_threads(work, range(0, n_samples, BLOCK), n_rows=n_samples)
+    return run_on_threads(work, range(0, n_samples, BLOCK_ROWS), n_rows=n_samples)
 
 
 class _AllPairs:
@@ -47,9 +47,9 @@ class _AllPairs:
     def blocks(self, firsts: Iterator[int]) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """Yield rows, columns and squared distances of blocks, in memory that the next one uses."""
         n = self.n
-        buffer = np.empty(min(BLOCK, n) * n, self._left.dtype)
+        buffer = np.empty(min(BLOCK_ROWS, n) * n, self._left.dtype)
         for first in firsts:
-            rows = slice(first, min(first + BLOCK, n))
+            rows = slice(first, min(first + BLOCK_ROWS, n))
             columns = slice(first if self.upper else 0, n)
             shape = rows.stop - first, n - columns.start
             D = buffer[: shape[0] * shape[1]].reshape(shape)
@@ -98,12 +98,13 @@ def _product(
 
 
 def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Turn distances P of the points first:last into softmax weights, but for their scale.
+    """Turn squared distances P of the points first:last into softmax weights, up to their scale.
 
-    Returns the distance of each point's nearest neighbour, whose weight is 1, and their sum.
+    Returns the squared distance of each point's nearest neighbour, whose weight is 1, and the sum
+    of the weights.
     """
-    # Below this share of its nearest neighbour's weight a sample counts for nothing, but on the
-    # way to 0 are subnormal numbers, at a hundred times the cost of others.
+    # Weights below this share of the largest do not matter, and must not become subnormal numbers:
+    # arithmetic with those takes a hundred times as long.
     negligible = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
     itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
@@ -165,11 +166,11 @@ def mcml(
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
     """Return what ``engine.laplacian_product`` does for ``learners.ldml.LDMLRule``."""
     far = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-far counts for nothing
-    lower = np.tri(min(BLOCK, len(Z)), dtype=bool)
+    lower = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         size = last - first
-        corner, seen = T[:, :size], lower[:size, :size]  # a pair counts once, itself never
+        corner, seen = T[:, :size], lower[:size, :size]  # a pair counts once, a sample never
         runs = [
             (slice(rows.start - first, rows.stop - first), own.stop - first)
             for rows, own in side.class_runs(first, last)
@@ -205,7 +206,7 @@ def distances(
         loss = 0.0
         for rows, own in side.class_runs(first, last):
             here, after = slice(rows.start - first, rows.stop - first), own.stop - first
-            T[here, :after] = 0  # of the same class, or met before
+            T[here, :after] = 0  # the same class, or pairs that another block holds
             R = T[here, after:]
             np.maximum(R, 0, out=R)
             R += eps
@@ -236,14 +237,14 @@ def softmin(
             some = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
             W[some[:, 0], some[:, 1]] = np.inf
             low = max(0.0, float(W.min()))
-            if low == np.inf or low > least + REACH * mu:  # nothing near in this block
+            if low == np.inf or low > least + SOFTMIN_REACH * mu:  # no near pair in this block
                 continue
             if low < least:
                 total *= np.exp((low - least) / mu)
                 least = low
             np.subtract(least, W, out=W)
             W /= mu
-            np.clip(W, -700, 0, out=W)  # lower exponents are slow, and count for nothing
+            np.clip(W, -700, 0, out=W)  # smaller weights do not matter, and are slow to compute
             np.exp(W, out=W)
             pairs.add(total, rows, columns, W)
         return least, total

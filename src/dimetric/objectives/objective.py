@@ -22,7 +22,7 @@ class Objective(ABC):
     Attributes
     ----------
     points : array of shape (m, d)
-        The samples, and other points that distances are take_rows to, such as centroids.
+        The samples, and other points that distances are taken to, such as centroids.
     n_terms : float
         Number of terms of the sum: solvers minimise its mean.
     infimum : float

@@ -22,10 +22,10 @@ class SoftminObjective(LeastDistance):
     .. math:: m_\mu = -\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}
 
     It falls to the least squared distance as :math:`\mu \to 0`, and its weights
-    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Samples that come several
-    times count once, and pairs of identical samples, which no map takes apart, not at all; there
-    are ``n_pairs`` others. Memory is O(block n). As a smooth minimum is no sum over rows of
-    distances, this is no :class:`~dimetric.objectives.engine.Rule`.
+    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Repeated samples of a class
+    count once. Pairs of identical samples do not count, as no map tells them apart; ``n_pairs`` is
+    the number of all other pairs. Memory is O(block n). A smooth minimum is not a sum over the rows
+    of a matrix of distances, so this is not a :class:`~dimetric.objectives.engine.Rule`.
 
     Parameters
     ----------
@@ -34,7 +34,8 @@ class SoftminObjective(LeastDistance):
     labels : ndarray of shape (n,)
         Classes as integers from 0, ascending, on the host.
     originals : array of shape (n, m), optional
-        Which samples are identical, if X are these under a map: its rounding tells them apart.
+        The samples before X was computed from them by a map: these tell which samples are
+        identical, as rounding may make identical rows of X differ.
     """
 
     n_terms = 1.0
@@ -46,7 +47,7 @@ class SoftminObjective(LeastDistance):
         )
         self.points = take_rows(X, kept)
         self.strata, self.theta = labels[kept], np.ones(1)
-        # Identical samples have the same position: they are no other ones.
+        # Identical samples share a position: no pair of them counts.
         positions = np.unique(rows[kept], axis=0, return_inverse=True)[1].reshape(-1)
         self._collapsed = _equal_pairs(positions)
         self.side = replace(
@@ -59,8 +60,8 @@ class SoftminObjective(LeastDistance):
     def smallest(self, Z: Array) -> float:
         """Return the least squared distance between mapped samples of different classes.
 
-        By products distances are known but for rounding, which tells those that may be the least;
-        these are found again by differences.
+        Distances from matrix products are inexact by at most a known rounding error. Those that may
+        be the least are computed again from differences.
         """
         xp, least = namespace(Z), np.inf
         rounding = (4 + Z.shape[1]) * eps(Z) * xp.sum(Z * Z, axis=1)
@@ -89,14 +90,15 @@ class SoftminObjective(LeastDistance):
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the least squared distance, the sum of weights, and their Laplacian times V.
 
-        Each block is take_rows relative to its own least distance, until that of all is known.
+        The weights of a block are relative to its own least distance, until the least distance of
+        all blocks is known.
         """
         xp = namespace(Z)
-        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # the ones make degrees ride along
+        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # a product with ones is a degree
         lows, parts = [], []
         for b, D in self._blocks(Z):
             lows.append(float(xp.min(D)))
-            near = lows[-1] < np.inf and lows[-1] <= min(lows) + numpy_kernels.REACH * mu
+            near = lows[-1] < np.inf and lows[-1] <= min(lows) + numpy_kernels.SOFTMIN_REACH * mu
             parts.append(xp.exp((lows[-1] - D) / mu) @ V1 if near else 0 * V1[b, :])
         least = min(lows)
         shares = [float(np.exp((least - low) / mu)) for low in lows]
@@ -105,7 +107,7 @@ class SoftminObjective(LeastDistance):
         return least, float(xp.sum(degree)) / 2, degree * V - product[:, :-1]
 
     def _blocks(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield rows, and their squared distances to all samples; infinite where none count."""
+        """Yield rows, and their squared distances to all samples; infinite for pairs left out."""
         xp = namespace(Z)
         for b, D in distance_blocks(Z, Z):
             rows = self.side[b]
@@ -146,7 +148,7 @@ class SoftminRule:
 
 
 class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
-    """The smooth minimum of squared distances over listed pairs, but for those of one point.
+    """The smooth minimum of squared distances over listed pairs whose samples differ.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which colour is what: legends beside the axes, and names where the classes are."""
+"""Names of classes in pictures: legends beside the axes, or names at the places of the classes."""
 
 import re
 from collections.abc import Sequence
@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import is_foreign, to_host
+from dimetric.data._missing import is_missing
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import INK, Style
 
-CLASSES = 200  # different integers up to which they may be classes
-LEGEND = 24  # classes up to which a legend tells them; the names of more are at their places
-COMMON = 4  # signs at both ends of all names from which on these are left out of long ones
-ROWS = 24  # of a legend, before there is another column
+MAX_INTEGER_CLASSES = 200  # with more different integers, y holds numbers
+MAX_LEGEND_CLASSES = 24  # with more, the names stand at the places of the classes
+MIN_SHARED = 4  # characters: if long names share as many at their ends, these are left out
+LEGEND_ROWS = 24  # before a legend gets another column
+BESIDE = {"loc": "upper left", "borderaxespad": 0.0, "frameon": False}  # of a legend
 
 
 def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
-    """Return the classes or numbers of n samples, on the host."""
+    """Return the classes or numbers of n samples as an array of NumPy."""
     given = to_host(y) if is_foreign(y) else np.asarray(y)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
@@ -27,7 +29,7 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
             "number, for each."
         )
     if given.dtype.kind == "O":
-        if any(each is None or type(each).__name__ == "NAType" or each != each for each in given):
+        if is_missing(given).any():
             raise ValueError(f"{name} has missing values: leave these samples out, or name them.")
         kinds = {type(each) for each in given}
         given = given.astype(str) if len(kinds) != 1 else np.array(given.tolist())
@@ -37,7 +39,7 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
 
 
 def are_numbers(y: np.ndarray) -> bool:
-    """Tell whether labels are numbers that measure something, rather than names of classes.
+    """Tell whether labels are numbers that measure something, and not names of classes.
 
     Examples
     --------
@@ -51,14 +53,14 @@ def are_numbers(y: np.ndarray) -> bool:
     if y.dtype.kind not in "iuf":
         return False
     different = len(np.unique(y))
-    few = min(CLASSES, max(20, len(y) // 3))
+    few = min(MAX_INTEGER_CLASSES, max(20, len(y) // 3))
     return bool(np.any(y != np.round(y))) or different > few
 
 
 def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and for each sample the number of its own; raise if they are too many.
+    """Return the classes in natural order, and the class of each sample as a position in it.
 
-    Numbers in names count as numbers.
+    Natural order compares numbers in names as numbers. More than `most` classes are an error.
 
     Examples
     --------
@@ -80,7 +82,7 @@ def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.nda
 
 
 def codes_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the places of labels among the classes, in whatever order these are.
+    """Return the positions of labels among the classes, which may be in any order.
 
     Examples
     --------
@@ -92,15 +94,15 @@ def codes_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def in_rows(codes: np.ndarray, width: float = 0.5) -> np.ndarray:
-    """Return heights of samples on a line: in the row of their class, beside one another."""
-    # Equal steps that look like chance, and are the same every time.
+    """Return heights for samples on a line: scattered around the row of their class."""
+    # Multiples of the golden ratio look random, and are the same every time.
     return codes + width * ((np.arange(len(codes)) * 0.6180339887) % 1 - 0.5)
 
 
 def short_names(names: Sequence[object], most: int) -> list[str]:
-    """Return names as short lines that still differ where that can be.
+    """Return names as short lines, which still differ if that is possible.
 
-    Of names that are too long, what all of them begin and end with is left out.
+    If some names are too long, the characters that all share at their ends are left out.
 
     Examples
     --------
@@ -113,27 +115,54 @@ def short_names(names: Sequence[object], most: int) -> list[str]:
         return short
     head = _shared(lines)
     tail = _shared([line[head:][::-1] for line in lines])
-    if head + tail < COMMON and len(set(short)) == len(set(lines)):
+    if head + tail < MIN_SHARED and len(set(short)) == len(set(lines)):
         return short
     cores = [line[head : len(line) - tail] for line in lines]
     return ["…" * (head > 0) + plain(core, max(3, most - 2)) + "…" * (tail > 0) for core in cores]
 
 
 def _shared(lines: Sequence[str]) -> int:
-    """Return how many signs all lines begin with."""
+    """Return how many characters all lines share at their beginning."""
     first, last = min(lines), max(lines)
     differ = (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
     return next(differ, min(len(first), len(last)))
 
 
-def legend_beside(ax: Any, names: Sequence[object], looks: Sequence[Style], title: str = "") -> Any:
-    """Return a legend of classes, to the right of the axes, where it hides nothing."""
+def legend_beside(
+    ax: Any, handles: Sequence[Any], names: Sequence[str], *, x: float = 1.02, **options: Any
+) -> Any:
+    """Return a legend to the right of the axes, where it covers nothing.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+    handles : sequence of matplotlib artist
+        What is explained.
+    names : sequence of str
+        The explanations, ready to be shown.
+    x : float, default=1.02
+        Where it begins, in widths of the axes.
+    **options
+        Passed on to ``Axes.legend``.
+    """
+    blanks = [" "] * len(names)
+    legend = ax.legend(handles, blanks, bbox_to_anchor=(x, 1.0), **(BESIDE | options))
+    # Written afterwards: matplotlib leaves out names that begin with "_".
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_text(name)
+    return legend
+
+
+def legend_of_classes(
+    ax: Any, names: Sequence[object], looks: Sequence[Style], title: str = ""
+) -> Any:
+    """Return a legend of classes beside the axes."""
     from matplotlib.lines import Line2D
 
-    many, texts = len(names) > ROWS, short_names(names, _most(names))
-    side = 1.15 if ax.name == "3d" else 1.02
+    many = len(names) > LEGEND_ROWS
     if ax.name == "3d":
-        ax.set_anchor("W")  # the cube leaves room to both sides, and the legend needs it all
+        ax.set_anchor("W")  # the cube leaves room on both sides; the legend needs all of it
     handles = [
         Line2D(
             [], [], linestyle="none", marker=look.marker, markersize=4 if many else 5,
@@ -141,53 +170,52 @@ def legend_beside(ax: Any, names: Sequence[object], looks: Sequence[Style], titl
         )
         for look in looks
     ]  # fmt: skip
-    legend = ax.legend(
-        handles, [" "] * len(names), loc="upper left", bbox_to_anchor=(side, 1.0),
-        borderaxespad=0.0, frameon=False, title=plain(title) or None, alignment="left",
-        ncols=-(-len(names) // ROWS), fontsize=7 if many else 9, handletextpad=0.2,
-        columnspacing=0.8,
+    return legend_beside(
+        ax, handles, short_names(names, _longest_name(names)), x=1.15 if ax.name == "3d" else 1.02,
+        title=plain(title) or None, alignment="left", ncols=-(-len(names) // LEGEND_ROWS),
+        fontsize=7 if many else 9, handletextpad=0.2, columnspacing=0.8,
     )  # fmt: skip
-    # Only afterwards: names that begin with "_" would be left out.
-    for text, name in zip(legend.get_texts(), texts, strict=True):
-        text.set_text(name)
-    return legend
 
 
 def legend_width(names: Sequence[object]) -> float:
-    """Return about how wide a legend is, in inches."""
-    longest = max(len(name) for name in short_names(names, _most(names)))
-    columns = -(-len(names) // ROWS)
+    """Return about how wide a legend of classes is, in inches."""
+    longest = max(len(name) for name in short_names(names, _longest_name(names)))
+    columns = -(-len(names) // LEGEND_ROWS)
     return columns * (0.4 + longest * (0.062 if columns > 1 else 0.08))
 
 
-def _most(names: Sequence[object]) -> int:
-    """Return how long names in a legend may be."""
-    return 20 if len(names) > ROWS else 32
+def _longest_name(names: Sequence[object]) -> int:
+    """Return how many characters a name in a legend may have."""
+    return 20 if len(names) > LEGEND_ROWS else 32
 
 
 def names_at_places(
     ax: Any, places: np.ndarray, codes: np.ndarray, names: Sequence[object], looks: Sequence[Style]
 ) -> list[Any]:
-    """Write the names of classes in their middle, apart from each other; return them in order.
+    """Write the names of classes at the median of their samples, so that none overlap.
 
-    A name that had to give way has a line to its place; those of large classes come first. Where
-    the axes are too small for all, None stands for those that are not written, as for classes
-    without samples.
+    Large classes are placed first. A name that does not fit at its place stands beside it, with a
+    line to it.
 
     Parameters
     ----------
     ax : matplotlib Axes
-        With the samples in it.
+        Axes that show the samples.
     places : ndarray of shape (n_samples, 2)
         Where the samples are.
     codes : ndarray of shape (n_samples,)
-        Their classes.
+        The class of each sample, as a position in `names`.
     names : sequence
-        Of the classes.
+        Names of the classes.
     looks : sequence of Style
-        Theirs.
+        How the classes look.
+
+    Returns
+    -------
+    labels : list of matplotlib Annotation or None
+        One for each class; None if the class has no samples, or the axes no room for its name.
     """
-    here, counts = np.unique(codes, return_counts=True)  # of some classes there may be no sample
+    here, counts = np.unique(codes, return_counts=True)
     order = here[np.argsort(-counts, kind="stable")]
     centres = np.array([np.median(places[codes == i], axis=0) for i in order])
     written = _names_apart(ax, centres, [names[i] for i in order], [looks[i] for i in order])
@@ -200,13 +228,13 @@ def names_at_places(
 def _names_apart(
     ax: Any, centres: np.ndarray, names: Sequence[object], looks: Sequence[Style]
 ) -> list[Any]:
-    """Write names near their places, those first that are first."""
+    """Write names near their places, in the order given."""
     from matplotlib import patheffects
 
     many = len(names) > 40
     size, most = (6, 16) if many else (8, 24)
-    whole = ax.figure.figure  # which a part of a figure is in
-    whole.draw_without_rendering()  # places of the axes are final only then
+    whole = ax.figure.figure  # the figure of a subfigure
+    whole.draw_without_rendering()  # the layout places the axes only now
     to_points = 72 / whole.dpi
     places = ax.transData.transform(centres) * to_points
     texts = short_names(names, most)
@@ -225,7 +253,7 @@ def _names_apart(
             ha="center", va="center", zorder=5, arrowprops=line if away else None,
             annotation_clip=False,
         )  # fmt: skip
-        label.set_in_layout(False)  # which is done, and has found the places
+        label.set_in_layout(False)  # the layout that found its place must not change
         label.set_path_effects([patheffects.withStroke(linewidth=2, foreground="white")])
         written.append(label)
     return written
@@ -234,7 +262,7 @@ def _names_apart(
 def apart(places: np.ndarray, boxes: np.ndarray, frame: np.ndarray) -> np.ndarray:
     """Return how far to move boxes from their places so that no two overlap.
 
-    Each, in turn, takes the free place in the frame nearest to its own; NaN if there is none.
+    One after the other, each box takes the nearest free place in the frame; NaN if there is none.
 
     Parameters
     ----------
@@ -243,7 +271,7 @@ def apart(places: np.ndarray, boxes: np.ndarray, frame: np.ndarray) -> np.ndarra
     boxes : ndarray of shape (n, 2)
         Widths and heights.
     frame : ndarray of shape (4,)
-        Left, bottom, width and height of what the boxes should stay in.
+        Left, bottom, width and height of the area for the boxes.
 
     Examples
     --------

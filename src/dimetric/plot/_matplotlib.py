@@ -1,4 +1,4 @@
-"""matplotlib, where it is installed; axes, and texts as they are written."""
+"""Helpers for matplotlib: its import, axes to draw into, and texts shown as they are."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def pyplot(who: str) -> Any:
-    """Return ``matplotlib.pyplot``, or say how to get it."""
+    """Return ``matplotlib.pyplot``, or raise with a hint how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -18,18 +18,18 @@ def pyplot(who: str) -> Any:
 
 
 def one_axes(who: str, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
-    """Return axes to draw into: those given, or new ones.
+    """Return the axes that were given, or those of a new figure.
 
     Parameters
     ----------
     who : str
-        The display that draws.
+        Name of the display, for messages.
     ax : matplotlib Axes or None
-        What was given.
+        The axes that were given.
     size : tuple of float
         Width and height of a new figure, in inches.
     solid : bool, default=False
-        Whether three dimensions are drawn.
+        Whether the axes must have three dimensions.
     """
     plt = pyplot(who)
     if ax is None:
@@ -55,24 +55,24 @@ def grid_of_axes(
     beside: float = 0.0,
     solid: Sequence[bool] | None = None,
 ) -> list[Any]:
-    """Return n axes in a grid: those given, new ones in the place of one, or a new figure's.
+    """Return n axes: those given, new ones in the place of the one given, or of a new figure.
 
     Parameters
     ----------
     who : str
-        The display that draws.
+        Name of the display, for messages.
     ax : matplotlib Axes, array of n of them, or None
-        What was given.
+        The axes that were given.
     n : int
         Number of axes.
     size : tuple of float
         Width and height of each in a new figure, in inches.
     columns : int
-        Most of them in a row.
+        Largest number of axes in a row.
     beside : float, default=0.0
-        Width of what comes beside them in a new figure.
+        Width of the legend beside them in a new figure, in inches.
     solid : sequence of bool, optional
-        In which of them three dimensions are drawn; by default in none.
+        Which of them must have three dimensions; by default none.
     """
     solid = [False] * n if solid is None else solid
     if n == 1 and not isinstance(ax, Iterable):
@@ -105,7 +105,7 @@ def grid_of_axes(
 
 
 def leave_room(ax: Any) -> None:
-    """Draw a cube smaller, and what is written on it: matplotlib leaves no room for its labels."""
+    """Draw a cube and its texts smaller, since matplotlib leaves no room for its labels."""
     ax.set_box_aspect(None, zoom=0.85)
     ax.tick_params(labelsize=7)
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -113,7 +113,7 @@ def leave_room(ax: Any) -> None:
 
 
 def plain(text: object, most: int = 40) -> str:
-    r"""Return a name as one short line that matplotlib shows as it is, and takes for no formula.
+    r"""Return a name as one short line that matplotlib shows as it is, and not as a formula.
 
     Examples
     --------

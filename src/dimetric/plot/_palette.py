@@ -1,13 +1,13 @@
-"""The colours and markers of all pictures, which any colour vision tells apart."""
+"""Colours and markers of all pictures; the colours suit colour-blind readers."""
 
 from typing import NamedTuple
 
-# M. Okabe, K. Ito, "Color Universal Design", 2008; without the yellow, which is lost on white.
+# M. Okabe, K. Ito, "Color Universal Design", 2008; without the yellow, hard to see on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*", "h")
 SEQUENTIAL = "viridis"
 DIVERGING = "RdBu_r"  # white in the middle
-QUIET = "#BBBBBB"  # what is there for comparison
+QUIET = "#BBBBBB"  # classes without a colour of their own
 INK = "#222222"
 
 
@@ -20,7 +20,7 @@ class Style(NamedTuple):
 
 
 def styles(n_classes: int) -> list[Style]:
-    """Return how the classes look: no two alike, up to 168 of them.
+    """Return the style of each class: up to 168 classes, no two look alike.
 
     Colours change first, then markers, then whether these are filled.
 
@@ -38,7 +38,7 @@ def styles(n_classes: int) -> list[Style]:
 
 
 def light(color: str, share: float = 0.35) -> tuple[float, float, float]:
-    """Return a colour mixed with white, for what is in the back.
+    """Return a colour mixed with white, for the background.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Decision regions of classes on a line, in a plane and in space, and samples before them."""
+"""Draw decision regions on a line, in a plane or in space, and samples on top of them."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,18 @@ from dimetric.plot._labels import codes_in, in_rows
 from dimetric.plot._matplotlib import leave_room, plain
 from dimetric.plot._palette import Style, light
 
-LINES = 24  # classes up to which lines are drawn between their regions
+MAX_OUTLINED_CLASSES = 24  # with more, no lines are drawn between regions
 
 
 class Picture(NamedTuple):
-    """What is drawn into one axes.
+    """What is drawn into one axes: regions, and samples on top of them.
 
     Attributes
     ----------
     regions : DecisionRegions
-        Which class is predicted where.
+        The class that is predicted at each point of a grid.
     samples : ndarray of shape (n_samples, n_features)
-        Samples before them.
+        Samples.
     feature_names : list of str
         Names of the features.
     title : str
@@ -45,14 +45,14 @@ def draw_regions(
     picture : Picture
         What is drawn.
     codes : ndarray of shape (n_samples,)
-        Which of the classes each sample has.
+        The class of each sample, as a position in `classes`.
     classes : ndarray
         All classes.
     looks : list of Style
-        How they look.
+        How the classes look.
     """
     found = picture.regions
-    # The classes of the regions are some of all.
+    # The regions may lack some classes.
     predicted = codes_in(classes, found.classes)[found.codes]
     samples = picture.samples[:, list(found.features)]
     draw = {1: _on_a_line, 2: _in_a_plane, 3: _in_space}[len(found.features)]
@@ -60,7 +60,9 @@ def draw_regions(
     if samples.shape[1] == 1:
         samples = np.column_stack([samples, in_rows(codes)])
         ax.set_yticks(range(len(classes)), [plain(each, 24) for each in classes])
-        ax.tick_params(axis="y", length=0, labelsize=9 if len(classes) <= LINES else 7)
+        ax.tick_params(
+            axis="y", length=0, labelsize=9 if len(classes) <= MAX_OUTLINED_CLASSES else 7
+        )
     points = []
     for code, look in enumerate(looks):
         order = {} if samples.shape[1] == 3 else {"zorder": 3}
@@ -88,7 +90,7 @@ def _colours(looks: list[Style]) -> Any:
 def _on_a_line(
     ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
 ) -> Any:
-    """Draw stripes."""
+    """Draw regions as stripes."""
     (x,) = found.grid
     stripes = ax.pcolormesh(
         _edges(x), [-0.6, n_classes - 0.4], predicted[None], cmap=_colours(looks), vmin=-0.5,
@@ -102,14 +104,14 @@ def _on_a_line(
 def _in_a_plane(
     ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
 ) -> Any:
-    """Draw areas, and lines between them."""
+    """Draw regions as areas, with lines between them."""
     x, y = found.grid
     areas = ax.pcolormesh(
         x, y, predicted.T, cmap=_colours(looks), vmin=-0.5, vmax=n_classes - 0.5,
         shading="nearest", rasterized=True,
     )  # fmt: skip
     here = np.unique(predicted)
-    if 1 < len(here) <= LINES:
+    if 1 < len(here) <= MAX_OUTLINED_CLASSES:
         for code in here:
             inside = np.where(code == predicted.T, 1.0, 0.0)
             ax.contour(x, y, inside, levels=[0.5], colors="white", linewidths=0.6)

@@ -1,1 +1,5 @@
-"""Solvers: they know no algorithm, only functions of a vector."""
+"""Solvers: objects that minimise a function of a vector. They know no algorithm of learning."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,52 +1,31 @@
 """Frank-Wolfe steps on the metrics of trace 1, by top eigenvectors."""
 
-from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from dimetric.solvers.result import GAP_CLOSED, Callback, Objective, Result, Trace
+from dimetric._compat import StrOptions
+from dimetric.solvers.result import GAP_CLOSED, Callback, Function, Result, Trace
+from dimetric.solvers.solver import Solver
 
 
-def smoothed_steps(t: int) -> float:
-    """Return the step 2 / (t + 3) after t others, for smooth objectives."""
-    return 2 / (t + 3)  # not 2 / (t + 2), which begins with a leap to a metric of rank 1
-
-
-def averaging_steps(t: int) -> float:
-    """Return the step 1 / (t + 2): the metric is the mean of its start and all directions."""
-    return 1 / (t + 2)
-
-
-def frank_wolfe(
-    value_and_grad: Objective,
-    M0: np.ndarray,
-    *,
-    step: Callable[[int], float] = smoothed_steps,
-    max_iter: int = 100,
-    tol: float = 1e-5,
-    callback: Callback | None = None,
-) -> Result:
-    r"""Minimise a smooth convex function over the positive semidefinite matrices of trace 1 [1]_.
+class FrankWolfe(Solver):
+    r"""The Frank-Wolfe method [1]_ over positive semidefinite matrices of trace 1.
 
     .. math:: M_{t+1} = (1 - \alpha_t) M_t + \alpha_t v_t v_t^T, \qquad
               v_t \text{ the eigenvector of } -\nabla f(M_t) \text{ with the largest eigenvalue}
 
-    There is no projection, and one eigenvector is all that an iteration asks for. Where f is
-    linearised its minimum is at :math:`v_t v_t^T`, so that f is at most
-    :math:`\langle \nabla f, M_t - v_t v_t^T \rangle` above its own; the solver stops where that is
-    at most ``tol * max(1, |f|)``. The objective may rise on the way: the best metric counts.
+    It needs no projection, and one eigenvector for each iteration. The linearised f has its minimum
+    at :math:`v_t v_t^T`, so that f is at most :math:`\langle \nabla f, M_t - v_t v_t^T \rangle`
+    above its own. The solver stops where that is at most ``tol * max(1, |f|)``. Values may rise on
+    the way: the best metric is returned.
 
     Parameters
     ----------
-    value_and_grad : callable
-        Returns the objective and its gradient at a flattened metric.
-    M0 : ndarray of shape (d, d)
-        Start, of trace 1.
-    step : callable, default=smoothed_steps
-        :math:`\alpha_t` by the number t of the iteration, from 0.
-    max_iter, tol, callback
-        As of :func:`dimetric.solvers.lbfgs.lbfgs`.
+    schedule : {"smoothed", "averaging"}, default="smoothed"
+        Steps :math:`\alpha_t`, for t from 0: :math:`2 / (t + 3)` for smooth functions, or
+        :math:`1 / (t + 2)`, with which M is the mean of its start and all directions.
 
     References
     ----------
@@ -60,28 +39,59 @@ def frank_wolfe(
     >>> target = np.diag([0.9, 0.6])
     >>> def distance(x):
     ...     return float(np.sum((x - target.ravel()) ** 2)), 2 * (x - target.ravel())
-    >>> result = frank_wolfe(distance, np.eye(2) / 2, max_iter=1000, tol=1e-2)
+    >>> start = np.eye(2).ravel() / 2
+    >>> result = FrankWolfe().minimise(distance, start, max_iter=1000, tol=1e-2)
     >>> np.diag(result.x.reshape(2, 2)).round(1), result.reason
     (array([0.6, 0.4]), 'duality gap below tol')
     """
-    d = len(M0)
-    x = np.array(M0, dtype=np.float64).ravel()
-    value, gradient = value_and_grad(x)
-    trace = Trace(
-        x, value, gradient, max_iter=max_iter, tol=0.0, infimum=-np.inf, callback=callback
-    )
-    t = 0
-    while not trace.reason:
-        v = top_eigenvector(-gradient.reshape(d, d))
-        vertex = np.outer(v, v).ravel()
-        if float(gradient @ (x - vertex)) <= tol * max(1.0, abs(value)):
-            trace.stop(GAP_CLOSED, converged=True)
-            break
-        x = x + step(t) * (vertex - x)
-        value, gradient = value_and_grad(x)
-        trace.add(x, value, gradient, change=np.inf)
-        t += 1
-    return trace.result()
+
+    steps_over: ClassVar[Literal["maps", "metrics"]] = "metrics"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "schedule": [StrOptions({"smoothed", "averaging"})]
+    }
+
+    def __init__(self, *, schedule: str = "smoothed") -> None:
+        self.schedule = schedule
+
+    def minimise(
+        self,
+        function: Function,
+        x0: np.ndarray,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        infimum: float = -np.inf,
+        callback: Callback | None = None,
+    ) -> Result:
+        """Minimise over metrics of trace 1; see :meth:`dimetric.solvers.Solver.minimise`.
+
+        The function is one of a flattened metric, and the start has trace 1.
+        """
+        self.check_params()
+        x, d = np.array(x0, dtype=np.float64), round(x0.size**0.5)
+        value, gradient = function(x)
+        # The gap alone decides on convergence: a gradient on this set need not vanish.
+        trace = Trace(
+            x, value, gradient, max_iter=max_iter, tol=0.0, infimum=infimum, callback=callback
+        )
+        t = 0
+        while not trace.reason:
+            v = top_eigenvector(-gradient.reshape(d, d))
+            vertex = np.outer(v, v).ravel()
+            if float(gradient @ (x - vertex)) <= tol * max(1.0, abs(value)):
+                trace.stop(GAP_CLOSED, converged=True)
+                break
+            x = x + self._step(t) * (vertex - x)
+            value, gradient = function(x)
+            trace.add(x, value, gradient, change=np.inf)
+            t += 1
+        return trace.result()
+
+    def _step(self, t: int) -> float:
+        """Return the length of a step after t others."""
+        if self.schedule == "averaging":
+            return 1 / (t + 2)
+        return 2 / (t + 3)  # not 2 / (t + 2), which begins with a leap to a metric of rank 1
 
 
 def top_eigenvector(S: np.ndarray) -> np.ndarray:

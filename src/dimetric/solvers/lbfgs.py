@@ -1,4 +1,6 @@
-"""Limited-memory BFGS, with the parameters on the host wherever the data are."""
+"""Limited-memory BFGS."""
+
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
@@ -9,44 +11,21 @@ from dimetric.solvers.result import (
     SEPARABLE,
     STOPPED_BY_CALLBACK,
     Callback,
-    Objective,
+    Function,
     Result,
     is_infimum,
     no_finite_start,
 )
+from dimetric.solvers.solver import Solver
 
-__all__ = ["FLAT", "SEPARABLE", "lbfgs"]
 
+class LBFGS(Solver):
+    r"""Limited-memory BFGS [1]_, for smooth functions without constraints.
 
-def lbfgs(
-    value_and_grad: Objective,
-    x0: np.ndarray,
-    *,
-    max_iter: int = 100,
-    tol: float = 1e-5,
-    infimum: float = -np.inf,
-    callback: Callback | None = None,
-) -> Result:
-    r"""Minimise a smooth function by L-BFGS [1]_.
-
-    Stops when the largest entry of the gradient is at most `tol`, when an iteration lowers the
-    objective by no more than ``tol * max(1, |value|) / 10``, or within `tol` of an infimum that
-    is known not to be attained (a softmax loss on separable data: the map would grow forever).
-
-    Parameters
-    ----------
-    value_and_grad : callable
-        Returns the objective and its gradient at a vector.
-    x0 : ndarray of shape (p,)
-        Start.
-    max_iter : int, default=100
-        Most iterations.
-    tol : float, default=1e-5
-        Tolerance, as above.
-    infimum : float, default=-inf
-        Greatest lower bound of the objective, where it is known.
-    callback : callable, optional
-        ``callback(x, value, n_iter)`` after every iteration; return True to stop.
+    It stops when the largest entry of the gradient is at most `tol`, when an iteration lowers the
+    function by no more than ``tol * max(1, |value|) / 10``, or within `tol` of an infimum that is
+    known not to be attained (a softmax loss on separable data: the map would grow forever). All
+    solvers stop by these criteria, unless they say otherwise.
 
     References
     ----------
@@ -55,44 +34,59 @@ def lbfgs(
 
     Examples
     --------
-    >>> lbfgs(lambda x: (float(x @ x), 2 * x), np.ones(2)).reason
+    >>> LBFGS().minimise(lambda x: (float(x @ x), 2 * x), np.ones(2)).reason
     'gradient below tol'
     """
-    history: list[float] = []
-    stopped = ""
 
-    def recorded(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = value_and_grad(x)
-        if not history:
+    models_curvature: ClassVar[bool] = True
+
+    def minimise(
+        self,
+        function: Function,
+        x0: np.ndarray,
+        *,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        infimum: float = -np.inf,
+        callback: Callback | None = None,
+    ) -> Result:
+        """Minimise a smooth function; see :meth:`dimetric.solvers.Solver.minimise`."""
+        history: list[float] = []
+        stopped = ""
+
+        def recorded(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = function(x)
+            if not history:
+                history.append(value)
+            return value, gradient
+
+        def after_iteration(intermediate_result: OptimizeResult) -> None:
+            nonlocal stopped
+            value = float(intermediate_result.fun)
             history.append(value)
-        return value, gradient
+            if callback is not None and callback(intermediate_result.x, value, len(history) - 1):
+                stopped = STOPPED_BY_CALLBACK
+            if is_infimum(value, infimum, tol):
+                stopped = SEPARABLE
+            if stopped:
+                raise StopIteration
 
-    def after_iteration(intermediate_result: OptimizeResult) -> None:
-        nonlocal stopped
-        value = float(intermediate_result.fun)
-        history.append(value)
-        if callback is not None and callback(intermediate_result.x, value, len(history) - 1):
-            stopped = STOPPED_BY_CALLBACK
-        if is_infimum(value, infimum, tol):
+        found = minimize(
+            recorded,
+            x0,
+            jac=True,
+            method="L-BFGS-B",
+            callback=after_iteration,
+            options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
+        )
+        if not np.isfinite([history[0], found.fun]).all():
+            raise ValueError(no_finite_start(history[0]))
+        if not stopped and is_infimum(found.fun, infimum, tol):  # the start was there already
             stopped = SEPARABLE
-        if stopped:
-            raise StopIteration
-
-    found = minimize(
-        recorded,
-        x0,
-        jac=True,
-        method="L-BFGS-B",
-        callback=after_iteration,
-        options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
-    )
-    if not np.isfinite([history[0], found.fun]).all():
-        raise ValueError(no_finite_start(history[0]))
-    if not stopped and is_infimum(found.fun, infimum, tol):  # the start was there already
-        stopped = SEPARABLE
-    reason = stopped or _in_words(found, max_iter)
-    converged = stopped == SEPARABLE or (not stopped and found.status == 0)
-    return Result(found.x, float(found.fun), len(history) - 1, converged, reason, tuple(history))
+        reason = stopped or _in_words(found, max_iter)
+        converged = stopped == SEPARABLE or (not stopped and found.status == 0)
+        value, n_iter = float(found.fun), len(history) - 1
+        return Result(found.x, value, n_iter, converged, reason, tuple(history))
 
 
 def _in_words(found: OptimizeResult, max_iter: int) -> str:

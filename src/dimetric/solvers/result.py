@@ -14,7 +14,9 @@ RATE_GONE = "the step shrank to nothing"
 SEPARABLE = "separable: infimum not attained"
 STOPPED_BY_CALLBACK = "stopped by a callback"
 
-Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# The value and the gradient at a vector.
+Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
+# Called with the vector, the value and the number of each iteration; True stops the solver.
 Callback = Callable[[np.ndarray, float, int], bool]
 
 
@@ -69,7 +71,7 @@ class Trace:
     max_iter : int
         Most iterations.
     tol : float
-        Tolerance, see :func:`dimetric.solvers.lbfgs.lbfgs`.
+        Tolerance, see :class:`dimetric.solvers.LBFGS`.
     infimum : float
         Greatest lower bound of the objective.
     callback : callable or None

@@ -1,4 +1,9 @@
-"""Side information: which samples are similar, and which are more similar than others."""
+"""Supervision: pairs and triplets of samples, from labels, neighbours, graphs or scores.
+
+``pairs`` and ``triplets`` hold one record each. ``_constraints`` is what they share, ``_draw``
+lists or draws them, ``_folds`` divides them for cross-validation, and ``_validation`` checks what
+a learner is given.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Pairs of samples that are alike, and of samples that are not."""
+"""Pairs of samples that are similar, and of samples that are dissimilar."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -7,32 +7,32 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, is_foreign, namespace
-from dimetric.supervision.draw import (
-    complement,
-    entries_of,
-    linked,
+from dimetric.supervision._constraints import Constraints, checked_rows
+from dimetric.supervision._draw import (
+    linked_pairs,
     mean_scores,
     near_and_far,
+    neighbor_pairs,
+    other_pairs,
     pairs_by_labels,
 )
-from dimetric.supervision.rows import Constraints, checked_rows, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Constraints):
     """Pairs of samples, similar and dissimilar, as row numbers of a set X.
 
-    Pairs are unordered, and kept with the smaller number first. One that is met several times
-    counts as often; none may be both similar and dissimilar.
+    Pairs are unordered, and stored with the smaller number first. A repeated pair counts several
+    times. No pair may be both similar and dissimilar.
 
     Parameters
     ----------
     similar, dissimilar : array-like of shape (m, 2)
         Row numbers of two samples each.
     n_samples : int, optional
-        Number of samples in X, where it is known: then no other X is accepted.
+        Number of samples in X. If it is given, an X of another size is refused.
     points : array of shape (n_samples, n_features), optional
-        The samples themselves, if the pairs bring them along, see :meth:`from_arrays`.
+        The samples themselves, if the pairs hold them, see :meth:`from_arrays`.
 
     Examples
     --------
@@ -50,14 +50,12 @@ class Pairs(Constraints):
     n_samples: int | None = None
     points: Array | None = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        if self.points is not None:
-            object.__setattr__(self, "points", read_only(self.points))
-            object.__setattr__(self, "n_samples", self.points.shape[0])
-        for name in ("similar", "dissimilar"):
-            rows = np.sort(checked_rows(getattr(self, name), name, 2, self.n_samples), axis=1)
-            object.__setattr__(self, name, read_only(rows))
-        self._refuse_contradictions()
+    def _checked_fields(self) -> dict[str, np.ndarray]:
+        names = ("similar", "dissimilar")
+        given = (checked_rows(getattr(self, name), name, 2, self.n_samples) for name in names)
+        similar, dissimilar = (np.sort(rows, axis=1) for rows in given)
+        _refuse_contradictions(similar, dissimilar)
+        return {"similar": similar, "dissimilar": dissimilar}
 
     @property
     def rows(self) -> np.ndarray:
@@ -79,11 +77,11 @@ class Pairs(Constraints):
 
     @classmethod
     def from_arrays(cls, similar: Array, dissimilar: Array) -> Self:
-        """Return pairs of given vectors, for users who have no set X that they are rows of.
+        """Return pairs of vectors, if there is no X that holds the samples.
 
-        The vectors become ``points``, which pairs are then row numbers of; a learner takes them
-        from there: ``learner.fit(None, pairs=pairs)``. Where samples are changed first, as in a
-        pipeline, it is ``fit(pairs.points, pairs=pairs)``.
+        The vectors become ``points``, and the pairs are row numbers of these. A learner uses them
+        with ``learner.fit(None, pairs=pairs)``. In a pipeline, whose steps change the samples
+        first, it is ``fit(pairs.points, pairs=pairs)``.
 
         Parameters
         ----------
@@ -117,22 +115,22 @@ class Pairs(Constraints):
         random_state: Any = None,
         unlabelled: Any = None,
     ) -> Self:
-        """Return pairs of one label as similar, and all others as dissimilar.
+        """Return pairs of samples with one label as similar, and all others as dissimilar.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of pairs, drawn at random, each at most once; None, or more than there are, is
-            all of them.
+            Number of pairs, drawn at random without replacement; None, or more than there are,
+            means all of them.
         balanced : bool, default=True
-            Draw as many similar pairs as dissimilar ones, as far as there are; otherwise all
-            pairs alike.
+            Draw as many similar pairs as dissimilar ones, as far as possible; otherwise all pairs
+            have the same chance.
         random_state : int, RandomState or None
-            Of the draw.
+            Seed of the draw.
         unlabelled : float or str, optional
-            Label of samples that have none, often -1: they are in no pair.
+            Value of y that marks samples without a label, often -1: they are in no pair.
 
         Examples
         --------
@@ -153,18 +151,18 @@ class Pairs(Constraints):
     def from_similar(
         cls, similar: Array, n_samples: int, n: int | None = None, *, random_state: Any = None
     ) -> Self:
-        """Return similar pairs, with others drawn at random as dissimilar.
+        """Return similar pairs, and draw dissimilar ones at random from all other pairs.
 
         Parameters
         ----------
         similar : array-like of shape (m, 2)
             Row numbers of two samples each.
         n_samples : int
-            Number of samples that others are drawn from.
+            Number of samples to draw from.
         n : int, optional
-            Number of dissimilar pairs; None is as many as there are similar ones.
+            Number of dissimilar pairs; None means as many as there are similar ones.
         random_state : int, RandomState or None
-            Of the draw.
+            Seed of the draw.
 
         Examples
         --------
@@ -173,7 +171,7 @@ class Pairs(Constraints):
         """
         rows = cls(similar, n_samples=n_samples).similar
         n = len(rows) if n is None else n
-        others = complement(rows, n_samples, n, check_random_state(random_state))
+        others = other_pairs(rows, n_samples, n, check_random_state(random_state))
         return cls(rows, others, n_samples)
 
     @classmethod
@@ -187,12 +185,13 @@ class Pairs(Constraints):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Labels: similar are then the nearest of one label, dissimilar the nearest of others.
-            Without labels, as many pairs of no neighbours as of neighbours are drawn.
+            Labels. With labels, similar pairs are the nearest of one label, dissimilar pairs the
+            nearest of different labels. Without, dissimilar pairs are drawn at random, as many as
+            there are similar ones.
         n_neighbors : int, default=3
-            Neighbours of each sample.
+            Number of neighbours of each sample.
         random_state : int, RandomState or None
-            Of the draw.
+            Seed of the draw.
 
         Examples
         --------
@@ -205,23 +204,23 @@ class Pairs(Constraints):
         rng = check_random_state(random_state)
         near, far = near_and_far(X, y, n_neighbors, rng)
         if y is None:
-            return cls.from_similar(linked(near), len(near), random_state=rng)
-        return cls(linked(near), linked(far), len(near))
+            return cls.from_similar(neighbor_pairs(near), len(near), random_state=rng)
+        return cls(neighbor_pairs(near), neighbor_pairs(far), len(near))
 
     @classmethod
     def from_graph(cls, links: Any, n: int | None = None, *, random_state: Any = None) -> Self:
-        """Return linked samples as similar; as dissimilar those of negative links, if there are.
+        """Return linked samples as similar, and samples with negative links as dissimilar.
 
         Parameters
         ----------
         links : sparse or dense array of shape (n_samples, n_samples)
-            Weights of links, of which the signs count; 0 is no link. A link may be given in one
-            direction or both.
+            Weights of links, of which only the signs count; 0 is no link. A link may be given in
+            one direction or both.
         n : int, optional
-            Number of dissimilar pairs that are drawn from those without a link where no link is
-            negative; None is as many as there are links.
+            If no link is negative, number of dissimilar pairs to draw from those without a link;
+            None means as many as there are links.
         random_state : int, RandomState or None
-            Of the draw.
+            Seed of the draw.
 
         Examples
         --------
@@ -230,7 +229,7 @@ class Pairs(Constraints):
         >>> Pairs.from_graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]], n=2).dissimilar.tolist()
         [[0, 2], [1, 2]]
         """
-        rows, signs, n_samples = entries_of(links)
+        rows, signs, n_samples = linked_pairs(links)
         if np.any(signs < 0):
             return cls(rows[signs > 0], rows[signs < 0], n_samples)
         return cls.from_similar(rows, n_samples, n, random_state=random_state)
@@ -245,21 +244,21 @@ class Pairs(Constraints):
         *,
         n_samples: int | None = None,
     ) -> Self:
-        """Return pairs of a high score as similar, and those of a low one as dissimilar.
+        """Return pairs with a high score as similar, and pairs with a low score as dissimilar.
 
-        Several scores of a pair, as of several judges, are averaged.
+        Several scores of one pair are averaged.
 
         Parameters
         ----------
         rows : array-like of shape (m, 2)
             Row numbers of two samples each.
         scores : array-like of shape (m,)
-            How alike they are.
+            Similarity of each pair.
         threshold : float
-            Least score of a similar pair.
+            Smallest score of a similar pair.
         below : float, optional
-            What scores of dissimilar pairs are below, the threshold if None; pairs in between
-            are left out.
+            Dissimilar pairs have scores below this number, by default below `threshold`; pairs in
+            between are left out.
         n_samples : int, optional
             Number of samples in X.
 
@@ -280,20 +279,22 @@ class Pairs(Constraints):
     ) -> Self:
         return cls(rows[kinds == 0], rows[kinds == 1], n_samples, points=points)
 
-    def _refuse_contradictions(self) -> None:
-        if not len(self.similar) or not len(self.dissimilar):
-            return
-        n = 1 + max(self.similar.max(), self.dissimilar.max())
-        similar, dissimilar = (rows @ [n, 1] for rows in (self.similar, self.dissimilar))
-        both = np.isin(similar, dissimilar)
-        if both.any():
-            first = int(np.argmax(both))
-            second = int(np.argmax(dissimilar == similar[first]))
-            raise ValueError(
-                f"similar[{first}] and dissimilar[{second}] are the same pair "
-                f"{self.similar[first].tolist()}: leave one of them out, or take the mean of what "
-                "judges say (Pairs.from_scores)."
-            )
+
+def _refuse_contradictions(similar: np.ndarray, dissimilar: np.ndarray) -> None:
+    """Raise if a pair is both similar and dissimilar."""
+    if not len(similar) or not len(dissimilar):
+        return
+    n = 1 + max(similar.max(), dissimilar.max())
+    alike, unlike = similar @ [n, 1], dissimilar @ [n, 1]
+    both = np.isin(alike, unlike)
+    if both.any():
+        first = int(np.argmax(both))
+        second = int(np.argmax(unlike == alike[first]))
+        raise ValueError(
+            f"similar[{first}] and dissimilar[{second}] are the same pair "
+            f"{similar[first].tolist()}: leave one of them out, or take the mean of what judges "
+            "say (Pairs.from_scores)."
+        )
 
 
 def _vectors(vectors: Array, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""Triplets of samples: the first is more like the second than like the third."""
+"""Triplets of samples: the first is more similar to the second than to the third."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -7,25 +7,31 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
-from dimetric.supervision.draw import ByClass, drawn, mean_scores, near_and_far, ranked_triplets
-from dimetric.supervision.rows import Constraints, checked_rows, read_only
+from dimetric.supervision._constraints import Constraints, checked_rows
+from dimetric.supervision._draw import (
+    LabelledCombinations,
+    draw_numbers,
+    mean_scores,
+    near_and_far,
+    ranked_triplets,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triplets(Constraints):
-    """Triplets of samples, as row numbers of a set X: the anchor is nearer to one than to another.
+    """Triplets of samples, as row numbers of a set X: the anchor is closer to one than to another.
 
-    Judges disagree, so triplets may contradict each other; each counts, and one that is met
-    several times counts as often.
+    Triplets may contradict each other, as the judgments of people do; each of them counts. A
+    repeated triplet counts several times.
 
     Parameters
     ----------
     anchor, closer, farther : array-like of shape (m,)
         Row numbers of the samples.
     n_samples : int, optional
-        Number of samples in X, where it is known: then no other X is accepted.
+        Number of samples in X. If it is given, an X of another size is refused.
     points : array of shape (n_samples, n_features), optional
-        The samples themselves, if the triplets bring them along, see :meth:`from_arrays`.
+        The samples themselves, if the triplets hold them, see :meth:`from_arrays`.
 
     Examples
     --------
@@ -44,18 +50,14 @@ class Triplets(Constraints):
     n_samples: int | None = None
     points: Array | None = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        if self.points is not None:
-            object.__setattr__(self, "points", read_only(self.points))
-            object.__setattr__(self, "n_samples", self.points.shape[0])
+    def _checked_fields(self) -> dict[str, np.ndarray]:
         names = ("anchor", "closer", "farther")
         columns = [np.asarray(to_host(getattr(self, name))) for name in names]
         if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
             shapes = ", ".join(str(column.shape) for column in columns)
             raise ValueError(f"anchor, closer and farther must be of one shape (m,), not {shapes}.")
         rows = checked_rows(np.stack(columns, axis=1), "triplets", 3, self.n_samples)
-        for name, column in zip(names, rows.T, strict=True):
-            object.__setattr__(self, name, column)
+        return dict(zip(names, rows.T, strict=True))
 
     @property
     def rows(self) -> np.ndarray:
@@ -81,9 +83,10 @@ class Triplets(Constraints):
 
     @classmethod
     def from_arrays(cls, anchor: Array, closer: Array, farther: Array) -> Self:
-        """Return triplets of given vectors, for users who have no set X that they are rows of.
+        """Return triplets of vectors, if there is no X that holds the samples.
 
-        See :meth:`Pairs.from_arrays`: ``learner.fit(None, triplets=triplets)``.
+        See :meth:`Pairs.from_arrays`; a learner uses them with
+        ``learner.fit(None, triplets=triplets)``.
 
         Parameters
         ----------
@@ -113,26 +116,26 @@ class Triplets(Constraints):
         random_state: Any = None,
         unlabelled: Any = None,
     ) -> Self:
-        """Return triplets of a sample, another one of its label, and one of another label.
+        """Return triplets of a sample, another sample with its label, and one with another label.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of triplets, drawn at random, each at most once; None, or more than there are,
-            is all of them.
+            Number of triplets, drawn at random without replacement; None, or more than there are,
+            means all of them.
         random_state : int, RandomState or None
-            Of the draw.
+            Seed of the draw.
         unlabelled : float or str, optional
-            Label of samples that have none, often -1: they are in no triplet.
+            Value of y that marks samples without a label, often -1: they are in no triplet.
 
         Examples
         --------
         >>> Triplets.from_labels([0, 1, 0]).rows.tolist()
         [[0, 2, 1], [2, 0, 1]]
         """
-        classes = ByClass(y, unlabelled)
+        classes = LabelledCombinations(y, unlabelled)
         return cls.from_rows(classes.triplets(n, check_random_state(random_state)), classes.n)
 
     @classmethod
@@ -145,21 +148,21 @@ class Triplets(Constraints):
         *,
         random_state: Any = None,
     ) -> Self:
-        """Return triplets of a sample, one of its neighbours, and one that is not.
+        """Return triplets of a sample, one of its neighbours, and a sample that is none.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Labels: neighbours are then the nearest of one label, and the others the nearest of
-            other labels. Without labels, the others are drawn at random.
+            Labels. With labels, neighbours are the nearest samples of one label, and the others the
+            nearest of other labels. Without, the others are drawn at random.
         n_neighbors : int, default=3
-            Neighbours of each sample; others are as many.
+            Number of neighbours of each sample, and of others.
         n : int, optional
-            Number of triplets, drawn at random; None is all of them.
+            Number of triplets, drawn at random; None means all of them.
         random_state : int, RandomState or None
-            Of both draws.
+            Seed of both draws.
 
         Examples
         --------
@@ -173,7 +176,7 @@ class Triplets(Constraints):
         anchor = np.repeat(np.arange(len(near)), near.shape[1])
         rows = np.stack([anchor, near.ravel(), far.ravel()], axis=1)
         rows = rows[np.all(rows >= 0, axis=1)]
-        return cls.from_rows(rows[drawn(len(rows), n, rng)], len(near))
+        return cls.from_rows(rows[draw_numbers(len(rows), n, rng)], len(near))
 
     @classmethod
     def from_scores(
@@ -186,24 +189,24 @@ class Triplets(Constraints):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Self:
-        """Return triplets of scored pairs: the anchor is closer to where the score is higher.
+        """Return triplets from scored pairs: the anchor is closer where the score is higher.
 
-        Several scores of a pair, as of several judges, are averaged.
+        Several scores of one pair are averaged.
 
         Parameters
         ----------
         rows : array-like of shape (m, 2)
             Row numbers of two samples each.
         scores : array-like of shape (m,)
-            How alike they are.
+            Similarity of each pair.
         margin : float, default=0.0
-            What scores must differ by, and more, to say something.
+            Two scores must differ by more than this to make a triplet.
         n : int, optional
-            Number of triplets, drawn at random; None is all of them.
+            Number of triplets, drawn at random; None means all of them.
         n_samples : int, optional
             Number of samples in X.
         random_state : int, RandomState or None
-            Of the draw.
+            Seed of the draw.
 
         Examples
         --------
@@ -212,7 +215,7 @@ class Triplets(Constraints):
         """
         found = mean_scores(checked_rows(rows, "rows", 2, n_samples), scores)
         triplets = ranked_triplets(*found, margin)
-        chosen = drawn(len(triplets), n, check_random_state(random_state))
+        chosen = draw_numbers(len(triplets), n, check_random_state(random_state))
         return cls.from_rows(triplets[chosen], n_samples)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What the slopes of hinges prove: how far LMNN's objective is above its minimum at most."""
+"""Lower bounds of LMNN's objective, which prove how near to its minimum a map is."""
 
 import numpy as np
 
@@ -10,29 +10,30 @@ from dimetric.solvers.certificates import Certificate, certify_from_below, gap_f
 
 
 class MarginBounds:
-    r"""Linear functions of metrics that are nowhere above an objective, and what they prove.
+    r"""Linear lower bounds of an objective over metrics, and the gaps that they prove.
 
     As :math:`[t]_+ \ge a t` for all a in [0, 1], the slopes a at any map give a bound
-    :math:`f(N) \ge c + \langle G, N \rangle`, with c their sum. Another one is that of no slopes,
-    :math:`f(N) \ge \langle P, N \rangle`, the pulls alone. No metric with
-    :math:`\langle P, N \rangle` above a value f at hand is any better, and for all others, with
+    :math:`f(N) \ge c + \langle G, N \rangle`, where c is their sum. With all slopes 0 the bound is
+    :math:`f(N) \ge \langle P, N \rangle`, the pulls alone. Let f be the value at a map. No metric
+    with :math:`\langle P, N \rangle > f` is better than that map. For all other metrics, with
     :math:`\lambda` the least eigenvalue of :math:`P^{-1/2} G P^{-1/2}`,
 
     .. math:: f(N) \ge c + \min(0, \lambda) f.
 
-    Where targets do not differ in a direction that samples differ in, P is not definite. There
-    impostors can be pushed away for nothing, and once they are, with slopes of 0, G has no part
-    in such a direction either.
+    P is singular if there is a direction in which samples differ but targets do not. In such a
+    direction impostors can be pushed away at no cost. Once they are, their slopes are 0, and G is 0
+    in that direction too.
 
-    All this is done in coordinates y, :math:`x = E y`, in which samples spread alike in all
-    directions that they differ in, see :func:`dimetric.linalg.sample_span.directions`.
+    The bounds are computed in coordinates y, :math:`x = E y`, in which the samples have the same
+    spread in all directions that they differ in, see
+    :func:`dimetric.linalg.sample_span.sample_span`.
 
     Parameters
     ----------
     objective : Smoothable
         The objective.
     ridge : float
-        Weight of the trace of a metric in it.
+        Weight of the trace of the metric in the objective.
     """
 
     def __init__(self, objective: Smoothable, ridge: float) -> None:
@@ -40,7 +41,7 @@ class MarginBounds:
         self._precision = eps(objective.points)
         X = xp.astype(objective.points, xp.float64)
         B, E, Q = sample_span(X)
-        if not B.shape[1]:  # all samples are one point: any direction will do
+        if not B.shape[1]:  # all samples are the same point: any direction will do
             B, E, Q = np.eye(len(B), 1), np.eye(len(B), 1), np.eye(1)
         spreads = to_host(xp.std(X @ like(B, X), axis=0))
         spreads = np.where(spreads > 0, spreads, 1.0)
@@ -52,13 +53,13 @@ class MarginBounds:
         self._rounding = 64 * eps(X) * float(np.linalg.norm(P))
         some = sizes > self._rounding
         self._white, self._free = V[:, some] / np.sqrt(sizes[some]), V[:, ~some]
-        self._reach = np.inf  # of metrics with <P, N> = 1: the most that the least trace can be
+        self._reach = np.inf  # largest trace that a metric with <P, N> = 1 needs
         if some.all():
             self._reach = float(np.linalg.eigvalsh(self._white.T @ Q @ self._white)[-1])
         self._bounds: list[tuple[float, np.ndarray]] = []
 
     def add(self, L: np.ndarray, width: float) -> None:
-        """Add the bound by the slopes at a map, of a hinge with a smooth part of some width."""
+        """Add the bound by the slopes at a map, of hinges with a smooth part of some width."""
         objective, L = self._objective, L @ self._E
         longest = float(np.vdot(L @ objective.pull(), L)) * objective.n_terms / (1 - objective.mu)
         far = 1e4 * (1 + longest) ** 0.5 * self._free.T
@@ -66,13 +67,13 @@ class MarginBounds:
         self._bounds.append((float(slopes[0]), G + self._ridge))
 
     def certificate(self, value: float, L: np.ndarray) -> Certificate:
-        """Return the best that is proven about a map with some value of the objective."""
+        """Return the smallest gap that the bounds prove for a map with this value."""
         value = value * (1 + 16 * self._precision)
-        found = [Certificate(value, np.inf, proven=True)]  # no objective is below 0
+        found = [Certificate(value, np.inf, proven=True)]  # the objective is never below 0
         for c, G in self._bounds:
             if np.linalg.norm(G @ self._free) <= self._rounding:
                 G = self._white.T @ (G - self._rounding * np.eye(len(G))) @ self._white
-                G = G if G.size else np.zeros((1, 1))  # pulls in no direction at all
+                G = G if G.size else np.zeros((1, 1))  # there are no pulls
                 gap, radius = gap_from_below(value, c, G, value), self._reach * (value or 1.0)
                 found.append(Certificate(gap, radius, proven=True))
             else:

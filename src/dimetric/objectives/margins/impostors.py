@@ -1,4 +1,4 @@
-"""Impostors, samples of other classes that are too near: an in-place NumPy path to their pushes."""
+"""Impostors, samples of other classes that are too near: the sum of their pushes, in NumPy."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,51 +9,24 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, namespace
 from dimetric.objectives import numpy_kernels
+from dimetric.objectives.listed import listed_distances
+from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.side import Side
 
-TILE = 2048  # columns of a block that are looked at together: they fit the cache
-SPARSE = 1 / 32  # share of impostors up to which single pairs cost less than matrix products
-PENDING = 2**18  # pairs that are held, about
-
-
-def hinge(t: Array, width: float) -> tuple[Array, Array]:
-    """Return the hinge and its slope, with a parabola of some width about the kink.
-
-    Examples
-    --------
-    >>> hinge(np.array([-0.5, 0.0, 1.0]), 1.0)
-    (array([0.   , 0.125, 1.   ]), array([0. , 0.5, 1. ]))
-    """
-    xp = namespace(t)
-    if width == 0:
-        return xp.clip(t, 0), xp.astype(t > 0, t.dtype)
-    t = t / width + 0.5
-    slope = xp.clip(t, 0, 1)
-    return width * slope * (t - slope / 2), slope
-
-
-def distances_between(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return the squared distances between the points i and j, from their differences.
-
-    Examples
-    --------
-    >>> distances_between(np.array([[0.0], [1.0], [3.0]]), np.array([0, 1]), np.array([2, 2]))
-    array([9., 4.])
-    """
-    distances = np.empty(len(i), Z.dtype)
-    for some in row_blocks(len(i), 2**15 // max(1, Z.shape[1]) or 1):  # fit the cache
-        difference = Z.take(i[some], axis=0)
-        difference -= Z.take(j[some], axis=0)
-        np.einsum("ij,ij->i", difference, difference, out=distances[some])
-    return distances
+TILE_COLUMNS = 2048  # columns that a block of rows is compared with at once: they fit the cache
+SPARSE_SHARE = 1 / 32  # share of impostors up to which single pairs cost less than matrix products
+BUFFERED_PAIRS = 2**18  # pairs that a buffer holds, about
 
 
 @dataclass
 class Pushes:
     """Sums over samples and their impostors, to which pairs are added.
+
+    Parameters
+    ----------
+    Z, V, thresholds, width
+        Those of :func:`pushes`.
 
     Attributes
     ----------
@@ -67,7 +40,7 @@ class Pushes:
 
     Z: np.ndarray
     V: np.ndarray
-    thresholds: np.ndarray  # (n, k): nearer than that is too near
+    thresholds: np.ndarray
     width: float
 
     def __post_init__(self) -> None:
@@ -76,16 +49,16 @@ class Pushes:
         self.product = np.zeros_like(self.V)
         self._buffer = np.empty(0)
 
-    def __add__(self, other: Self) -> Self:
+    def __iadd__(self, other: Self) -> Self:
         self.loss += other.loss
         self.slopes += other.slopes
         self.product += other.product
         return self
 
     def add_pairs(self, samples: np.ndarray, impostors: np.ndarray) -> None:
-        """Add samples, and one impostor of each."""
+        """Add pairs of a sample and an impostor."""
         n = len(self.Z)
-        distances = distances_between(self.Z, samples, impostors)
+        distances = listed_distances(self.Z, samples, impostors)
         value, slope = hinge(self.thresholds[samples] - distances[:, None], self.width)
         self.loss += float(value.sum(dtype=np.float64))
         for rank in range(slope.shape[1]):
@@ -96,10 +69,11 @@ class Pushes:
     def add_tile(
         self, rows: slice, columns: slice, mask: Callable[[np.ndarray, float], None]
     ) -> None:
-        """Add all pairs of rows and columns, both ways; a mask puts out those that do not count.
+        """Add all pairs of rows and columns, both ways.
 
-        A hinge is w (a t - a^2 / 2) with t in units of the width w, from the parabola's foot on,
-        and a, the slope, t between 0 and 1.
+        ``mask(D, far)`` sets the squared distances of pairs that do not count to `far`. Hinges are
+        computed in units of the width w, with t measured from where the parabola begins: their
+        slope a is t clipped to [0, 1], and their value w (a t - a^2 / 2).
         """
         unit, foot = (self.width, 0.5) if self.width else (1.0, 0.0)
         D, t, a, W = self._tiles(rows.stop - rows.start, columns.stop - columns.start)
@@ -124,7 +98,7 @@ class Pushes:
         self.product[columns] += W.T @ self.V[rows]
 
     def _tiles(self, *shape: int) -> np.ndarray:
-        """Return four tiles of memory; to ask the system for it each time would cost as much."""
+        """Return memory for four tiles, which is kept: fresh memory costs as much as the sums."""
         size = 4 * shape[0] * shape[1]
         if self._buffer.size < size:
             self._buffer = np.empty(size, self.Z.dtype)
@@ -136,54 +110,56 @@ def pushes(
 ) -> Pushes:
     """Return the sums over all samples and all impostors of each.
 
-    Every two samples of different classes are looked at once, in single precision and from below,
-    so that no impostor is missed. Where these are few they are take_rows one by one, else all pairs
-    of a tile together: memory is O(tile + n).
+    Every two samples of different classes are compared once, by a lower bound of their squared
+    distance in single precision, so that no impostor is missed. In a tile with few impostors these
+    pairs are added one by one, otherwise all pairs of the tile. Memory is O(tile + n).
 
     Parameters
     ----------
     Z : ndarray of shape (n, p)
         Points, sorted by class.
     V : ndarray of shape (n, m)
-        What slopes are multiplied with.
+        What the slopes are multiplied by.
     thresholds : ndarray of shape (n, k)
-        Squared distances, one for each target, below which a sample of another class is an
-        impostor; negative where there is no target.
+        Squared distances below which a sample of another class is an impostor, one for each
+        target; negative where there is no target.
     side : Side
-        The labels of the points; those of further points do not matter.
+        The labels of the points, perhaps followed by those of other points.
     width : float
-        Of the smooth part of the hinge.
+        Width of the smooth part of the hinge.
     """
     n = len(Z)
     A, B, unit = _lower_bounds(Z)
-    reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100  # some squares underflow
+    reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100  # squares may underflow
     limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
 
     def work(firsts: Iterator[int]) -> Pushes:
         total = Pushes(Z, V, thresholds, width)
         pairs = PairBuffer(total)
-        buffer = np.empty(numpy_kernels.BLOCK * TILE, np.float32)
+        buffer = np.empty(numpy_kernels.BLOCK_ROWS * TILE_COLUMNS, np.float32)
         for first in firsts:
-            rows = slice(first, min(first + numpy_kernels.BLOCK, n))
+            rows = slice(first, min(first + numpy_kernels.BLOCK_ROWS, n))
             runs = side.class_runs(rows.start, rows.stop)
-            for start in range(runs[0][1].stop, n, TILE):
-                columns = slice(start, min(start + TILE, n))
+            for start in range(runs[0][1].stop, n, TILE_COLUMNS):
+                columns = slice(start, min(start + TILE_COLUMNS, n))
                 mask = partial(_mask, runs[1:], rows, columns)
                 shape = rows.stop - rows.start, columns.stop - columns.start
                 D = buffer[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(A[rows], B[columns].T, out=D)
                 mask(D, np.inf)
-                if not pairs.note(D, rows, columns, limit):
+                if not pairs.collect(D, rows, columns, limit):
                     total.add_tile(rows, columns, mask)
-        pairs.hand_on()
+        pairs.flush()
         return total
 
-    first, *others = numpy_kernels.over_row_blocks(work, n)
-    return sum(others, start=first)
+    total, *others = numpy_kernels.over_row_blocks(work, n)
+    for other in others:
+        total += other
+    return total
 
 
 class PairBuffer:
-    """Pairs of samples and impostors that are kept until they are worth a step of their own."""
+    """Pairs of samples and impostors, collected until there are enough to add them together."""
 
     def __init__(self, total: Pushes) -> None:
         self.total = total
@@ -191,14 +167,14 @@ class PairBuffer:
         self.impostors: list[np.ndarray] = []
         self.size = 0
 
-    def note(self, D: np.ndarray, rows: slice, columns: slice, limit: np.ndarray) -> bool:
-        """Note the pairs of a tile that are nearer than a limit, unless they are many."""
+    def collect(self, D: np.ndarray, rows: slice, columns: slice, limit: np.ndarray) -> bool:
+        """Collect the pairs of a tile that are nearer than a limit; False if they are too many."""
         row = np.flatnonzero(D.min(axis=1) < limit[rows])
         column = np.flatnonzero(D.min(axis=0) < limit[columns])
         by_row = D[row] < limit[rows][row, None]
         by_column = D[:, column] < limit[columns][column]
         size = np.count_nonzero(by_row) + np.count_nonzero(by_column)
-        if size > SPARSE * D.size:
+        if size > SPARSE_SHARE * D.size:
             return False
         i, j = np.nonzero(by_row)
         self.samples.append(row[i] + rows.start)
@@ -207,24 +183,25 @@ class PairBuffer:
         self.samples.append(column[j] + columns.start)
         self.impostors.append(i + rows.start)
         self.size += int(size)
-        if self.size > PENDING:
-            self.hand_on()
+        if self.size > BUFFERED_PAIRS:
+            self.flush()
         return True
 
-    def hand_on(self) -> None:
-        """Add all pairs to the total."""
+    def flush(self) -> None:
+        """Add the collected pairs to the total, and forget them."""
         if self.size:
             self.total.add_pairs(np.concatenate(self.samples), np.concatenate(self.impostors))
         self.samples, self.impostors, self.size = [], [], 0
 
 
 def _lower_bounds(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return A, B and a unit: A @ B.T, in single precision, is at most the unit times distances.
+    """Return A, B and a unit: A @ B.T is nowhere above the unit times the squared distances.
 
-    Rounding is relative to the squared norms, which are made less by as much as it can be.
+    The product is in single precision. Its rounding is relative to the squared norms, which are
+    reduced by the most that it can be.
     """
     n, p = Z.shape
-    scale = 2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]  # into the range of single precision
+    scale = 2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]  # squares fit single precision
     norms = np.einsum("ij,ij->i", Z, Z, dtype=np.float64) * scale**2
     norms *= 1 - 2 * (p + 6) * float(np.finfo(np.float32).eps)
     A, B = np.ones((2, n, p + 2), np.float32)
@@ -236,9 +213,10 @@ def _lower_bounds(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
 def _mask(
     runs: list[tuple[slice, slice]], rows: slice, columns: slice, D: np.ndarray, far: float
 ) -> None:
-    """Put `far` for pairs of one class in D, and for those that come the other way round.
+    """Set pairs of one class in D to `far`, and pairs that another block holds.
 
-    Columns begin after the class of the first row, so only rows of later classes see any.
+    The columns begin after the class of the first row, so only rows of later classes, in `runs`,
+    have any such pairs.
     """
     for run, own in runs:
         here = slice(run.start - rows.start, run.stop - rows.start)

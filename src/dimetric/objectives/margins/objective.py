@@ -1,13 +1,13 @@
-r"""The large margins of LMNN: target neighbours are near, and impostors farther away than those.
+r"""LMNN's objective: target neighbours are pulled near, and impostors pushed beyond a margin.
 
 A sample i has target neighbours :math:`j \to i` of its class :math:`y_i`. Samples l of other
-classes are to keep a margin of 1 beyond each of them:
+classes should keep a margin of 1 beyond each of them:
 
 .. math:: (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i} \sum_{l: y_l \ne y_i} h(t_{ijl}),
           \qquad t_{ijl} = 1 + d^2_{ij} - d^2_{il}
 
-The hinge :math:`h(t) = [t]_+` has a kink, where gradients say little. A parabola about it,
-:math:`(t + w/2)^2 / 2w`, of some width w makes it smooth and leaves all else as it is.
+The first sum are the pulls, the second the pushes; h is the hinge of
+:mod:`dimetric.objectives.margins.hinge`.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ from dimetric._arrays.validation import take_rows
 from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
-from dimetric.objectives.margins.impostors import distances_between, hinge, pushes
+from dimetric.objectives.listed import listed_distances
+from dimetric.objectives.margins.hinge import hinge
+from dimetric.objectives.margins.impostors import pushes
 from dimetric.objectives.objective import Smoothable
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -29,21 +31,21 @@ from dimetric.objectives.side import Side
 
 @dataclass(frozen=True)
 class MarginRule(Rule):
-    """The sum of all pulls and pushes.
+    """The sum of all pulls and pushes over labelled samples.
 
-    Its extra parameter is the margin, which is always 1; the derivative in it is the sum of all
-    slopes of hinges, times the weight of a push.
+    As dtheta it returns the derivative in the margin, which is always 1: the sum of the slopes of
+    all hinges, times the weight of a push. Bounds of the objective need it.
 
     Parameters
     ----------
     targets : array of shape (n_points, k)
         Target neighbours of each point, in the points' namespace; -1 stands for none.
     n_samples : int
-        Points that may be impostors. Those after them are but targets.
+        Points that may be impostors. The points after them serve as targets only.
     pull, push : float
         Weights of the two terms.
     width : float
-        Of the smooth part of the hinge.
+        Width of the smooth part of the hinge.
     """
 
     targets: Array
@@ -81,12 +83,12 @@ class MarginRule(Rule):
     def fast(
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: Any
     ) -> tuple[float, np.ndarray, float]:
-        """Return what ``engine.laplacian_product`` does."""
+        """Return what ``engine.laplacian_product`` does, in NumPy."""
         n, k = self.n_samples, self.targets.shape[1]
         targets, there = np.maximum(self.targets[:n], 0), self.targets[:n] >= 0
         samples = np.repeat(np.arange(n), k)
-        distances = distances_between(Z, samples, targets.ravel()).reshape(n, k)
-        V1 = np.hstack([V, np.ones_like(V[:, :1])])  # the ones make the degrees ride along
+        distances = listed_distances(Z, samples, targets.ravel()).reshape(n, k)
+        V1 = np.hstack([V, np.ones_like(V[:, :1])])  # a product with ones is a degree
         thresholds = np.where(there, 1 + distances, -1 - self.width).astype(Z.dtype)
         pushed = pushes(Z[:n], V1[:n], thresholds, side, self.width)
         weights = np.where(there, self.pull + self.push * pushed.slopes, 0).astype(Z.dtype)
@@ -106,30 +108,31 @@ class MarginRule(Rule):
 
 
 class MarginObjective(PairwiseObjective, Smoothable):
-    """The margins of labelled samples, given their targets.
+    """The pulls and pushes of labelled samples, given their targets.
 
     Parameters
     ----------
     X : array of shape (n_points, d)
-        Samples, centred, and perhaps more points, that are but targets.
-    codes : ndarray of shape (n_points,)
-        Labels as integers from 0, ascending, on the host.
+        Samples, centred, perhaps followed by points that serve as targets only.
+    labels : ndarray of shape (n_points,)
+        Classes as integers from 0, ascending, on the host.
     targets : ndarray of shape (n_samples, k)
-        Rows of each sample's target neighbours, on the host; -1 stands for none.
+        Row numbers of each sample's target neighbours, on the host; -1 stands for none.
     mu : float
-        Weight of the pushes; of the pulls it is ``1 - mu``.
+        Weight of the pushes; that of the pulls is ``1 - mu``.
     width : float, default=0.0
-        Of the smooth part of the hinge.
+        Width of the smooth part of the hinge.
     share : float, default=1.0
-        Share of all impostors that is here: a push stands for those left out as well.
+        Share of all samples that are here: the weight of a push is divided by it, so that a batch
+        has the pushes of all samples on average.
     order : ndarray of shape (n_samples,), optional
-        Rows of the samples where they came from.
+        Row numbers of the samples in the data that the user gave.
     """
 
     def __init__(
         self,
         X: Array,
-        codes: np.ndarray,
+        labels: np.ndarray,
         targets: np.ndarray,
         *,
         mu: float,
@@ -141,10 +144,10 @@ class MarginObjective(PairwiseObjective, Smoothable):
         n_samples, k = targets.shape
         padded = np.concatenate([targets, np.full((X.shape[0] - n_samples, k), -1)])
         there = like(padded, X, dtype=namespace(X).int64)
-        super().__init__(MarginRule(there, n_samples, 1 - mu, mu / share, width), X, codes)
+        super().__init__(MarginRule(there, n_samples, 1 - mu, mu / share, width), X, labels)
 
     def smoothed(self, width: float) -> "MarginObjective":
-        """Return the objective with another width of the hinge's smooth part."""
+        """Return the objective whose hinges have a smooth part of another width."""
         return MarginObjective(self.points, self.strata, self.targets, mu=self.mu, width=width)
 
     def aimed(self, targets: np.ndarray) -> "MarginObjective":
@@ -152,12 +155,15 @@ class MarginObjective(PairwiseObjective, Smoothable):
         return MarginObjective(self.points, self.strata, targets, mu=self.mu, width=self.width)
 
     def moved(self, X: Array) -> "MarginObjective":
-        """Return the same margins of other points."""
+        """Return the objective of other points, with the same targets."""
         return MarginObjective(X, self.strata, self.targets, mu=self.mu, width=self.width)
 
     def batch(self, rows: np.ndarray) -> "MarginObjective | None":
-        """Return the margins of some samples, with their targets, and impostors among them."""
-        codes, targets = self.strata[rows], self.targets[rows]
+        """Return the objective of some samples and their targets; impostors are among the samples.
+
+        None if no sample has a target.
+        """
+        labels, targets = self.strata[rows], self.targets[rows]
         if np.all(targets < 0):
             return None
         others = np.setdiff1d(targets[targets >= 0], rows)
@@ -166,7 +172,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         places = ranked[np.searchsorted(points[ranked], np.maximum(targets, points[ranked[0]]))]
         return MarginObjective(
             take_rows(self.points, points),
-            np.concatenate([codes, np.full(len(others), codes[-1] + 1)]),
+            np.concatenate([labels, np.full(len(others), labels[-1] + 1)]),
             np.where(targets < 0, -1, places),
             mu=self.mu,
             width=self.width,
@@ -183,14 +189,14 @@ class MarginObjective(PairwiseObjective, Smoothable):
 
 
 def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
-    """Return T for a solver that steps in A, L = A T: there all pulls are about alike.
+    """Return T for a solver that steps in A, with L = A T: there all pulls are of similar size.
 
-    On data of many kinds that saves three quarters of the iterations, or more.
+    On many kinds of data this saves three quarters of the iterations, or more.
     """
     X = objective.points
     sizes = to_host(namespace(X).std(X, axis=0)).astype(np.float64)
     largest = float(sizes.max())
-    sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # what is but rounding
+    sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # rounding errors only
     P = (objective.pull() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
     least = 1e-3 * np.trace(P) / len(P) or 1.0
     return inverse_root(P + least * np.eye(len(P))) / sizes

@@ -1,4 +1,4 @@
-"""Target neighbours: the samples of its class that a sample is to be near to."""
+"""Target neighbours: the samples of its class that a sample should be near to."""
 
 from typing import Any
 
@@ -12,7 +12,9 @@ from dimetric.neighbors.roles import friends
 def nearest_targets(
     X: Array, codes: np.ndarray, k: int, *, most: int | None = None, random_state: Any = None
 ) -> np.ndarray:
-    """Return the rows of each sample's k nearest of its class, on the host; -1 where it has fewer.
+    """Return the row numbers of each sample's k nearest neighbours in its class, on the host.
+
+    Where a class has fewer samples, -1 stands for none.
 
     Parameters
     ----------
@@ -23,10 +25,10 @@ def nearest_targets(
     k : int
         Number of targets.
     most : int, optional
-        Deal larger classes out at random into groups of at most so many, and search within these:
-        the time of a search is then in proportion to n, not to its square.
+        Split larger classes at random into groups of at most `most` samples, and search within
+        these groups: the time of a search then grows with n, not with its square.
     random_state : int, RandomState or None
-        Of these groups.
+        Seed of the random groups.
 
     Examples
     --------
@@ -34,19 +36,19 @@ def nearest_targets(
     array([1, 0, 3, 2])
     """
     if most is not None and np.bincount(codes).max() > most:
-        order, groups = _dealt_out(codes, most, check_random_state(random_state))
-        dealt = namespace(X).take(X, like(order, X, dtype=namespace(X).int64), axis=0)
-        return in_given_order(nearest_targets(dealt, groups, k), order)
+        order, groups = _random_groups(codes, most, check_random_state(random_state))
+        grouped = namespace(X).take(X, like(order, X, dtype=namespace(X).int64), axis=0)
+        return in_given_order(nearest_targets(grouped, groups, k), order)
     found = friends(X, codes, k)
     ranks = np.arange(found.indices.shape[1])
     targets = np.where(ranks < found.counts[:, None], to_host(found.indices), -1)
     return targets if len(ranks) else np.full((len(codes), 1), -1)
 
 
-def _dealt_out(
+def _random_groups(
     codes: np.ndarray, most: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order of samples by class and group, and their groups, ascending."""
+    """Return an order of the samples by class and random group, and their groups, ascending."""
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     sizes = np.bincount(codes)
@@ -58,16 +60,17 @@ def _dealt_out(
 
 
 def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return targets that a user gave, checked, for samples in another order.
+    """Check targets that a user gave, and return them for samples in another order.
 
     Parameters
     ----------
     targets : array-like of shape (n, k)
-        Row numbers; -1 stands for none.
+        Row numbers in the user's order; -1 stands for none.
     codes : ndarray of shape (m,)
-        Classes of the samples, in that order.
+        Classes of the samples, in the other order.
     order : ndarray of shape (n,)
-        Their rows where the user has them, then those of samples without a class.
+        Row numbers of these samples in the user's order, followed by those of samples without a
+        class.
 
     Examples
     --------
@@ -109,7 +112,7 @@ def _refuse(targets: np.ndarray, wrong: np.ndarray, why: str) -> None:
 
 
 def in_given_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return targets of samples in some order as the user's, the inverse of :func:`given_targets`.
+    """Return targets in the user's order: the inverse of :func:`given_targets`.
 
     Examples
     --------

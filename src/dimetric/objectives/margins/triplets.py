@@ -1,11 +1,11 @@
-r"""Margins of triplets: samples more alike are nearer, by a margin, than samples less alike.
+r"""LMNN's objective over given triplets: an anchor is nearer to one sample than to another.
 
-Of a triplet (i, j, l), the anchor i is to be nearer to j than to l:
+In a triplet (i, j, l), the anchor i should be nearer to j than to l, by a margin of 1:
 
 .. math:: \sum_{(i, j, l)} (1 - \mu)\, d^2_{ij} + \mu\, h(1 + d^2_{ij} - d^2_{il})
 
-These are LMNN's pulls and pushes, see :mod:`dimetric.objectives.margins.objective`, one by one:
-the squared distances are those of a list of pairs, all (i, j) and then all (i, l).
+These are the pulls and pushes of :mod:`dimetric.objectives.margins.objective`. The squared
+distances are those of a list of pairs: all (i, j), followed by all (i, l).
 """
 
 from copy import copy
@@ -16,20 +16,26 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.objectives.listed import ListedObjective
-from dimetric.objectives.margins.impostors import hinge
+from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.objective import Smoothable
 
 
 @dataclass(frozen=True)
 class TripletRule:
-    """The sum of all pulls and pushes.
+    """The sum of all pulls and pushes over triplets.
 
-    Its extra parameter is the margin, which is always 1; the derivative in it is the sum of all
-    slopes of hinges, times the weight of a push.
+    As dtheta it returns the derivative in the margin, as ``MarginRule`` does.
+
+    Parameters
+    ----------
+    mu : float
+        Weight of the pushes; that of the pulls is ``1 - mu``.
+    width : float
+        Width of the smooth part of the hinge.
     """
 
     mu: float
-    width: float  # of the smooth part of the hinge
+    width: float
 
     def listed(
         self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
@@ -45,18 +51,18 @@ class TripletRule:
 
 
 class TripletObjective(ListedObjective[TripletRule], Smoothable):
-    """The margins of triplets.
+    """The pulls and pushes of triplets.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Samples, centred. Those that no triplet names are left out.
+        Samples, centred. Samples that are in no triplet are left out.
     triplets : ndarray of shape (m, 3)
-        Rows of anchors, of what they are nearer to, and of what they are farther from.
+        Row numbers of the anchor, the near sample and the far sample of each triplet.
     mu : float
-        Weight of the pushes; of the pulls it is ``1 - mu``.
+        Weight of the pushes; that of the pulls is ``1 - mu``.
     width : float, default=0.0
-        Of the smooth part of the hinge.
+        Width of the smooth part of the hinge.
     """
 
     def __init__(self, X: Array, triplets: np.ndarray, *, mu: float, width: float = 0.0) -> None:
@@ -64,20 +70,20 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         kinds = np.repeat([0, 1], len(triplets))
         super().__init__(TripletRule(mu, width), X, rows, kinds)
         self.mu, self.n_terms = mu, float(len(triplets))
-        self.strata = np.zeros(len(triplets), dtype=np.int64)  # mini-batches are of triplets
+        self.strata = np.zeros(len(triplets), dtype=np.int64)  # batches are made of triplets
         m = len(triplets)
         self.triplets = np.stack([self.rows[:m, 0], self.rows[:m, 1], self.rows[m:, 1]], axis=1)
 
     def smoothed(self, width: float) -> Self:
-        """Return the objective with another width of the hinge's smooth part."""
+        """Return the objective whose hinges have a smooth part of another width."""
         return self._with(rule=replace(self.rule, width=width))
 
     def moved(self, X: Array) -> Self:
-        """Return the same margins of other points."""
+        """Return the objective of other points, with the same triplets."""
         return self._with(points=X)
 
     def batch(self, rows: np.ndarray) -> "TripletObjective":
-        """Return the margins of some triplets."""
+        """Return the objective of some triplets."""
         return TripletObjective(self.points, self.triplets[rows], mu=self.mu, width=self.rule.width)
 
     def pull(self) -> np.ndarray:

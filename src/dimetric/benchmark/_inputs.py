@@ -1,0 +1,155 @@
+"""Check the learners, data sets and options of a benchmark."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.utils.multiclass import type_of_target
+
+import dimetric
+from dimetric._names import look_up
+from dimetric.benchmark._cells import SplitDataSet
+from dimetric.data import DataSet, load_data_set
+from dimetric.selection._cross_validation import splits
+from dimetric.selection._knn_scores import named_learners
+
+
+def learner_named(name: str) -> Any:
+    """Return a learner or classifier with default parameters; None for "Euclidean".
+
+    Parameters
+    ----------
+    name : str
+        A name in ``dimetric``, such as "NCA", in upper or lower case.
+
+    Examples
+    --------
+    >>> learner_named("NCA")
+    NCA()
+    """
+    classes = {each: getattr(dimetric, each) for each in dimetric.__all__}
+    known = {each: cls for each, cls in classes.items() if hasattr(cls, "fit")}
+    cls = look_up(name, known | {"Euclidean": None}, "learner")
+    if cls is None:
+        return None
+    try:
+        return cls()
+    except TypeError as error:
+        raise ValueError(
+            f"{cls.__name__} needs parameters: give {cls.__name__}(...) in place of its name."
+        ) from error
+
+
+def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name; those that were given as a name are made."""
+    if isinstance(learners, str):
+        learners = [learners]
+    if not isinstance(learners, Mapping) and not hasattr(learners, "fit"):
+        learners = [learner_named(each) if isinstance(each, str) else each for each in learners]
+    found = {
+        name: learner_named(each) if isinstance(each, str) else each
+        for name, each in named_learners(learners).items()
+    }
+    if not found:
+        raise ValueError("learners is empty: give at least one learner.")
+    for name, each in found.items():
+        if isinstance(each, type) or (each is not None and not hasattr(each, "fit")):
+            raise TypeError(f"learners[{name!r}]={each!r} must be a learner, as NCA(), or a name.")
+        if each is not None and is_regressor(each):
+            raise TypeError(f"{name} is a regressor: a benchmark scores the prediction of classes.")
+    return found
+
+
+def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet]:
+    """Return data sets by name. All are read before any work begins."""
+    if isinstance(data_sets, str | DataSet):
+        data_sets = [data_sets]
+    is_mapping = isinstance(data_sets, Mapping)
+    items = data_sets.items() if is_mapping else [(None, each) for each in data_sets]
+    found: dict[str, DataSet] = {}
+    for name, each in items:
+        if isinstance(each, str):
+            each = load_data_set(each, folder)
+        if not isinstance(each, DataSet):
+            if name is None or not isinstance(each, tuple | list) or len(each) != 2:
+                raise TypeError(
+                    "A data set is a DataSet, a name, or, in a mapping of names, a pair (X, y)."
+                )
+            X = np.asarray(each[0])
+            if X.ndim != 2:
+                raise ValueError(
+                    f"Data set {name!r}: X has shape {X.shape}, but needs a row for each sample: "
+                    "shape (n_samples, n_features)."
+                )
+            each = DataSet(X, np.asarray(each[1]), tuple(f"x{i}" for i in range(X.shape[1])))
+        name = name or each.name
+        if name in found:
+            raise ValueError(f"Two data sets are called {name!r}: give a mapping of names.")
+        found[name] = each
+    if not found:
+        raise ValueError("data_sets is empty: give at least one data set.")
+    return found
+
+
+def split_data_sets(
+    sets: dict[str, DataSet], fold_column: str | None, scale: str | None, **split_by: Any
+) -> list[SplitDataSet]:
+    """Return data sets with their splits into training and test samples.
+
+    Parameters
+    ----------
+    sets : dict of str to DataSet
+        Data sets by name.
+    fold_column : str or None
+        Name of a column in ``extra`` that holds the number of the test fold of each sample.
+    scale : {"fold", "set"} or None
+        How features are scaled.
+    **split_by : cv, n_repeats, random_state
+        How to split data sets that have no such column.
+    """
+    if fold_column is not None and not any(fold_column in each.extra for each in sets.values()):
+        extra = list(dict.fromkeys(name for each in sets.values() for name in each.extra))
+        raise ValueError(f"No data set has a column {fold_column!r} in extra, only {extra}.")
+    return [
+        _split_data_set(name, each, fold_column, scale, split_by) for name, each in sets.items()
+    ]
+
+
+def _split_data_set(
+    name: str, data: DataSet, fold_column: str | None, scale: str | None, split_by: dict[str, Any]
+) -> SplitDataSet:
+    if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
+        raise ValueError(f"Data set {name!r} has no classes, which a benchmark needs.")
+    y = data.y.astype(str) if data.y.dtype == object else data.y
+    if fold_column is not None and fold_column in data.extra:
+        column = np.asarray(data.extra[fold_column])
+        numbers = np.unique(column)
+        parts = [(np.flatnonzero(column != i), np.flatnonzero(column == i)) for i in numbers]
+        return SplitDataSet(name, data.X, y, parts, len(parts), scale)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parts = splits(data.X, y, **split_by)
+    for each in caught:
+        warnings.warn(f"Data set {name!r}: {each.message}", stacklevel=5)
+    return SplitDataSet(name, data.X, y, parts, len(parts) // split_by["n_repeats"], scale)
+
+
+def check_options(scale: Any, time_budget: Any, random_state: Any, n_jobs: Any) -> None:
+    """Raise an error if an option is not valid."""
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r} must be an int other than 0, or None.")
+    if scale not in ("fold", "set", None):
+        raise ValueError(f"scale={scale!r} must be 'fold', 'set' or None.")
+    if time_budget is not None and (
+        not isinstance(time_budget, Real) or not float(time_budget) > 0
+    ):
+        raise ValueError(f"time_budget={time_budget!r} must be a positive number, or None.")
+    if not isinstance(random_state, Integral) or random_state < 0:
+        raise ValueError(
+            f"random_state={random_state!r} must be an int of at least 0, so that a run that is "
+            "started again splits the samples as before."
+        )

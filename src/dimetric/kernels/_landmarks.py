@@ -1,0 +1,108 @@
+"""Landmarks of the Nyström method: samples, or centres of clusters, whose span stands for all."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric.kernels._factor import ONE_POINT, greedy_factor
+from dimetric.kernels._function import KernelFunction
+from dimetric.neighbors.landmarks import draw_landmarks
+
+
+def landmark_rows(
+    strategy: str, kernel: KernelFunction, X: Array, m: int, random_state: Any
+) -> np.ndarray:
+    """Return the rows of m landmarks of X, ascending.
+
+    Parameters
+    ----------
+    strategy : {"uniform", "greedy"}
+        Drawn at random among samples that differ, or chosen by :func:`greedy_landmarks`.
+    kernel : KernelFunction
+        The kernel, which "greedy" depends on.
+    X : array of shape (n, d)
+        Samples, with equal ones next to each other; or the values of a precomputed kernel.
+    m : int
+        Number of landmarks, below n. There are fewer where fewer samples differ, or where fewer
+        span all samples.
+    random_state : int, RandomState or None
+        Randomness of "uniform".
+    """
+    if strategy == "greedy":
+        rows = greedy_landmarks(kernel, X, m)
+    elif kernel.name == "precomputed":
+        rows = draw_landmarks(X.shape[0], m, random_state)
+    else:
+        points = to_host(X)
+        distinct = np.unique(first_of_equals(points))
+        m = min(m, len(distinct))
+        rows = distinct[draw_landmarks(len(distinct), m, random_state, points[distinct])]
+    if len(rows) == 1:  # all samples are equal
+        raise ValueError(ONE_POINT)
+    return np.sort(rows)
+
+
+def first_of_equals(X: np.ndarray) -> np.ndarray:
+    """Return, for each row, the first row equal to it; equal rows must stand together."""
+    is_new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    return np.maximum.accumulate(np.where(is_new, np.arange(len(X)), 0))
+
+
+def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
+    r"""Return the rows of landmarks, each farthest in feature space from the span of those before.
+
+    The first landmark s has the largest :math:`k(x, x)`. The others are the pivots of a Cholesky
+    decomposition [1]_ of the kernel with its origin at s,
+    :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`. Takes O(n m) memory and O(n m^2) time.
+
+    References
+    ----------
+    .. [1] S. Fine, K. Scheinberg, "Efficient SVM training using low-rank kernel
+       representations", JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [3.0, 0.1], [0.0, 2.0]])
+    >>> greedy_landmarks(KernelFunction("linear"), X, 2)
+    array([1, 2])
+    """
+
+    def row(i: int) -> np.ndarray:
+        if kernel.name == "precomputed":
+            return to_host(X[i, :]).astype(np.float64)
+        return to_host(kernel(X[i : i + 1, :], X))[0].astype(np.float64)
+
+    diagonal = _diagonal(kernel, X)
+    first = int(np.argmax(diagonal))
+    shift = row(first)
+    tol = len(diagonal) * eps(X) * max(np.abs(diagonal).max(), np.abs(shift).max())
+    shift = shift - shift[first] / 2
+    _, others = greedy_factor(lambda i: row(i) - shift - shift[i], diagonal - 2 * shift, m - 1, tol)
+    return np.append(first, others)
+
+
+def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
+    """Return the centres of m clusters, which need not be samples [1]_.
+
+    References
+    ----------
+    .. [1] K. Zhang, I. W. Tsang, J. T. Kwok, "Improved Nyström low-rank approximation and error
+       analysis", ICML 2008.
+    """
+    from sklearn.cluster import KMeans  # slow to import, and rarely needed
+
+    random = check_random_state(random_state)
+    found = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
+    return like(found.cluster_centers_, X)
+
+
+def _diagonal(kernel: KernelFunction, X: Array) -> np.ndarray:
+    """Return the values k(x, x)."""
+    xp, n = namespace(X), X.shape[0]
+    if kernel.name == "precomputed":
+        return to_host(xp.linalg.diagonal(X)).astype(np.float64)
+    if kernel.name in ("rbf", "laplacian"):
+        return np.ones(n)
+    return np.array([float(kernel(X[i : i + 1, :], X[i : i + 1, :])[0, 0]) for i in range(n)])

@@ -1,0 +1,159 @@
+"""What classical scaling starts from: principal axes, or dissimilarities to reference samples."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import take_rows
+from dimetric.learners.pca import PCA
+from dimetric.linalg.classical_scaling import (
+    PrincipalCoordinates,
+    additive_constant,
+    principal_coordinates,
+)
+from dimetric.linalg.spectral import fixed_signs
+from dimetric.neighbors.metric_search import Metric, distances_between
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The principal axes of samples, which give the principal coordinates of their distances.
+
+    Attributes
+    ----------
+    values : ndarray of shape (k,)
+        Eigenvalues of the Gram matrix, descending.
+    offset : array of shape (d,)
+        Mean of the samples.
+    L : array of shape (k, d)
+        Axes, 0 where there are fewer than asked for. Signs are fixed by the coordinates, not by
+        the axes.
+    share : float
+        Sum of `values` divided by the trace of the Gram matrix.
+    """
+
+    values: np.ndarray
+    offset: Array
+    L: Array
+    share: float
+
+    def place(self, X: Array) -> Array:
+        """Return the coordinates of samples."""
+        return (X - like(self.offset, X)) @ like(self.L, X).T
+
+
+def principal_axes(X: Array, k: int) -> Axes:
+    """Return the axes of the k largest principal coordinates of Euclidean distances.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    >>> principal_axes(X, 1).place(X).round(6)
+    array([[-1.333333],
+           [-0.333333],
+           [ 1.666667]])
+    """
+    n, d = X.shape
+    there = min(k, n, d)
+    solver = "auto" if d <= 1000 and n >= 10 * d else "full"
+    if solver == "full" and min(n, d) > 1000 and there < min(n, d):
+        solver = "arpack"
+    pca = PCA(there, svd_solver=solver, random_state=0).fit(X)
+    L, scores = to_host(pca.components_), to_host(pca.transform(X)).T
+    flip = np.any(fixed_signs(scores) != scores, axis=1, keepdims=True)
+    L = np.pad(np.where(flip, -L, L), [(0, k - there), (0, 0)])
+    values = np.pad(to_host(pca.singular_values_).astype(np.float64) ** 2, (0, k - there))
+    share = pca.metadata()["accumulated_eigenvalues"]
+    return Axes(values, pca.offset_, like(L, X), share)
+
+
+@dataclass(frozen=True)
+class References:
+    """The samples that all samples are compared with.
+
+    Attributes
+    ----------
+    points : ndarray of shape (m, d) or None
+        The samples; None if dissimilarities to them are given.
+    rows : ndarray of shape (m,) or None
+        Their rows among the samples of the fit; None for all.
+    metric, metric_params
+        As in :func:`sklearn.metrics.pairwise_distances`.
+    constant : float
+        Added to all dissimilarities but those of a sample to itself. A new sample counts as the
+        first reference at dissimilarity 0, if there is one.
+    """
+
+    points: np.ndarray | None
+    rows: np.ndarray | None
+    metric: Metric
+    metric_params: dict[str, Any] | None = None
+    constant: float = 0.0
+
+    def dissimilarities(self, X: Array, *, fitted: bool = False) -> Array:
+        """Return the dissimilarities of samples to the references, of shape (n, m), where X is.
+
+        With `fitted`, X are the samples of the fit, in their order.
+        """
+        xp = namespace(X)
+        if self.points is not None:
+            metric, params = self.metric, self.metric_params
+            D = distances_between(to_host(X), self.points, metric=metric, metric_params=params)
+            D = like(D, X)
+        elif bool(xp.any(X < 0)):
+            raise ValueError("Dissimilarities must not be negative.")
+        else:
+            D = X if self.rows is None else xp.take(X, like(self.rows, X, dtype=xp.int64), axis=1)
+        return D if self.constant == 0 else self._raised(D, fitted)
+
+    def rows_of(self, D: Array) -> Array:
+        """Return the rows of D that belong to the references; D has a row for each sample."""
+        return D if self.rows is None else take_rows(D, self.rows)
+
+    def _raised(self, D: Array, fitted: bool) -> Array:
+        """Return dissimilarities with the constant added."""
+        xp = namespace(D)
+        own = to_host(xp.argmin(D, axis=1))
+        own = np.where(to_host(xp.min(D, axis=1)) == 0, own, -1)
+        if fitted:
+            own[slice(None) if self.rows is None else self.rows] = np.arange(D.shape[1])
+        columns = np.arange(D.shape[1])
+        itself = like(own[:, None] == columns, D, dtype=xp.bool)
+        return xp.where(itself, 0.0, D + self.constant)
+
+
+def scaled_references(
+    references: References, X: Array, k: int, *, additive: bool
+) -> tuple[References, PrincipalCoordinates, Array]:
+    """Scale the dissimilarities between the references, and place all samples among them.
+
+    Parameters
+    ----------
+    references : References
+        All samples, or landmarks.
+    X : array of shape (n, d) or (n, n)
+        Samples of the fit, or their dissimilarities.
+    k : int
+        Number of coordinates.
+    additive : bool
+        Add the smallest constant that makes the dissimilarities Euclidean.
+
+    Returns
+    -------
+    references : References
+        With that constant.
+    model : PrincipalCoordinates
+        Coordinates of the references.
+    Z : array of shape (n, k)
+        Coordinates of all samples.
+    """
+    D = references.dissimilarities(X)
+    core = references.rows_of(D)
+    if additive:
+        references = replace(references, constant=additive_constant(to_host(core)))
+        D = references.dissimilarities(X, fitted=True)
+        core = references.rows_of(D)
+    model = principal_coordinates(core, k)
+    return references, model, model.coordinates if core is D else model.place(D)

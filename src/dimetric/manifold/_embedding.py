@@ -1,0 +1,108 @@
+"""What embeddings share: coordinates of the training samples, and places for new ones."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.validation import checked_samples
+from dimetric._compat import check_same_namespace, framed
+from dimetric.learners._base import Learner
+from dimetric.neighbors.landmarks import draw_landmarks
+from dimetric.neighbors.metric_search import Metric
+
+
+class Embedding(Learner, ABC):
+    """A learner of coordinates for its training samples that can also place new samples.
+
+    There is no linear map, hence no ``metric()``. ``_fit`` sets ``embedding_``, and ``_place``
+    returns the coordinates of new samples. Both are in X's namespace, dtype and device.
+    """
+
+    embedding_: Array
+    _learned: ClassVar[str] = "embedding_"
+    _needs_labels: ClassVar[bool] = False
+
+    @abstractmethod
+    def _place(self, X: Array) -> Array:
+        """Return the coordinates of checked new samples, in any namespace."""
+
+    def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
+        """Learn the embedding and return it: ``embedding_``, not the training samples as new ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : object
+            Ignored.
+        **given : object
+            Pairs and triplets are refused: an embedding learns from X alone.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            In X's namespace, dtype and device; a data frame where X is one.
+        """
+        return framed(self.fit(X, y, **given).embedding_, X, self)
+
+    def transform(self, X: Array) -> Array:
+        """Place new samples among the embedded ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            In X's namespace, dtype and device; a data frame where X is one.
+        """
+        check_is_fitted(self)
+        check_same_namespace(X, self, attribute="embedding_", method="transform")
+        samples = checked_samples(self, X, reset=False)
+        return framed(like(self._place(samples), samples), X, self)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.embedding_.shape[1]
+
+
+class LandmarkEmbedding(Embedding):
+    """An embedding by dissimilarities: between all samples, or of all samples to landmarks."""
+
+    n_components: int
+    metric: Metric
+    n_landmarks: int | None
+    random_state: Any
+    landmarks_: Array
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
+
+    def _checked_n_references(self, n: int) -> int:
+        """Return the number of samples that others are compared with, all n or the landmarks."""
+        m = min(n, self.n_landmarks or n)
+        if self.n_components > m:
+            name = "n_samples" if m == n else "n_landmarks"
+            raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
+        return m
+
+    def _landmark_rows(self, X: Array, on_host: Any) -> np.ndarray | None:
+        """Draw landmarks, set ``landmarks_`` and return their rows; None if all samples are used.
+
+        `on_host` are the samples or dissimilarities X in host memory.
+        """
+        n = X.shape[0]
+        if self.n_landmarks is None or self.n_landmarks >= n:
+            return None
+        features = None if self.metric == "precomputed" else on_host
+        rows = draw_landmarks(n, self.n_landmarks, self.random_state, features)
+        self.landmarks_ = like(rows, X, dtype=namespace(X).int64)
+        return rows

@@ -1,0 +1,139 @@
+"""The scores of many learners."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from dimetric.benchmark import BenchmarkResult, LearnerScores, summary
+from dimetric.plot._display import Display
+from dimetric.plot._labels import in_rows
+from dimetric.plot._matplotlib import plain
+from dimetric.plot._palette import COLORS, INK
+
+__all__ = ["ComparisonDisplay"]
+
+
+class ComparisonDisplay(Display):
+    """The scores of each learner, their mean and standard deviation, the best learner on top.
+
+    Small dots are scores on folds, or means over the folds of each data set if there are several.
+    The diamond is their mean, and the bar reaches one standard deviation to each side. The dashed
+    line is the mean of the baseline.
+
+    Parameters
+    ----------
+    scores : list of LearnerScores
+        A result of :func:`~dimetric.benchmark.summary`.
+    baseline : str or None, default="Euclidean"
+        Name of the learner that the others are compared with. There is no line if it is None or
+        not among the learners.
+    title : str, default=""
+        Title of the picture.
+    score_name : str, default="test score"
+        What the scores are called.
+
+    Attributes
+    ----------
+    points_ : list of matplotlib PathCollection
+        The scores of each learner.
+    means_ : list of matplotlib ErrorbarContainer
+        Mean and standard deviation of each learner that never failed.
+    baseline_ : matplotlib Line2D or None
+        The mean of the baseline.
+    text_ : list of matplotlib Text
+        Means and standard deviations, as numbers.
+
+    Examples
+    --------
+    >>> from dimetric import benchmark
+    >>> display = ComparisonDisplay.from_benchmark(benchmark.run([None, "LDA"], ["wine"], cv=5))
+    >>> [text.get_text() for text in display.text_]
+    ['0.989 ± 0.015', '0.966 ± 0.024']
+    """
+
+    def __init__(
+        self,
+        scores: list[LearnerScores],
+        *,
+        baseline: str | None = "Euclidean",
+        title: str = "",
+        score_name: str = "test score",
+    ) -> None:
+        self.scores = scores
+        self.baseline = baseline
+        self.title = title
+        self.score_name = score_name
+
+    @classmethod
+    def from_benchmark(
+        cls,
+        result: BenchmarkResult,
+        *,
+        what: str = "test",
+        n_neighbors: int | None = None,
+        data: str | None = None,
+        baseline: str | None = "Euclidean",
+        title: str = "",
+        ax: Any = None,
+    ) -> Self:
+        """Draw the scores of a benchmark.
+
+        Parameters
+        ----------
+        result : BenchmarkResult
+            A result of :func:`dimetric.benchmark.run`.
+        what, n_neighbors, data
+            Which scores, as in :func:`~dimetric.benchmark.summary`.
+        baseline, title, ax
+            As in the class and :meth:`plot`.
+        """
+        rows = summary(result, what=what, n_neighbors=n_neighbors, data=data)
+        units = {"time": "seconds of a fit", "memory": "megabytes of a fit"}
+        name = units.get(what, f"{what} score")
+        return cls(rows, baseline=baseline, title=title, score_name=name).plot(ax=ax)
+
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+        rows = self.scores
+        if not rows:
+            raise ValueError("There are no scores to draw.")
+        ax = self._open_axes(ax, (6.6, 1.1 + 0.34 * len(rows)))
+        self.baseline_ = None
+        self.points_: list[Any] = []
+        self.means_: list[Any] = []
+        self.text_: list[Any] = []
+        for place, row in enumerate(rows):
+            self._draw_row(place, row)
+        base = next((row for row in rows if row.learner == self.baseline), None)
+        if base is not None and np.isfinite(base.mean):
+            self.baseline_ = ax.axvline(
+                base.mean, color=COLORS[1], linestyle="--", linewidth=1, zorder=1
+            )
+        ax.set_yticks(range(len(rows)), [plain(row.learner, 28) for row in rows])
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(len(rows) - 0.4, -0.6)
+        ax.set_xlabel(plain(self.score_name))
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        self._write_title()
+
+    def _draw_row(self, place: int, row: LearnerScores) -> None:
+        """Draw the scores of a learner in its row."""
+        values = row.values[np.isfinite(row.values)]
+        heights = in_rows(np.full(len(values), place), 0.3)
+        color = COLORS[1] if row.learner == self.baseline else COLORS[0]
+        self.points_.append(
+            self.ax_.scatter(values, heights, s=14, color=color, alpha=0.35, linewidths=0)
+        )
+        text = f"failed in {row.n_failed} of {row.n_cells}"
+        if np.isfinite(row.mean):
+            text = f"{row.mean:.3f} ± {row.spread:.3f}"
+            bar = self.ax_.errorbar(
+                row.mean, place, xerr=row.spread, fmt="D", color=INK, markerfacecolor=color,
+                markersize=6, linewidth=1.2, zorder=3,
+            )  # fmt: skip
+            self.means_.append(bar)
+        self.text_.append(
+            self.ax_.text(
+                1.02, place, text, transform=self.ax_.get_yaxis_transform(), va="center",
+                fontsize=9, family="monospace", color=INK,
+            )
+        )  # fmt: skip

@@ -1,0 +1,115 @@
+"""The progress of a solver."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dimetric.learners._steps import learner_in
+from dimetric.plot._display import CurvesDisplay
+
+__all__ = ["HistoryDisplay"]
+
+LOG_RATIO = 100.0  # of the largest to the smallest value: above it the axis is logarithmic
+
+
+class HistoryDisplay(CurvesDisplay):
+    """The objective of learners at each iteration of their solver.
+
+    Parameters
+    ----------
+    histories : mapping of names to array-like of shape (n_values,)
+        Objectives at the start and after every iteration.
+    title : str, default=""
+        Title of the picture.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        One for each history.
+    legend_ : matplotlib Legend or None
+        None if there is one history.
+
+    Examples
+    --------
+    >>> from dimetric import NCA
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nca = NCA().fit(X, y)
+    >>> display = HistoryDisplay.from_estimator(nca)
+    >>> len(display.lines_[0].get_xdata()) == nca.n_iter_ + 1
+    True
+    """
+
+    def __init__(self, histories: Mapping[str, Any], *, title: str = "") -> None:
+        self.histories = histories
+        self.title = title
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, title: str = "", ax: Any = None) -> Self:
+        """Draw the objective of one fitted learner.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted: a learner with iterations, a classifier over one, or a pipeline that ends with
+            either.
+        title : str, default=""
+            Title; by default the name of the learner and why its solver stopped.
+        ax : matplotlib Axes, optional
+            Axes to draw into.
+        """
+        learner, history = _history(estimator)
+        name = type(learner).__name__
+        facts = learner.metadata() if hasattr(learner, "metadata") else {}
+        told = f"{name}: {facts['reason']}" if "reason" in facts else name
+        return cls({name: history}, title=title or told).plot(ax=ax)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Mapping[str, Any], *, title: str = "", ax: Any = None
+    ) -> Self:
+        """Draw the objectives of several fitted learners, by name.
+
+        Parameters
+        ----------
+        estimators : mapping of names to estimators
+            Each as in :meth:`from_estimator`.
+        title : str, default=""
+            Title of the picture.
+        ax : matplotlib Axes, optional
+            Axes to draw into.
+        """
+        found = {name: _history(each)[1] for name, each in estimators.items()}
+        return cls(found, title=title).plot(ax=ax)
+
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+        named = {name: _numbers(name, each) for name, each in self.histories.items()}
+        curves = {name: (np.arange(len(each)), each) for name, each in named.items()}
+        ax = self._draw_curves(curves, ax, artist, legend=len(curves) > 1)
+        values = np.concatenate(list(named.values()))
+        if values.min() > 0 and values.max() > LOG_RATIO * values.min():
+            ax.set_yscale("log")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set(xlabel="iteration", ylabel="objective")
+
+
+def _history(estimator: Any) -> tuple[Any, np.ndarray]:
+    """Return the learner in a fitted estimator, and its objectives."""
+    check_is_fitted(estimator)
+    learner = learner_in(estimator)
+    if not hasattr(learner, "history_"):
+        what = "the Euclidean distance" if learner is None else type(learner).__name__
+        raise ValueError(
+            f"There is no history to draw: {what} was not learned by iterations, as NCA or LMNN "
+            "are."
+        )
+    return learner, learner.history_
+
+
+def _numbers(name: str, history: Any) -> np.ndarray:
+    values = np.asarray(history, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)):
+        raise ValueError(f"The history of {name!r} must be finite numbers, one or more.")
+    return values

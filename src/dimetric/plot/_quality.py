@@ -1,0 +1,89 @@
+"""The faithfulness of embeddings."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from dimetric._arrays.namespaces import Array, to_host
+from dimetric.plot._display import CurvesDisplay
+from dimetric.plot._palette import INK
+from dimetric.quality import EmbeddingQuality, embedding_quality
+
+__all__ = ["QualityDisplay"]
+
+
+class QualityDisplay(CurvesDisplay):
+    r"""How faithful embeddings are, for neighbourhoods of all sizes: :math:`R_{NX}(K)`.
+
+    It is 1 if the embedding keeps all K nearest neighbours, and 0 for a random embedding. The
+    number beside a name is the area below the curve, over the logarithm of K.
+
+    Parameters
+    ----------
+    qualities : mapping of names to EmbeddingQuality
+        Results of :func:`~dimetric.quality.embedding_quality`.
+    title : str, default=""
+        Title of the picture.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        The curves, in the order of the embeddings.
+    legend_ : matplotlib Legend
+        Names and areas.
+
+    Examples
+    --------
+    >>> from dimetric import PCA
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> display = QualityDisplay.from_embeddings(
+    ...     X, {"PCA": PCA(2).fit_transform(X), "first two": X[:, :2]}
+    ... )
+    >>> [text.get_text() for text in display.legend_.get_texts()]
+    ['PCA, 0.69', 'first two, 0.49']
+    """
+
+    def __init__(self, qualities: Mapping[str, EmbeddingQuality], *, title: str = "") -> None:
+        self.qualities = qualities
+        self.title = title
+
+    @classmethod
+    def from_embeddings(
+        cls,
+        X: Array,
+        embeddings: Mapping[str, Array],
+        *,
+        title: str = "",
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Score embeddings of the same data, and draw the curves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data.
+        embeddings : mapping of names to array-like of shape (n_samples, n_components)
+            Embeddings of the data.
+        title : str, default=""
+            Title of the picture.
+        ax : matplotlib Axes, optional
+            Axes to draw into.
+        **options
+            Parameters of :func:`~dimetric.quality.embedding_quality`, such as ``sample``.
+        """
+        n = np.shape(X)[0]
+        options = {"n_neighbors": max(1, min(5, (n - 1) // 2))} | options
+        found = {name: embedding_quality(X, Z, **options) for name, Z in embeddings.items()}
+        return cls(found, title=title).plot(ax=ax)
+
+    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+        curves = {}
+        for name, quality in self.qualities.items():
+            r = to_host(quality.r_nx)
+            curves[f"{name}, {quality.r_nx_auc:.2f}"] = (np.arange(1, len(r) + 1), r)
+        ax = self._draw_curves(curves, ax, artist, legend=True)
+        ax.set(xscale="log", xlabel="neighbours K", ylabel=r"$R_{NX}(K)$", ylim=(None, 1.02))
+        ax.axhline(0, color=INK, linewidth=0.6)

@@ -1,0 +1,234 @@
+"""Pairs and triplets from labels, neighbours, links and scores: all of them, or a random draw."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_consistent_length, check_random_state
+
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.validation import checked_array
+from dimetric.neighbors.euclidean_search import euclidean_neighbors
+from dimetric.neighbors.roles import enemies, friends
+
+MAX_LISTED = 10**8  # pairs or triplets that are listed without a number asked for
+
+
+def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
+    """Return n numbers below `total`, ascending and distinct; all if n is None or larger."""
+    if n is None and total > MAX_LISTED:
+        raise ValueError(f"There are {total:,}, too many to list: say by n how many to draw.")
+    if n is None or _checked_n(n) >= total:
+        return np.arange(total)
+    if 3 * n > total:
+        return np.sort(rng.permutation(total)[:n])
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < n:
+        more = rng.randint(total, size=n - len(found) + 16, dtype=np.int64)
+        found = np.sort(np.concatenate([found, more]))
+        found = found[np.append(True, found[1:] != found[:-1])]
+    return np.sort(rng.permutation(found)[:n])
+
+
+def _checked_n(n: int) -> int:
+    if n < 0:
+        raise ValueError(f"n={n} must not be negative.")
+    return n
+
+
+class LabelledCombinations:
+    """All pairs and triplets of labelled samples, numbered so that some can be drawn unlisted.
+
+    Samples are sorted by class. A sample forms similar pairs with the samples of its class before
+    it, and dissimilar pairs with the samples of all classes before.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels.
+    unlabelled : float, str or None
+        Value of y that marks samples without a label: they are in no pair.
+    """
+
+    def __init__(self, y: Any, unlabelled: Any = None) -> None:
+        labels = np.asarray(to_host(y))
+        if labels.ndim != 1:
+            raise ValueError(f"y has shape {labels.shape}; it must hold labels: (n_samples,).")
+        known = np.arange(len(labels))
+        if unlabelled is not None:
+            is_nan = unlabelled != unlabelled  # NaN equals nothing
+            known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)
+        if np.any(labels[known] != labels[known]):
+            raise ValueError("y holds NaN, which is no label: unlabelled=np.nan leaves it out.")
+        _, codes = np.unique(labels[known], return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        self.n, self.rows, self.codes = len(labels), known[order], codes[order]
+        sizes = np.bincount(codes)
+        self.starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.sizes = np.repeat(sizes, sizes)
+
+    def similar(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
+        """Return all similar pairs, or n of them."""
+        return self._pairs(np.arange(len(self.rows)) - self.starts, self.starts, n, rng)
+
+    def dissimilar(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
+        """Return all dissimilar pairs, or n of them."""
+        return self._pairs(self.starts, np.zeros_like(self.starts), n, rng)
+
+    def n_pairs(self) -> tuple[int, int]:
+        """Return the numbers of similar and dissimilar pairs."""
+        similar = int(np.sum(np.arange(len(self.rows)) - self.starts))
+        return similar, len(self.rows) * (len(self.rows) - 1) // 2 - similar
+
+    def triplets(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
+        """Return all triplets of a sample, one of its class and one of another, or n of them."""
+        m = len(self.rows)
+        same, other = self.sizes - 1, m - self.sizes
+        anchor, number = _draw_by_sample(same * other, n, rng)
+        rank, late = np.divmod(number, other[anchor])
+        start = self.starts[anchor]
+        closer = start + rank
+        closer += closer >= anchor  # skip the sample itself
+        farther = late + np.where(late >= start, self.sizes[anchor], 0)  # skip its class
+        return self.rows[np.stack([anchor, closer, farther], axis=1)]
+
+    def _pairs(
+        self, counts: np.ndarray, first: np.ndarray, n: int | None, rng: np.random.RandomState
+    ) -> np.ndarray:
+        second, number = _draw_by_sample(counts, n, rng)
+        return self.rows[np.stack([first[second] + number, second], axis=1)]
+
+
+def _draw_by_sample(
+    counts: np.ndarray, n: int | None, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw from the `counts` items of each sample; return samples, and numbers of their items."""
+    ends = np.cumsum(counts)
+    ranks = draw_numbers(int(ends[-1]) if len(ends) else 0, n, rng)
+    sample = np.searchsorted(ends, ranks, side="right")
+    return sample, ranks - (ends - counts)[sample]
+
+
+def pairs_by_labels(
+    y: Any, n: int | None, *, balanced: bool, random_state: Any, unlabelled: Any
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return similar and dissimilar pairs, and the number of samples."""
+    rng = check_random_state(random_state)
+    classes = LabelledCombinations(y, unlabelled)
+    n_similar, n_dissimilar = None, None
+    if n is not None:
+        most = classes.n_pairs()
+        if balanced:
+            n_similar = min(_checked_n(n) // 2, most[0])
+        else:  # the number of similar ones in a draw of n from all pairs
+            n_similar = int(np.sum(draw_numbers(sum(most), n, rng) < most[0]))
+        n_dissimilar = min(n - n_similar, most[1])
+        n_similar = n - n_dissimilar
+    return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
+
+
+def other_pairs(
+    rows: np.ndarray, n_samples: int, n: int | None, rng: np.random.RandomState
+) -> np.ndarray:
+    """Return pairs, the smaller number first, that are not among the given: all, or n of them."""
+    taken = np.unique(rows[:, 0] + rows[:, 1] * (rows[:, 1] - 1) // 2)
+    total = n_samples * (n_samples - 1) // 2
+    if n is not None:
+        n = min(_checked_n(n), total - len(taken))
+    # Of this many drawn, at least n are not taken.
+    ranks = np.setdiff1d(draw_numbers(total, None if n is None else n + len(taken), rng), taken)
+    if n is not None and len(ranks) > n:
+        ranks = ranks[draw_numbers(len(ranks), n, rng)]
+    second = ((1 + np.sqrt(1 + 8 * ranks.astype(np.float64))) / 2).astype(np.int64)
+    second += (second * (second + 1) // 2 <= ranks).astype(np.int64)  # the root was rounded
+    second -= (second * (second - 1) // 2 > ranks).astype(np.int64)
+    return np.stack([ranks - second * (second - 1) // 2, second], axis=1)
+
+
+def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
+    """Return samples and their neighbours as pairs, the smaller number first, each once.
+
+    Examples
+    --------
+    >>> neighbor_pairs(np.array([[1], [0], [-1]]))  # -1 is none
+    array([[0, 1]])
+    """
+    rows = np.repeat(np.arange(len(indices)), indices.shape[1])
+    pairs = np.stack([rows, indices.ravel()], axis=1)
+    return np.unique(np.sort(pairs[indices.ravel() >= 0], axis=1), axis=0)
+
+
+def near_and_far(
+    X: Array, y: Any, k: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each sample the rows of k similar samples, and of k dissimilar ones; -1 is none.
+
+    With labels these are the nearest of its class, and of other classes. Without, they are its
+    nearest neighbours, and samples drawn at random from all others.
+    """
+    X = checked_array(X, "X")
+    n = X.shape[0]
+    if y is not None:
+        check_consistent_length(X, y)
+        classes = LabelledCombinations(y)
+        sorted_ = namespace(X).take(X, like(classes.rows, X, dtype=namespace(X).int64), axis=0)
+        found = []
+        for role in (friends(sorted_, classes.codes, k), enemies(sorted_, classes.codes, k)):
+            indices = to_host(role.indices)
+            there = np.arange(indices.shape[1]) < role.counts[:, None]
+            rows = np.empty_like(indices)
+            rows[classes.rows] = np.where(there, classes.rows[indices], -1)
+            found.append(rows)
+        return found[0], found[1]
+    near = to_host(euclidean_neighbors(X, k)[1])
+    far = rng.randint(n, size=(n, k))
+    hit = np.any(far[:, :, None] == near[:, None, :], axis=2) | (far == np.arange(n)[:, None])
+    return near, np.where(hit, -1, far)
+
+
+def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return each pair once, the smaller number first, with the mean of its scores."""
+    scores = np.asarray(to_host(scores), dtype=np.float64)
+    if scores.shape != (len(rows),) or not np.isfinite(scores).all():
+        raise ValueError(
+            f"scores has shape {scores.shape}; it must hold a finite number for each of the "
+            f"{len(rows)} pairs."
+        )
+    distinct, which = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
+    which = which.ravel()
+    return distinct, np.bincount(which, scores) / np.bincount(which)
+
+
+def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.ndarray:
+    """Return all triplets of an anchor and two partners with scores more than a margin apart."""
+    if not margin >= 0:
+        raise ValueError(f"margin={margin} must not be negative.")
+    samples, rows = np.unique(rows, return_inverse=True)  # row numbers may be huge
+    rows, n = rows.reshape(-1, 2), len(samples)
+    both = np.concatenate([rows, rows[:, ::-1]])
+    S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))
+    # An explicit score of 0 stays an entry.
+    found = [np.empty((0, 3), dtype=np.int64)]
+    for anchor in np.flatnonzero(np.diff(S.indptr)):
+        entries = slice(S.indptr[anchor], S.indptr[anchor + 1])
+        partners, values = S.indices[entries], S.data[entries]
+        closer, farther = np.nonzero(values[:, None] - values[None, :] > margin)
+        anchors = np.full(len(closer), anchor)
+        found.append(np.stack([anchors, partners[closer], partners[farther]], axis=1))
+    return samples[np.concatenate(found)]
+
+
+def linked_pairs(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return the linked pairs of a graph, the signs of their links, and the number of nodes."""
+    graph = sparse.coo_array(links)
+    if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
+        raise ValueError(f"links has shape {graph.shape}; it must be square.")
+    weights = np.asarray(graph.data, dtype=np.float64)
+    there = (weights != 0) & (graph.row != graph.col)
+    rows, weights = np.stack([graph.row, graph.col], axis=1)[there], weights[there]
+    if np.isnan(weights).any():
+        i, j = rows[np.argmax(np.isnan(weights))]
+        raise ValueError(f"links[{i}, {j}] is NaN, which is no weight; 0 is no link.")
+    keyed = np.column_stack([np.sort(rows, axis=1), np.sign(weights)])
+    keyed = np.unique(keyed.astype(np.int64), axis=0)
+    return keyed[:, :2], keyed[:, 2], graph.shape[0]

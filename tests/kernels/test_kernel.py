@@ -1,0 +1,172 @@
+"""The kernel as one parameter object: shortcuts, nested parameters, checks, randomness."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import scale
+
+from dimetric import KANMM, KDA, KDMLMJ, KLMNN, KPCA, LDA, Kernelized, KNNClassifier
+from dimetric.benchmark._cells import _seeded
+from dimetric.kernels import Kernel
+from dimetric.kernels.kernelized import KernelizedMetric
+
+y = load_wine().target
+X = scale(load_wine().data)
+
+LEARNERS = [KPCA(3), KDA(), KANMM(2), KDMLMJ(2), Kernelized(LDA(reg=0.1)), KLMNN(2, max_iter=5)]
+each = pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def fitted(learner, kernel):
+    return clone(learner).set_params(kernel=kernel).fit(X, y)
+
+
+# A name is short for an object
+
+
+@each
+@pytest.mark.parametrize("name", ["rbf", "poly", rbf_kernel])
+def test_a_name_or_a_function_is_short_for_the_object(learner, name):
+    short, whole = (fitted(learner, kernel) for kernel in (name, Kernel(name)))
+    assert_array_equal(short.transform(X), whole.transform(X))
+
+
+@each
+def test_every_learner_has_one_parameter_of_the_kernel(learner):
+    own = set(learner.get_params(deep=False))
+    assert "kernel" in own
+    assert not own & (set(Kernel().get_params()) - {"n_components", "random_state"})
+
+
+def test_repr_and_clone():
+    kernel = Kernel("poly", degree=2)
+    assert repr(KDA(kernel=kernel)) == "KDA(kernel=Kernel(degree=2, name='poly'))"
+    again = clone(KDA(kernel=kernel)).kernel
+    assert again is not kernel
+    assert again.get_params() == kernel.get_params()
+
+
+@each
+def test_fits_do_not_change_the_object(learner):
+    kernel = Kernel(n_landmarks=30, random_state=0)
+    before = kernel.get_params()
+    fitted(learner, kernel)
+    assert kernel.get_params() == before
+    assert vars(kernel).keys() == before.keys()  # and nothing was learned into it
+
+
+# Nested parameters
+
+
+@each
+def test_nested_parameters_of_an_object(learner):
+    learner = clone(learner).set_params(kernel=Kernel())
+    assert learner.get_params()["kernel__gamma"] == "scale"
+    learner.set_params(kernel__name="laplacian", kernel__gamma=0.05)
+    expected = fitted(learner, Kernel("laplacian", gamma=0.05))
+    assert_array_equal(learner.fit(X, y).transform(X), expected.transform(X))
+
+
+@each
+def test_nested_parameters_of_a_name_name_the_object(learner):
+    message = r"kernel__gamma.*kernel=Kernel\('rbf'\)"
+    with pytest.raises(ValueError, match=message):
+        clone(learner).set_params(kernel__gamma=0.1)
+    with pytest.raises(ValueError, match=message):
+        GridSearchCV(KNNClassifier(learner=learner), {"learner__kernel__gamma": [0.1]}).fit(X, y)
+    both = clone(learner).set_params(kernel=Kernel("poly"), kernel__gamma=0.1)
+    assert (both.kernel.name, both.kernel.gamma) == ("poly", 0.1)
+
+
+def test_a_grid_over_kernels():
+    model = KNNClassifier(3, learner=KDA())
+    grid = {"learner__kernel": ["linear", Kernel(gamma=1e-8, n_components=2), "rbf"]}
+    found = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert found.best_params_["learner__kernel"] in ("linear", "rbf")
+
+
+# Checks
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (
+            {"name": "rbff"},
+            "'name' parameter of Kernel must be .*'rbf'.* or a callable",
+        ),
+        ({"gamma": -1.0}, "'gamma' parameter of Kernel must be"),
+        ({"degree": 0}, "'degree' parameter of Kernel must be"),
+        ({"coef0": None}, "'coef0' parameter of Kernel must be"),
+        ({"params": [1]}, "'params' parameter of Kernel must be"),
+        (
+            {"params": {"gamma": 2.0}},
+            r"a kernel that is a function; Kernel\('rbf'\) takes gamma",
+        ),
+        ({"n_components": 0}, "'n_components' parameter of Kernel must be"),
+        ({"n_components": "all"}, "'n_components' parameter of Kernel must be"),
+        ({"n_landmarks": 1}, "'n_landmarks' parameter of Kernel must be"),
+        ({"landmarks": "best"}, "'landmarks' parameter of Kernel must be"),
+        ({"random_state": "a"}, "'random_state' parameter of Kernel must be"),
+    ],
+    ids=str,
+)
+@each
+def test_wrong_parameters_are_told_in_the_name_of_the_object(learner, params, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(learner, Kernel(**params))
+
+
+@each
+def test_what_is_no_kernel(learner):
+    with pytest.raises(ValueError, match=r"'kernel' parameter of .* must be .*'rbf'.*Kernel"):
+        fitted(learner, "rbff")
+    with pytest.raises(ValueError, match="'kernel' parameter of"):
+        fitted(learner, 3)
+    learner = clone(learner)
+    learner.kernel = Kernel
+    with pytest.raises(TypeError, match=r"an object is needed: kernel=Kernel\(\)"):
+        learner.fit(X, y)
+
+
+def test_kpca_has_components_of_its_own():
+    with pytest.raises(ValueError, match=r"KPCA has n_components of its own.*KPCA\(n_components=5"):
+        KPCA(kernel=Kernel(n_components=5)).fit(X)
+
+
+# Rank and randomness
+
+
+@pytest.mark.parametrize(("learner", "rank"), [(KDA(), 100), (KLMNN(2, max_iter=1), 30)])
+def test_auto_is_the_rank_of_the_learner(learner, rank):
+    assert fitted(learner, Kernel(gamma=5.0)).metadata()["kernel_rank"] == rank
+    assert fitted(learner, Kernel(gamma=5.0, n_components=7)).metadata()["kernel_rank"] == 7
+
+
+@each
+def test_landmarks_depend_on_the_random_state_of_the_kernel(learner):
+    one, same, other = (fitted(learner, Kernel(n_landmarks=20, random_state=s)) for s in (0, 0, 1))
+    assert_array_equal(one.landmarks_, same.landmarks_)
+    assert not np.array_equal(one.landmarks_, other.landmarks_)
+
+
+@each
+def test_comparisons_seed_the_landmarks(learner):
+    learner = clone(learner).set_params(kernel=Kernel(n_landmarks=20))
+    one, same, other = (_seeded(learner, seed).fit(X, y) for seed in (0, 0, 1))
+    assert_array_equal(one.landmarks_, same.landmarks_)
+    assert not np.array_equal(one.landmarks_, other.landmarks_)
+    assert learner.kernel.random_state is None
+
+
+def test_without_a_linear_learner_there_is_no_learner():
+    class Nothing(KernelizedMetric):
+        kernel = "rbf"
+
+    with pytest.raises(TypeError, match=r"abstract method '?_linear"):
+        Nothing()
