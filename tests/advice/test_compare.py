@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_wine
 
 import dimetric
-from dimetric import LDA, PCA
+from dimetric import LDA, PCA, KNNClassifier
 from dimetric.advice import Comparison
 from dimetric.advice._seeds import seed_from
 
@@ -282,8 +283,12 @@ def test_progress():
         ({"y": np.c_[y, y]}, ValueError, "y should be a 1d array"),
         ({"X": X[:, 0]}, ValueError, "Expected 2D array"),
         ({"X": X.astype(complex)}, ValueError, "Complex data not supported"),
+        ({"X": csr_matrix(X)}, TypeError, "Sparse data was passed"),
+        ({"X": np.full(X.shape, "a")}, ValueError, "X holds texts: give a data frame"),
+        ({"X": {"a": X[:, 0]}}, TypeError, "A table is the path of a file, or a data frame"),
+        ({"learners": [KNNClassifier()]}, TypeError, "no transform, so it is no learner of a dist"),
         ({"learners": ["LDAA"]}, ValueError, "There is no learner 'LDAA'. Did you mean LDA"),
-        ({"learners": []}, ValueError, "no learner to compare"),
+        ({"learners": []}, ValueError, "learners is empty: give at least one learner"),
         ({"learners": ["Euclidean"]}, ValueError, "no learner beside the Euclidean"),
         ({"budget": 0}, ValueError, "budget=0 must be a positive, finite number of seconds"),
         ({"budget": np.inf}, ValueError, "budget=inf must be"),
