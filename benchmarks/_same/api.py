@@ -4,11 +4,13 @@ Results come back as plain dictionaries. Another version is recorded with an ada
 (``record --api FILE``) that defines the same functions.
 """
 
+from inspect import signature
 from typing import Any
 
 import dimetric
 from dimetric import advice, classify, data, manifold, quality, selection, stats
 from dimetric import benchmark as many
+from dimetric.kernels import Kernel
 from dimetric.supervision import Pairs, Triplets
 
 __all__ = ["Pairs", "Triplets"]
@@ -26,6 +28,7 @@ SHORT_NAMES = {
     "FrankWolfe": "frank_wolfe",
 }
 RENAMED = {"increase": "learn_inc", "decrease": "learn_dec"}
+KERNEL_NAMES = {"kernel": "name", "kernel_params": "params", "n_components_kernel": "n_components"}
 
 
 def short_name(solver: str) -> str:
@@ -45,10 +48,14 @@ def build(spec: Any) -> Any:
                 params["solver"] = "projected"
             params |= {RENAMED.get(key, key): each for key, each in value.params.items()}
         elif name == "kernel" and hasattr(value, "params"):
-            params |= value.params
+            own = {KERNEL_NAMES.get(key, key): each for key, each in value.params.items()}
+            params["kernel"] = Kernel(**own, random_state=spec.params.get("random_state"))
         else:
             params[name] = build(value)
-    return getattr(dimetric, spec.name)(**params)
+    cls = getattr(dimetric, spec.name)
+    if "random_state" not in signature(cls).parameters:  # it is the kernel's
+        params.pop("random_state", None)
+    return cls(**params)
 
 
 def metadata(estimator: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from sklearn.datasets import load_iris
 
 import dimetric
 from dimetric.cli import main as command
+from dimetric.kernels import Kernel
 
 SRC = str(Path(dimetric.__file__).parents[1])
 
@@ -175,6 +176,17 @@ def test_models_that_are_no_pipelines(typed, wine):
     np.testing.assert_allclose(first, np.asarray(Z)[0])
 
 
+def test_parameters_of_a_kernel(typed, wine):
+    options = ["kernel=poly", "kernel__degree=2", "kernel__n_landmarks=40"]
+    words = [word for each in options for word in ("--option", each)]
+    path = wine.parent / "kda.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--learner", "KDA", *words, "--out", path)
+    assert done.exit_code == 0, done.output
+    kernel = dimetric.load(path)[-1].learner_.kernel
+    given = {"name": "poly", "degree": 2, "n_landmarks": 40, "random_state": 0}
+    assert kernel.get_params() == Kernel(**given).get_params()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -183,6 +195,8 @@ def test_models_that_are_no_pipelines(typed, wine):
         (["--learner", "Kernelized"], "There is no learner 'Kernelized'"),
         (["--learner", "Euclidean", "--option", "a=1"], "The Euclidean distance has no --option"),
         (["--option", "n_comp=2"], "NCA has no option 'n_comp'. Did you mean n_components?"),
+        (["--learner", "KDA", "--option", "gamma=1"], "Did you mean kernel__gamma?"),
+        (["--learner", "KDA", "--option", "kernel__gamma=-1"], "'gamma' parameter of Kernel"),
         (["--option", "n_components"], "must be name=value"),
         (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
         (["--target", "kin"], "there is no column 'kin'. Did you mean kind"),

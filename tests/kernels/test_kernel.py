@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import scale
 
 from dimetric import KANMM, KDA, KDMLMJ, KLMNN, KPCA, LDA, Kernelized, KNNClassifier
-from dimetric.benchmark._cells import _seeded
+from dimetric.benchmark._cells import seeded
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernelized import KernelizedMetric
 
@@ -158,7 +158,7 @@ def test_landmarks_depend_on_the_random_state_of_the_kernel(learner):
 @each
 def test_comparisons_seed_the_landmarks(learner):
     learner = clone(learner).set_params(kernel=Kernel(n_landmarks=20))
-    one, same, other = (_seeded(learner, seed).fit(X, y) for seed in (0, 0, 1))
+    one, same, other = (seeded(learner, seed).fit(X, y) for seed in (0, 0, 1))
     assert_array_equal(one.landmarks_, same.landmarks_)
     assert not np.array_equal(one.landmarks_, other.landmarks_)
     assert learner.kernel.random_state is None

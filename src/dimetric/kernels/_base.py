@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +27,22 @@ ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost
 def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
     """Return a context that gives BLAS one thread if there are few samples."""
     return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
+
+
+def with_kernel_object(learner: Any) -> Any:
+    """Return a kernel learner with its kernel as an object, so that nested parameters can be set.
+
+    It is a copy if the kernel was a name or a function; all else is returned as it is.
+
+    Examples
+    --------
+    >>> from dimetric import KDA
+    >>> with_kernel_object(KDA(kernel="poly"))
+    KDA(kernel=Kernel(name='poly'))
+    """
+    if not isinstance(learner, KernelMetric) or isinstance(learner.kernel, Kernel):
+        return learner
+    return clone(learner).set_params(kernel=as_kernel(learner.kernel))
 
 
 class KernelMetric(PairTasks, Learner):
