@@ -15,7 +15,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array
-from dimetric._arrays.validation import checked_samples, checked_samples_with_labels
+from dimetric._arrays.validation import (
+    checked_samples,
+    checked_samples_with_labels,
+    encode_labels,
+)
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
 from dimetric.supervision._validation import checked_constraints, source_of
 from dimetric.supervision.labels import Labels, Supervision
@@ -188,9 +192,8 @@ class Learner(
         samples, y = checked_samples_with_labels(
             self, X, given["y"], reset=True, min_samples=self._min_samples
         )
-        labels = Labels.encode(y, getattr(self, "unlabelled", None))
-        self.classes_ = labels.classes
-        return samples, labels
+        self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
+        return samples, Labels(codes, self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._fitted_attribute)

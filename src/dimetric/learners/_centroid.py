@@ -1,6 +1,5 @@
 """What learners for nearest centroids share: centroids, and the likelihood that they give."""
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -31,11 +30,6 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
         """Return the cluster of every sample, numbered from 0 in the order of the classes."""
         return labels.codes
-
-    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        if checked_labels(supervision).n_classes == 1:
-            name = type(self).__name__
-            warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=2)
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
         labels = checked_labels(supervision)

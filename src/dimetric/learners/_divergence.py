@@ -1,7 +1,7 @@
 """ITML's objective: a LogDet divergence and bounds of distances, over maps or over metrics."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -71,6 +71,15 @@ class DivergenceOverMetrics(BoundedDivergence):
     """The objective as a function of a flattened metric, where the prior is the identity."""
 
     infimum: ClassVar[float] = -np.inf
+
+    @classmethod
+    def of(cls, objective: ListedObjective[ITMLRule]) -> Self:
+        """Return the function for pairs that differ; all others have no say in the metric."""
+        X, (i, j), rule = to_host(objective.points), objective.rows.T, objective.rule
+        V, is_similar = X[i] - X[j], objective.kinds == 0
+        differs = np.any(V != 0, axis=1)
+        bounds = np.where(is_similar, rule.upper, rule.lower)
+        return cls(V[differs], is_similar[differs], bounds[differs], rule.gamma)
 
     @property
     def start(self) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Learners fitted by a solver: the one way from a problem to the fitted attributes."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -8,14 +9,16 @@ from typing import Any, ClassVar, Generic
 
 import array_api_compat as compat
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._problem import MapFunction, ObjectiveT, Problem, Solution, Watch, solve
+from dimetric.learners._problem import ObjectiveT, Problem, Solution, Watch
 from dimetric.learners._verbose import report
 from dimetric.solvers import Result, Solver
+from dimetric.solvers.result import FLAT
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -23,9 +26,8 @@ from dimetric.supervision.labels import Supervision
 class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     """A linear learner that is fitted by a solver.
 
-    A learner states its problem (``_problem``) and the function of a vector that a solver
-    minimises (``_function``). Learners that run a solver in stages override ``_minimise``. The
-    class attribute ``_named_objects`` lists the solvers that a learner can use, by name.
+    A learner states its problem (``_problem``) and minimises it (``_minimise``), by one run of a
+    solver or by several. The class attribute ``_named_objects`` lists the solvers that it can use.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -40,21 +42,48 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     tol: float
     verbose: int
 
+    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
+        assert supervision is not None  # iterative learners need labels, pairs or triplets
+        solver = self._solver()
+        self._check_supervision(X, supervision)
+
+        def watch(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
+            if self.verbose:
+                name, objective = type(self).__name__, problem.shown(value)
+                report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
+            return progress.step(lambda: problem.attributes(current()))
+
+        # Objectives bring their own threads; all other products are too small for those of BLAS.
+        with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
+            problem = self._problem(X, supervision)
+            solution = self._minimise(problem, solver, watch)
+            facts = self._facts(problem, solution)
+        result = solution.result
+        self._warn_of(result)
+        for name, value in problem.attributes(solution.map).items():
+            setattr(self, name, value)
+        start = problem.shown(result.history[0] + problem.ridge_outside)
+        self.history_ = (start, *(problem.shown(value) for value in result.history[1:]))
+        self.n_iter_ = result.n_iter
+        return {
+            "n_components": self.components_.shape[0],
+            "n_iter": result.n_iter,
+            "initial_objective": start,
+            "final_objective": problem.shown(result.value),
+            "converged": result.converged,
+            "reason": result.reason,
+        } | facts
+
     @abstractmethod
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ObjectiveT]:
         """Return what is minimised, from where, and how to map back."""
 
     @abstractmethod
-    def _function(self, problem: Problem[ObjectiveT], solver: Solver) -> MapFunction:
-        """Return the function of a vector that a solver minimises."""
+    def _minimise(self, problem: Problem[ObjectiveT], solver: Solver, watch: Watch) -> Solution:
+        """Return the best map of the problem's points; may set fitted attributes beside it."""
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Refuse supervision that nothing can be learned from, or warn of it."""
-
-    def _minimise(self, problem: Problem[ObjectiveT], solver: Solver, watch: Watch) -> Solution:
-        """Return the best map of the problem's points; may set fitted attributes beside it."""
-        function = self._function(problem, solver)
-        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
 
     def _facts(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
         """Return further metadata, such as a certificate."""
@@ -66,47 +95,25 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         check_params(solver)
         return solver
 
-    def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        assert supervision is not None  # these learners need some
-        solver = self._solver()
-        self._check_supervision(X, supervision)
-        # Objectives bring their own threads; all other products are too small for those of BLAS.
-        with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
-            problem = self._problem(X, supervision)
-            solution = self._minimise(problem, solver, self._watch(problem, progress))
-            facts = self._facts(problem, solution)
-        result = solution.result
-        self._warn_of(result)
-        shown = [problem.shown(value) for value in result.history]
-        shown[0] = problem.shown(result.history[0] + problem.ridge_outside)
-        for name, value in problem.attributes(solution.map).items():
-            setattr(self, name, value)
-        self.n_iter_, self.history_ = result.n_iter, tuple(shown)
-        return {
-            "n_components": self.components_.shape[0],
-            "n_iter": result.n_iter,
-            "initial_objective": shown[0],
-            "final_objective": problem.shown(result.value),
-            "converged": result.converged,
-            "reason": result.reason,
-        } | facts
-
-    def _watch(self, problem: Problem[ObjectiveT], progress: Progress) -> Watch:
-        """Return what is called after every iteration: it reports and asks callbacks to stop."""
-
-        def watch(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
-            if self.verbose:
-                name, objective = type(self).__name__, problem.shown(value)
-                report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
-            return progress.step(lambda: problem.attributes(current()))
-
-        return watch
+    def _start_is_given(self) -> bool:
+        """Tell whether the start is given and must not be rescaled."""
+        return True
 
     def _warn_of(self, result: Result) -> None:
-        """Warn of a solver that did not converge."""
-        remedy = self._remedy
+        """Warn of a solver that did not converge, or did not move."""
+        name, remedy = type(self).__name__, self._remedy
         if result.reason.startswith("diverged"):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
             remedy = "Raise batch_size of the solver, or learn from more than one class."
-        result.warn_unless_converged(type(self).__name__, remedy)
+        result.warn_unless_converged(name, remedy)
+        one_class = len(getattr(self, "classes_", ())) == 1
+        is_flat = result.n_iter == 0 and result.reason == FLAT
+        if is_flat and not one_class and not self._start_is_given():
+            warnings.warn(
+                f"{name} did not leave its start, where the objective is flat: its distances may "
+                "be too large or too small to tell neighbours apart, or all be 0. If samples "
+                "differ, scale the features, or give another init.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

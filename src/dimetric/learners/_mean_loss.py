@@ -8,7 +8,6 @@ from operator import neg
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from dimetric._arrays.namespaces import Array, like
 from dimetric._arrays.validation import rescale_for_squares
@@ -18,11 +17,10 @@ from dimetric.learners._coordinates import Coordinates
 from dimetric.learners._functions import LossOverMaps, grown_to_infimum
 from dimetric.learners._iterative import IterativeMetric
 from dimetric.learners._ordering import in_canonical_order
-from dimetric.learners._problem import MapFunction, Problem, Solution, Watch
+from dimetric.learners._problem import MapFunction, Problem, Solution, Watch, solve
 from dimetric.learners._start import NAMES, given_start, named_start, rescaled_start
 from dimetric.objectives.objective import Objective
-from dimetric.solvers import LBFGS, SGD, GradientDescent, Result, Solver
-from dimetric.solvers.result import FLAT
+from dimetric.solvers import LBFGS, SGD, GradientDescent, Solver
 from dimetric.supervision.labels import Labels, Supervision
 
 LossT = TypeVar("LossT", bound=Objective)
@@ -48,6 +46,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         "random_state": ["random_state"],
     }
     _maximises: ClassVar[bool] = False  # whether users know the objective with the other sign
+    _single_sample: ClassVar[str] = ""  # what the single sample of a class lacks, in a warning
 
     def __init__(
         self,
@@ -125,45 +124,34 @@ class MeanLossMetric(IterativeMetric[LossT]):
         """Tell whether the start is given (array or warm start) and must not be rescaled."""
         return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
 
+    def _minimise(self, problem: Problem[LossT], solver: Solver, watch: Watch) -> Solution:
+        function = self._function(problem, solver)
+        found = solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        if problem.ridge > 0 or solver.uses_batches:
+            return found
+        return grown_to_infimum(problem.objective, found, self.tol)
+
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
+        """Return the function of a vector that the solver minimises."""
         if problem.ridge > 0 and not self._start_is_given():
             # From a start much too large, the ridge alone would lead to a map of 0.
             problem = replace(problem, start=rescaled_start(problem)[0])
         return LossOverMaps(problem, random_state=self.random_state)
 
-    def _minimise(self, problem: Problem[LossT], solver: Solver, watch: Watch) -> Solution:
-        found = super()._minimise(problem, solver, watch)
-        if problem.ridge > 0 or solver.uses_batches:
-            return found
-        return grown_to_infimum(problem.objective, found, self.tol)
-
     def _facts(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": self.reg}
 
-    def _warn_of_classes(self, supervision: Supervision, lonely: str) -> None:
-        """Warn of one class, or of classes of one sample; `lonely` says what that is."""
+    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
+        """Warn of one class, and of classes of one sample if the learner says what these lack."""
         if not isinstance(supervision, Labels):
             return
         codes, classes = supervision.codes, supervision.classes
         name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(classes) == 1:
             warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
-        elif len(alone):
+        elif len(alone) and self._single_sample:
             warnings.warn(
-                f"{len(alone)} of {len(classes)} classes have a single sample, {lonely}: "
-                f"{classes[alone[:5]].tolist()}.",
-                stacklevel=3,
-            )
-
-    def _warn_of(self, result: Result) -> None:
-        super()._warn_of(result)
-        given = self._start_is_given()  # perhaps an optimum
-        one_class = len(getattr(self, "classes_", ())) == 1
-        if result.n_iter == 0 and result.reason == FLAT and not given and not one_class:
-            warnings.warn(
-                f"{type(self).__name__} did not leave its start, where the objective is flat: its "
-                "distances may be too large or too small to tell neighbours apart, or all be 0. If "
-                "samples differ, scale the features, or give another init.",
-                ConvergenceWarning,
+                f"{len(alone)} of {len(classes)} classes have a single sample, "
+                f"{self._single_sample}: {classes[alone[:5]].tolist()}.",
                 stacklevel=3,
             )

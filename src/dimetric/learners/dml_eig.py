@@ -12,7 +12,7 @@ from dimetric._compat import Interval
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._constrained import ConstrainedMetric
 from dimetric.learners._gain import GainOnSphere, GainOverMetrics, RegularizedGain, as_square
-from dimetric.learners._problem import MapFunction, Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._problem import Problem, Solution, Watch, counted_from, solve
 from dimetric.objectives.objective import LeastDistance
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
@@ -141,17 +141,13 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
 
-    def _function(self, problem: Problem[LeastGain], solver: Solver) -> MapFunction:
-        gain, L = problem.objective, problem.start
-        mu = np.asarray([self._last_level() * _typical_least(gain, L)])
-        kind = GainOnSphere if solver.steps_over == "maps" else GainOverMetrics
-        return kind(gain, L, mu)
-
     def _minimise(self, problem: Problem[LeastGain], solver: Solver, watch: Watch) -> Solution:
         """Solve with less and less smoothing; over metrics, with the last one alone."""
-        if solver.steps_over == "metrics":
-            return super()._minimise(problem, solver, watch)
         gain, L, done, history = problem.objective, problem.start, 0, tuple[float, ...]()
+        if solver.steps_over == "metrics":
+            mu = np.asarray([self._last_level() * _typical_least(gain, L)])
+            function = GainOverMetrics(gain, L, mu)
+            return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
         levels = _levels(self._last_level())
         for level in levels:
             mu = np.asarray([level * _typical_least(gain, L)])

@@ -21,7 +21,7 @@ from dimetric.learners._divergence import (
 )
 from dimetric.learners._iterative import IterativeMetric
 from dimetric.learners._ordering import in_canonical_order
-from dimetric.learners._problem import MapFunction, Problem, Solution
+from dimetric.learners._problem import MapFunction, Problem, Solution, Watch, solve
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
@@ -240,15 +240,13 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         rule = ITMLRule(float(self.gamma), *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)
 
-    def _function(self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver) -> MapFunction:
-        objective = problem.objective
+    def _minimise(
+        self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver, watch: Watch
+    ) -> Solution:
+        function: MapFunction = DivergenceOverMetrics.of(problem.objective)
         if solver.steps_over == "maps":
-            return DivergenceOverMaps(objective, problem.start)
-        X, (i, j), is_similar = to_host(objective.points), objective.rows.T, objective.kinds == 0
-        V = X[i] - X[j]
-        V, is_similar = V[np.any(V != 0, axis=1)], is_similar[np.any(V != 0, axis=1)]
-        bounds = np.where(is_similar, *self.bounds_)
-        return DivergenceOverMetrics(V, is_similar, bounds, float(self.gamma))
+            function = DivergenceOverMaps(problem.objective, problem.start)
+        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
 
     def _facts(
         self, problem: Problem[ListedObjective[ITMLRule]], solution: Solution

@@ -134,6 +134,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "triplets")
+    _single_sample = "which has no neighbour to be near to"
 
     def __init__(
         self,
@@ -179,7 +180,7 @@ class LMNN(MeanLossMetric[Smoothable]):
                 f"n_passes={self.n_passes} chooses new targets, but {given} are given: leave "
                 f"n_passes=1, or {given}=None."
             )
-        self._warn_of_classes(supervision, "which has no neighbour to be near to")
+        super()._check_supervision(X, supervision)
 
     def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> Smoothable:
         if isinstance(supervision, Triplets):

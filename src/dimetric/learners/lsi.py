@@ -8,7 +8,7 @@ from dimetric._arrays.namespaces import Array, eps, like, namespace
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._constrained import ConstrainedMetric
 from dimetric.learners._gain import GainOnSphere, GainOverMetrics, RegularizedGain
-from dimetric.learners._problem import MapFunction, Problem
+from dimetric.learners._problem import Problem, Solution, Watch, solve
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
@@ -164,13 +164,13 @@ class LSI(ConstrainedMetric[Objective]):
             DistanceRule(), points, checked_labels(supervision).codes, [epsilon]
         )
 
-    def _function(
-        self, problem: Problem[RegularizedGain[Objective]], solver: Solver
-    ) -> MapFunction:
+    def _minimise(
+        self, problem: Problem[RegularizedGain[Objective]], solver: Solver, watch: Watch
+    ) -> Solution:
         gain = problem.objective
-        if solver.steps_over == "maps":
-            return GainOnSphere(gain, problem.start, gain.objective.theta)
-        return GainOverMetrics(gain, problem.start, gain.objective.theta)
+        kind = GainOnSphere if solver.steps_over == "maps" else GainOverMetrics
+        function = kind(gain, problem.start, gain.objective.theta)
+        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
 
     def _value(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
         Z = gain.objective.points @ like(L, gain.objective.points).T

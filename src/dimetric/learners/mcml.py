@@ -130,8 +130,7 @@ class MCML(ConvexMetric[PairwiseObjective]):
     (4.08, True)
     """
 
-    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        self._warn_of_classes(supervision, "which has no class to collapse with")
+    _single_sample = "which has no class to collapse with"
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

@@ -107,9 +107,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     """
 
     _maximises = True
-
-    def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        self._warn_of_classes(supervision, "which no neighbour can serve")
+    _single_sample = "which no neighbour can serve"
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

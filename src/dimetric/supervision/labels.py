@@ -6,11 +6,10 @@ can be weighted.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
-from dimetric._arrays.validation import encode_labels
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -28,21 +27,13 @@ class Labels:
 
     Examples
     --------
-    >>> labels = Labels.encode(np.array(["b", "?", "a"]), unlabelled="?")
-    >>> labels.codes, labels.classes.tolist()
-    (array([ 1, -1,  0]), ['a', 'b'])
-    >>> labels.reordered(np.array([2, 0])).codes
-    array([0, 1])
+    >>> labels = Labels(np.array([1, -1, 0]), np.array(["a", "b"]))
+    >>> labels.n_classes, labels.reordered(np.array([2, 0])).codes
+    (2, array([0, 1]))
     """
 
     codes: np.ndarray
     classes: np.ndarray
-
-    @classmethod
-    def encode(cls, y: np.ndarray, unlabelled: Any = None) -> Self:
-        """Return the labels of a checked y; `unlabelled` stands for samples without a label."""
-        classes, codes = encode_labels(y, unlabelled)
-        return cls(codes, classes)
 
     @property
     def n_classes(self) -> int:
