@@ -51,10 +51,13 @@ class KernelMetric(PairScoringMixin, Learner):
     _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
 
-    def _object_for(self, name: str, given: Any = None) -> Any:
-        if name != "kernel":
-            return super()._object_for(name, given)
-        return as_kernel(self.kernel if given is None else given)
+    def _object_for(self, name: str) -> Any:
+        return as_kernel(self.kernel) if name == "kernel" else super()._object_for(name)
+
+    def _object_example(self, name: str, given: Any, setting: str) -> str:
+        if name == "kernel":
+            return f"Kernel({given!r}, {setting})"
+        return super()._object_example(name, given, setting)
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.

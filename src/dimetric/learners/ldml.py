@@ -222,18 +222,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
         self, problem: Problem[SimilarityObjective], solver: Solver, watch: Watch
     ) -> Solution:
         solution = super()._minimise(problem, solver, watch)
-        if self.b is not None or solver.uses_batches:
-            return solution
-        L = solution.map
-        best = likeliest_threshold(problem.objective, L, solution.theta)
-        value = best.value + problem.ridge * float(np.vdot(L, L))
-        return Solution(L, best.x, replace(solution.result, value=value))
-
-    def _attributes(
-        self, problem: Problem[SimilarityObjective], solution: Solution
-    ) -> dict[str, Any]:
-        b = float(solution.theta[0] if self.b is None else self.b)
-        return super()._attributes(problem, solution) | {"b_": b}
+        if self.b is None and not solver.uses_batches:
+            L = solution.map
+            best = likeliest_threshold(problem.objective, L, solution.theta)
+            value = best.value + problem.ridge * float(np.vdot(L, L))
+            solution = Solution(L, best.x, replace(solution.result, value=value))
+        self.b_ = float(solution.theta[0] if self.b is None else self.b)
+        return solution
 
     def _tangent(
         self, problem: Problem[SimilarityObjective], L: np.ndarray, theta: np.ndarray
