@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare_runs import Failing, Noting
+from benchmark_runs import Failing, Noting
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric

@@ -75,12 +75,12 @@ def test_nested_parameters_of_an_object(learner):
 @each
 def test_nested_parameters_of_a_name_name_the_object(learner):
     name = type(learner).__name__
-    message = rf"kernel='rbf' is a name: .* {name}\(kernel=Kernel\('rbf', gamma=0.1\)\)"
+    message = rf"kernel='rbf' is short for an object: .* {name}\(kernel=Kernel\(gamma=0.1\)\)"
     with pytest.raises(ValueError, match=message):
         clone(learner).set_params(kernel__gamma=0.1)
-    with pytest.raises(ValueError, match=rf"{name}\(kernel=Kernel\('poly', gamma=0.1\)\)"):
+    with pytest.raises(ValueError, match=rf"{name}\(kernel=Kernel\(gamma=0.1, name='poly'\)\)"):
         clone(learner).set_params(kernel="poly", kernel__gamma=0.1)
-    with pytest.raises(ValueError, match=r"kernel=<function rbf_kernel .* is not an object"):
+    with pytest.raises(ValueError, match=r"kernel=<function rbf_kernel .* is short for an object"):
         clone(learner).set_params(kernel=rbf_kernel, kernel__params={"gamma": 0.1})
     with pytest.raises(ValueError, match=message):
         GridSearchCV(KNNClassifier(learner=learner), {"learner__kernel__gamma": [0.1]}).fit(X, y)

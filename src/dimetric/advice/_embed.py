@@ -138,7 +138,7 @@ def _judged(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quality = embedding_quality(
-            X, Z, n_neighbors=k, y=classes, sample=sample, random_state=seed
+            X, Z, n_neighbors=k, y=classes, sample_size=sample, random_state=seed
         )
     return quality, notes + [str(each.message) for each in caught]
 

@@ -142,23 +142,25 @@ class Learner(
         for key, value in params.items():
             name, _, inner = key.partition("__")
             given = params.get(name, getattr(self, name, None))
-            if inner and hasattr(self, name) and not hasattr(given, "set_params"):
-                what = "is a name" if isinstance(given, str) else "is not an object"
-                example = self._object_example(name, given, f"{inner}={value!r}")
+            if not inner or hasattr(given, "set_params"):
+                continue
+            if name in self._named_objects:
+                example = self._object_for(name, given).set_params(**{inner: value})
                 raise ValueError(
-                    f"{name}={given!r} {what}: to set its parameters pass the object, "
-                    f"{type(self).__name__}({name}={example})."
+                    f"{name}={given!r} is short for an object: to set its parameters pass the "
+                    f"object, {type(self).__name__}({name}={example!r})."
                 )
+            if isinstance(given, str):
+                raise ValueError(f"{name}={given!r} has no parameters: {key} cannot be set.")
         return super().set_params(**params)
 
-    def _object_example(self, name: str, given: Any, setting: str) -> str:
-        """Return how to write the object that the value of a parameter is short for."""
-        cls = self._named_objects.get(name, {}).get(given) if isinstance(given, str) else None
-        return f"{cls.__name__ if cls else '...'}({setting})"
+    def _object_for(self, name: str, given: Any = None) -> Any:
+        """Return the object that a parameter holds, or that its value is short for.
 
-    def _object_for(self, name: str) -> Any:
-        """Return the object that a parameter holds, or that its value is short for."""
-        given, known = getattr(self, name), self._named_objects[name]
+        `given` is a value in place of the parameter's own.
+        """
+        given = getattr(self, name) if given is None else given
+        known = self._named_objects[name]
         if isinstance(given, str) and given in known:
             return known[given]()
         if isinstance(given, tuple(known.values())):
