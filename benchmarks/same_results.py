@@ -104,10 +104,9 @@ def print_comparison(old_path: Path, new_path: Path, *, show_all: bool) -> int:
 
 def print_verdict(verdict: Verdict) -> None:
     """Print one row of the table, with what failed and what is to be noted below it."""
-    print(
-        f"{verdict.word:6}  {verdict.kind:9}  {verdict.largest:8.1e} {verdict.where:28} "
-        f"other {verdict.unjudged:8.1e}  {verdict.name}"
-    )
+    judged = f"{verdict.largest:.1e} {verdict.where}"
+    unjudged = f"{verdict.unjudged:.1e} {verdict.unjudged_where}"
+    print(f"{verdict.word:6}  {verdict.kind:9}  {judged:34} ({unjudged:28})  {verdict.name}")
     for line in (*verdict.failures, *(f"note: {note}" for note in verdict.notes)):
         print(f"          {line}")
 

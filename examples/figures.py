@@ -256,7 +256,7 @@ def figure_10_4():
     }
     for i, (name, Z) in enumerate(ways.items()):
         EmbeddingDisplay.from_embedding(Z, t, ax=figure.add_subplot(2, 2, i + 2), title=name)
-        quality = embedding_quality(truth, Z, n_neighbors=10, sample=500, random_state=0)
+        quality = embedding_quality(truth, Z, n_neighbors=10, sample_size=500, random_state=0)
         kept = f"{quality.knn_preservation:.2f} of the sheet's 10 nearest neighbours"
         print(f"  {name} keeps {kept}, and leaves {quality.residual_variance:.2f} of the variance")
     return figure

@@ -7,15 +7,16 @@ Results come back as plain dictionaries. Another version is recorded with an ada
 from typing import Any
 
 import dimetric
-from dimetric import advice, classify, data, manifold, quality, selection, stats
+from dimetric import advice, data, kernels, manifold, quality, selection, solvers, stats
 from dimetric import benchmark as many
 from dimetric.supervision import Pairs, Triplets
 
 __all__ = ["Pairs", "Triplets"]
 averages, ranks = stats.averages, stats.ranks
+choose_dimension = selection.choose_dimension
+metadata_cross_validate = selection.metadata_cross_validate
 trustworthiness, before_and_after = quality.trustworthiness, quality.before_and_after
 eigenvalue_shares, residual_variances = quality.eigenvalue_shares, quality.residual_variances
-cross_validate_pairs = selection.cross_validate_pairs
 
 SHORT_NAMES = {
     "LBFGS": "lbfgs",
@@ -25,7 +26,7 @@ SHORT_NAMES = {
     "BregmanProjections": "bregman",
     "FrankWolfe": "frank_wolfe",
 }
-RENAMED = {"increase": "learn_inc", "decrease": "learn_dec"}
+KERNEL_LEARNERS = ("KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN", "Kernelized")
 
 
 def short_name(solver: str) -> str:
@@ -37,18 +38,19 @@ def build(spec: Any) -> Any:
     """Return the estimator, solver or kernel of a spec; anything else as it is."""
     if not hasattr(spec, "params"):
         return spec
-    params: dict[str, Any] = {}
-    for name, value in spec.params.items():
-        if name == "solver" and hasattr(value, "params"):
-            params["solver"] = SHORT_NAMES[value.name]
-            if spec.name == "LSI" and value.name == "ProjectedGradient":
-                params["solver"] = "projected"
-            params |= {RENAMED.get(key, key): each for key, each in value.params.items()}
-        elif name == "kernel" and hasattr(value, "params"):
-            params |= value.params
-        else:
-            params[name] = build(value)
+    params = {name: build(value) for name, value in spec.params.items() if name != "kernel"}
+    if spec.name in solvers.__all__:
+        return getattr(solvers, spec.name)(**params)
+    if spec.name in KERNEL_LEARNERS:
+        kernel = spec.params["kernel"].params if "kernel" in spec.params else {}
+        params["kernel"] = _kernel(**kernel, random_state=params.get("random_state"))
+        if spec.name != "KLMNN":  # elsewhere nothing but the landmarks is random
+            params.pop("random_state", None)
     return getattr(dimetric, spec.name)(**params)
+
+
+def _kernel(kernel: str = "rbf", n_components_kernel: Any = "auto", **params: Any) -> Any:
+    return kernels.Kernel(kernel, n_components=n_components_kernel, **params)
 
 
 def metadata(estimator: Any) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def metadata(estimator: Any) -> dict[str, Any]:
 
 def toy(name: str, n: int, **params: Any) -> Any:
     """Return X, y and coordinates of a generated data set."""
-    return tuple(getattr(data, name)(n, **params))
+    return tuple(getattr(data, f"make_{name}")(n, **params))
 
 
 def load_data_set(name: str) -> dict[str, Any]:
@@ -75,45 +77,40 @@ def _samples(found: Any) -> dict[str, Any]:
     return {"X": found.X, "y": found.y, "features": list(found.feature_names)}
 
 
-def cross_validate(model: Any, X: Any, y: Any, cv: int, **options: Any) -> dict[str, Any]:
+def cross_validate(*args: Any, **options: Any) -> dict[str, Any]:
     """Return scores in folds."""
-    found = selection.cross_validate(model, X, y, cv=cv, **options)
-    return {"train": found.train, "test": found.test}
+    return _fields(selection.cross_validate(*args, **options), "train_score test_score")
 
 
-def metadata_cross_validate(learner: Any, X: Any, y: Any, cv: int, **options: Any) -> Any:
-    """Return the metadata of fits in folds."""
-    return selection.metadata_cross_validate(learner, X, y, cv=cv, **options)
+def cross_validate_pairs(*args: Any, **options: Any) -> dict[str, Any]:
+    """Return scores of pairs in folds."""
+    return _fields(selection.cross_validate_pairs(*args, **options), "train_score test_score")
 
 
-def tune(model: Any, X: Any, y: Any, grid: Any, cv: int, **options: Any) -> dict[str, Any]:
+def tune(*args: Any, **options: Any) -> dict[str, Any]:
     """Return the choice of parameters."""
-    return _tuned(selection.tune(model, X, y, grid, cv=cv, **options))
+    return _tuned(selection.tune(*args, **options))
 
 
-def tune_knn(model: Any, X: Any, y: Any, grid: Any, cv: int, **options: Any) -> dict[str, Any]:
+def tune_knn(*args: Any, **options: Any) -> dict[str, Any]:
     """Return the choice of parameters and of the number of neighbours."""
-    return _tuned(selection.tune_knn(model, X, y, grid, cv=cv, **options))
+    return _tuned(selection.tune_knn(*args, **options))
+
+
+def tune_pairs(*args: Any, **options: Any) -> dict[str, Any]:
+    """Return the choice of parameters by pairs."""
+    found = selection.tune_pairs(*args, **options)
+    return _tuned(found) | {"mean_train_score": found.cv_results_["mean_train_score"]}
 
 
 def _tuned(found: Any) -> dict[str, Any]:
+    table = found.cv_results_
     return {
-        "best_params": found.best_params,
-        "best_score": found.best_score,
-        "params": found.params,
-        "scores": found.scores,
+        "best_params": found.best_params_,
+        "best_score": found.best_score_,
+        "params": table["params"],
+        "mean_test_score": table["mean_test_score"],
     }
-
-
-def choose_dimension(learner: Any, X: Any, y: Any = None, cv: int = 5, **options: Any) -> int:
-    """Return the chosen number of components."""
-    return selection.choose_dimension(learner, X, y, cv=cv, **options)
-
-
-def search_pairs(learner: Any, X: Any, pairs: Any, grid: Any, **options: Any) -> dict[str, Any]:
-    """Return the choice of parameters by pairs."""
-    found = selection.search_pairs(learner, X, pairs, grid, **options)
-    return {"params": found.params, "score": found.score, "table": found.table}
 
 
 def correlated_t_test(*args: Any, **options: Any) -> dict[str, Any]:
@@ -139,7 +136,7 @@ def bayes_error_bounds(X: Any, y: Any, **options: Any) -> dict[str, Any]:
 def knn_scores(*args: Any, **options: Any) -> list[dict[str, Any]]:
     """Return scores of several learners."""
     names = "learner n_neighbors train test"
-    return [_fields(each, names) for each in classify.knn_scores(*args, **options)]
+    return [_fields(each, names) for each in selection.knn_scores(*args, **options)]
 
 
 def embedding_quality(X: Any, Z: Any, **options: Any) -> dict[str, Any]:
@@ -157,7 +154,8 @@ def neighborhood(X: Any, Z: Any, row: int, **options: Any) -> dict[str, Any]:
 def scan_neighbors(X: Any, n_neighbors: Any) -> dict[str, Any]:
     """Return what is known of the graphs of several numbers of neighbours."""
     return _fields(
-        manifold.scan_neighbors(X, n_neighbors), "n_neighbors n_parts mean_geodesic drop"
+        manifold.scan_neighbors(X, n_neighbors, random_state=0),
+        "n_neighbors n_parts mean_geodesic drop",
     )
 
 
@@ -183,23 +181,26 @@ def benchmark(
 
 def compare(X: Any, y: Any, learners: Any, budget: float, random_state: int) -> dict[str, Any]:
     """Return the answer to "which learner?"."""
-    found = advice.choose(X, y, learners, budget=budget, random_state=random_state, n_jobs=1)
-    return _fields(found, "best params scores means runs n_race verdict") | {
-        "dropped": found.given_up,
-        "final": found.judged,
-        "unseen": found.fresh,
-        "n_final": found.n_judge,
+    found = dimetric.compare(
+        X, y, learners=learners, budget=budget, random_state=random_state, n_jobs=1
+    ).choice
+    return _fields(found, "best params scores dropped n_race n_final verdict") | {
+        "means": found.mean_scores,
+        "runs": found.n_repeats,
+        "final": found.final_scores,
+        "unseen": found.judged_on_unseen_rows,
         "posterior": _fields(found.posterior, "left rope right samples"),
     }
 
 
 def insight(learner: Any, X: Any, y: Any, names: list[str]) -> dict[str, Any]:
     """Return what a learned distance changes."""
-    found = advice.insight(learner, X, y, names)
-    return _fields(found, "n_train n_test importance of_metric metric rows before after") | {
+    found = advice.insight(learner, X, y, names, random_state=0)
+    return _fields(found, "n_train n_test importance metric rows before after") | {
         "gained": [_fields(each, "row before after") for each in found.gained],
         "lost": [_fields(each, "row before after") for each in found.lost],
-        "unseen": found.drawn_are_left_out,
+        "of_metric": found.from_metric,
+        "unseen": found.shows_unseen_rows,
     }
 
 

@@ -9,7 +9,7 @@ from _same.record import Entry
 CLOSED, OBJECTIVE = 1e-12, 1e-9  # largest relative differences: closed forms; iterative fits
 SINGLE = 1e-5  # the same in float32
 PREDICTED = ("predicted",)  # last parts of the names of predictions
-OBJECTIVES = ("metadata.final_objective", "metadata.initial_objective", "fitted.stress_")
+OBJECTIVES = ("final_objective", "initial_objective", "stress_")  # and of objectives
 NOT_JUDGED = ("reason", "error message")  # sentences, which may be reworded
 
 
@@ -22,6 +22,7 @@ class Verdict:
     largest: float = 0.0  # largest judged difference, relative
     where: str = ""
     unjudged: float = 0.0  # largest difference of what has no limit in iterative fits
+    unjudged_where: str = ""
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -52,7 +53,7 @@ def _compare_facts(found: Verdict, old: Entry, new: Entry) -> None:
         if before == after and (key in old.facts) == (key in new.facts):
             continue
         text = f"{key}: {before!r} -> {after!r}"
-        last = key.rpartition(".")[2]
+        last = _last(key)
         if key not in old.facts or key not in new.facts:
             where = "old" if key in old.facts else "new"
             text = f"{key} only in the {where} record"
@@ -70,14 +71,15 @@ def _compare_arrays(found: Verdict, key: str, old: Entry, new: Entry) -> None:
     if old.kind == "iterative" and key == "fitted.history_":
         _compare_histories(found, before, after)
         return
-    judged = old.kind == "closed" or key in OBJECTIVES or key.rpartition(".")[2] in PREDICTED
+    judged = old.kind == "closed" or _last(key) in (*OBJECTIVES, *PREDICTED)
     if before.shape != after.shape:
         text = f"{key}: shape {before.shape} -> {after.shape}"
         (found.failures if judged else found.notes).append(text)
         return
     difference = _difference(key, old, new)
     if not judged:
-        found.unjudged = max(found.unjudged, difference)
+        if difference > found.unjudged:
+            found.unjudged, found.unjudged_where = difference, key
         return
     if difference > found.largest:
         found.largest, found.where = difference, key
@@ -85,8 +87,12 @@ def _compare_arrays(found: Verdict, key: str, old: Entry, new: Entry) -> None:
         found.failures.append(f"{key} differs by {difference:.1e}")
 
 
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
 def _limit(key: str, entry: Entry) -> float:
-    if key.rpartition(".")[2] in PREDICTED or entry.arrays[key].dtype.kind in "iub":
+    if _last(key) in PREDICTED or entry.arrays[key].dtype.kind in "iub":
         return 0.0
     if entry.single:
         return SINGLE
@@ -106,7 +112,7 @@ def _difference(key: str, old: Entry, new: Entry) -> float:
     before, after = before.astype(np.float64), after.astype(np.float64)
     scale = np.max(np.abs(before[np.isfinite(before)]), initial=0.0)
     first = old.arrays.get("metadata.initial_objective")
-    if key in OBJECTIVES and first is not None and np.isfinite(first):
+    if _last(key) in OBJECTIVES and first is not None and np.isfinite(first):
         scale = max(scale, 1e-3 * abs(float(first)))
     if not np.array_equal(np.isfinite(before), np.isfinite(after)):
         return float("inf")

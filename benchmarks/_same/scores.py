@@ -99,7 +99,7 @@ def _selection(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Ca
             )
         yield (
             f"tune NCA by draws on {name}",
-            lambda X=X, y=y, grid=grid: api.tune(api.build(NCA), X, y, grid, n_draws=2, **fixed),
+            lambda X=X, y=y, grid=grid: api.tune(api.build(NCA), X, y, grid, n_iter=2, **fixed),
         )
         yield (
             f"tune_knn on {name}",
@@ -133,8 +133,8 @@ def _pairs(api: ModuleType, data: Data) -> Iterator[tuple[str, Callable[[], Any]
         lambda: api.cross_validate_pairs(api.build(lmnn), X, triplets, **fixed),
     )
     yield (
-        "search_pairs",
-        lambda: api.search_pairs(api.build(ldml), X, pairs, {"reg": [0.0, 1.0]}, **fixed),
+        "tune_pairs",
+        lambda: api.tune_pairs(api.build(ldml), X, pairs, {"reg": [0.0, 1.0]}, **fixed),
     )
 
 
@@ -142,7 +142,7 @@ def _stats(api: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
     rng = np.random.default_rng(5)
     a, b = rng.random(20), rng.random(20) + 0.02
     table = np.round(rng.random((6, 4)), 1)
-    yield "correlated_t_test", lambda: api.correlated_t_test(a, b, 0.01, 0, runs=2)
+    yield "correlated_t_test", lambda: api.correlated_t_test(a, b, 0.01, 0, n_repeats=2)
     for rope in (0.0, 0.05):
         yield f"sign_test, rope={rope}", lambda rope=rope: api.sign_test(a, b, rope, 0)
         yield (
@@ -150,7 +150,7 @@ def _stats(api: ModuleType) -> Iterator[tuple[str, Callable[[], Any]]]:
             lambda rope=rope: api.signed_rank_test(a, b, rope, 0, n_samples=4000),
         )
     yield "ranks", lambda: api.ranks(table)
-    yield "ranks, lower is better", lambda: api.ranks(table, higher_is_better=False)
+    yield "ranks, less is better", lambda: api.ranks(table, greater_is_better=False)
     yield "averages", lambda: api.averages(table)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+import usearch.index
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from typer.testing import CliRunner
-from usearch.index import Index
 
 import dimetric
 from dimetric import KPCA, LDA, Isomap, KNNClassifier
@@ -159,15 +159,16 @@ def test_index_of_kept_samples(folder, table):
     model, columns, _ = encoded(folder, table)
     text = done("export", folder / "knn.dimetric", "--to", "usearch", "--out", folder / "index")
     assert "90 samples" in text
-    found = Index.restore(str(folder / "index"))
+    found = usearch.index.Index.restore(str(folder / "index"))
     Z = mapped(model, columns).astype(np.float32)
     np.testing.assert_array_equal(found.search(Z[:4], 1, exact=True).keys.ravel(), np.arange(4))
 
 
 def test_usearch_takes_any_map(folder, table):
-    done("export", folder / "kpca.dimetric", folder / "table.csv", "--to", "usearch",
-         "--out", folder / "index")  # fmt: skip
-    assert len(Index.restore(str(folder / "index"))) == 90
+    text = done("export", folder / "kpca.dimetric", folder / "table.csv", "--to", "usearch",
+                "--out", folder / "index")  # fmt: skip
+    call = text.partition("To use it: ")[2].partition(".search")[0]
+    assert len(eval(call, {"usearch": usearch})) == 90  # the call that is shown to the user
 
 
 def test_duckdb(folder, table):

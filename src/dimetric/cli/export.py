@@ -27,7 +27,7 @@ class To(StrEnum):
 HOW_TO_USE = {
     To.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
     To.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32, not mapped",
-    To.usearch: "usearch._index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
+    To.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
     To.numpy: "import {stem}; {stem}.transform(X)",
     To.duckdb: "duckdb my.db < {out}",
     To.postgres: "psql -f {out}",
@@ -50,7 +50,7 @@ Id = Annotated[
 SqlColumns = Annotated[
     str,
     typer.Option(
-        help="Of SQL: columns of the features, with commas between them, or the one that holds "
+        help="Of SQL: columns of the features, separated by commas, or the one that holds "
         "vectors. (Default: those of the fit.)"
     ),
 ]
@@ -69,7 +69,7 @@ def export(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Write a model for other programs, which then need no dimetric.
+    """Write a model for other programs, which can use it without dimetric.
 
     'onnx' runs in any ONNX runtime and 'numpy' is a Python file that needs
     NumPy alone: learners and classifiers, linear or of kernels. 'faiss' and

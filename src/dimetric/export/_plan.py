@@ -15,9 +15,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.classify.centroid import NearestCentroids
+from dimetric.classify.centroid import CentroidClassifier
 from dimetric.classify.knn import KNNClassifier
-from dimetric.classify.multi import MultiMetricKNNClassifier
+from dimetric.classify.multi_metric import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels._function import KernelFunction
 from dimetric.learners._linear import LinearMetric
@@ -142,7 +142,7 @@ def plan_of(model: BaseEstimator) -> Plan:
     vote = None
     maps: list[Linear | KernelMap] = []
     for number, step in enumerate(steps):
-        if isinstance(step, (KNNClassifier, NearestCentroids)) and number == len(steps) - 1:
+        if isinstance(step, (KNNClassifier, CentroidClassifier)) and number == len(steps) - 1:
             vote = _vote_of(step)
             inner = plan_of(step.learner_) if step.learner_ is not None else None
             maps += inner.maps if inner else [identity(step.n_features_in_)]
@@ -231,7 +231,7 @@ def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
 
 
 def _vote_of(step: Any) -> Vote:
-    if isinstance(step, NearestCentroids):
+    if isinstance(step, CentroidClassifier):
         return Vote(_double(step.centroids_), step._owners, step.classes_, 1, False)
     if isinstance(step, MultiMetricKNNClassifier) or callable(step.weights):
         raise ValueError(

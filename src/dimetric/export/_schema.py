@@ -79,13 +79,13 @@ SCHEMA = {
         "_references": "References",
         "_model": "Axes/PrincipalCoordinates/Configuration",
     },
-    "LearnedDistance": {"learner_": "estimator or none"},
+    "DistanceEstimator": {"learner_": "estimator or none"},
     "DistanceClassifier": {"classes_": "labels C"},
-    "NearestNeighbors": {"_points": "float n k", "n_samples_fit_": "count"},
+    "NeighborsEstimator": {"_points": "float n k", "n_samples_fit_": "count"},
     "KNNClassifier": {"_codes": "index(C) n"},
     "KNNRegressor": {"_targets": "float n ..."},
     "MultiMetricKNNClassifier": {"components_": "float C k k", "_members": "several index(n) *"},
-    "NearestCentroids": {
+    "CentroidClassifier": {
         "centroids_": "float p k",
         "centroid_classes_": "labels p",
         "_owners": "index(C) p",

@@ -8,6 +8,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import eps, to_host, triangular_factor
 from dimetric.learners._base import NamedObjects
+from dimetric.learners._functions import loss_over
 from dimetric.learners._mean_loss import MeanLossMetric
 from dimetric.learners._problem import MapFunction, Problem, Solution
 from dimetric.learners._start import rescaled_start
@@ -49,7 +50,13 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
     def _function(self, problem: Problem[ConvexT], solver: Solver) -> MapFunction:
         start, theta = rescaled_start(problem, keep_size=self._start_is_given())
         scale = _scale(problem.objective, problem.ridge) if solver.models_curvature else None
-        return self._loss(replace(problem, start=start), solver, theta=theta, scale=scale)
+        return loss_over(
+            solver,
+            replace(problem, start=start),
+            theta=theta,
+            scale=scale,
+            random_state=self.random_state,
+        )
 
     def _enough_rows(self, d: int) -> int:
         """Return how many rows a map needs to be as good as any metric of d features."""

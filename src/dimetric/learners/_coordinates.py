@@ -48,11 +48,6 @@ class Coordinates:
         samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
         return cls(samples, A0, unit, basis, L0 - A0 @ basis.T, keep_rest)
 
-    def ridge(self, reg: float) -> float:
-        """Return the weight of the squared norm of a map here, of `reg / d` in X's coordinates."""
-        d = self.samples.shape[1] if self.basis is None else self.basis.shape[0]
-        return reg * self.unit**2 / d
-
     @property
     def dropped(self) -> float:
         """Squared norm of what the start did outside of the span, where that is given up."""

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from dimetric.learners._problem import Problem, Solution
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
+from dimetric.solvers import Solver
 from dimetric.solvers.result import SEPARABLE, is_infimum
 
 # Mini-batches of an epoch: with many samples a pass over all of them would take too long.
@@ -162,6 +163,20 @@ class LossOverMetrics(_MeanLoss):
         """Return the nearest metric, with the same theta."""
         B, theta = self._split(x)
         return np.concatenate([project_psd(B).ravel(), theta])
+
+
+def loss_over(
+    solver: Solver,
+    problem: Problem[LossT],
+    *,
+    theta: np.ndarray | None = None,
+    scale: np.ndarray | None = None,
+    random_state: Any = None,
+) -> LossOverMaps | LossOverMetrics:
+    """Return the mean loss as a function of what a solver steps over, maps or metrics."""
+    if solver.steps_over == "metrics":
+        return LossOverMetrics(problem, theta=theta, scale=scale)
+    return LossOverMaps(problem, theta=theta, scale=scale, random_state=random_state)
 
 
 def grown_to_infimum(objective: Objective, found: Solution, tol: float) -> Solution:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
-from dimetric._compat import Interval, Progress
+from dimetric._compat import Interval, Progress, check_params
 from dimetric.learners._linear import LinearMetric
 from dimetric.learners._problem import MapFunction, ObjectiveT, Problem, Solution, Watch, solve
 from dimetric.learners._verbose import report
@@ -52,13 +52,9 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """Refuse supervision that nothing can be learned from, or warn of it."""
 
     def _minimise(self, problem: Problem[ObjectiveT], solver: Solver, watch: Watch) -> Solution:
-        """Return the best map of the problem's points."""
+        """Return the best map of the problem's points; may set fitted attributes beside it."""
         function = self._function(problem, solver)
         return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
-
-    def _attributes(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
-        """Return the fitted attributes."""
-        return problem.attributes(solution.map)
 
     def _facts(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
         """Return further metadata, such as a certificate."""
@@ -67,7 +63,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     def _solver(self) -> Solver:
         """Return the solver, checked."""
         solver: Solver = self._object_for("solver")
-        solver.check_params()
+        check_params(solver)
         return solver
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
@@ -83,7 +79,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         self._warn_of(result)
         shown = [problem.shown(value) for value in result.history]
         shown[0] = problem.shown(result.history[0] + problem.ridge_outside)
-        for name, value in self._attributes(problem, solution).items():
+        for name, value in problem.attributes(solution.map).items():
             setattr(self, name, value)
         self.n_iter_, self.history_ = result.n_iter, tuple(shown)
         return {

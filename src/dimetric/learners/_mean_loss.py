@@ -15,7 +15,7 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._coordinates import Coordinates
-from dimetric.learners._functions import LossOverMaps, LossOverMetrics, grown_to_infimum
+from dimetric.learners._functions import LossOverMaps, grown_to_infimum
 from dimetric.learners._iterative import IterativeMetric
 from dimetric.learners._ordering import in_canonical_order
 from dimetric.learners._problem import MapFunction, Problem, Solution, Watch
@@ -87,7 +87,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         # zero, or a metric without it would do as well.
         keep_rest = self.reg == 0 and self._solver().steps_over == "maps"
         at = Coordinates.of(X, self._start(X, supervision, factor), keep_rest=keep_rest)
-        ridge = at.ridge(self.reg)
+        ridge = self.reg * at.unit**2 / X.shape[1]  # of reg / d in the coordinates of X
         return Problem(
             objective=self._objective(at.samples, supervision, order),
             start=at.start,
@@ -129,20 +129,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         if problem.ridge > 0 and not self._start_is_given():
             # From a start much too large, the ridge alone would lead to a map of 0.
             problem = replace(problem, start=rescaled_start(problem)[0])
-        return self._loss(problem, solver)
-
-    def _loss(
-        self,
-        problem: Problem[LossT],
-        solver: Solver,
-        *,
-        theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
-    ) -> MapFunction:
-        """Return the mean loss as a function of what the solver steps over."""
-        if solver.steps_over == "metrics":
-            return LossOverMetrics(problem, theta=theta, scale=scale)
-        return LossOverMaps(problem, theta=theta, scale=scale, random_state=self.random_state)
+        return LossOverMaps(problem, random_state=self.random_state)
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, watch: Watch) -> Solution:
         found = super()._minimise(problem, solver, watch)

@@ -25,14 +25,14 @@ from dimetric.supervision.pairs import Pairs
 class LDMLRule(Rule):
     r"""Minus the log-likelihood of which pairs are of one class, at odds :math:`e^{b - d^2}`.
 
-    With the sign s = 1 of pairs of one class and -1 of others, the loss is
+    With the sign s = 1 for pairs of one class and -1 for others, the loss is
     :math:`\log(1 + e^u)`, :math:`u = s (d^2 - b)`, and the weights are :math:`W = s\,\sigma(u)`.
-    Pairs are unordered: each is met twice, and counts a half.
+    Each pair of samples is in the matrix of distances twice; each time it counts a half.
 
     Parameters
     ----------
     b : float, optional
-        The threshold; theta holds it if it is learned.
+        The threshold. If it is None, theta holds the threshold, and it is learned.
     """
 
     def __init__(self, b: float | None = None) -> None:
@@ -222,18 +222,13 @@ class LDML(ConvexMetric[SimilarityObjective]):
         self, problem: Problem[SimilarityObjective], solver: Solver, watch: Watch
     ) -> Solution:
         solution = super()._minimise(problem, solver, watch)
-        if self.b is not None or solver.uses_batches:
-            return solution
-        L = solution.map
-        best = likeliest_threshold(problem.objective, L, solution.theta)
-        value = best.value + problem.ridge * float(np.vdot(L, L))
-        return Solution(L, best.x, replace(solution.result, value=value))
-
-    def _attributes(
-        self, problem: Problem[SimilarityObjective], solution: Solution
-    ) -> dict[str, Any]:
-        b = float(solution.theta[0] if self.b is None else self.b)
-        return super()._attributes(problem, solution) | {"b_": b}
+        if self.b is None and not solver.uses_batches:
+            L = solution.map
+            best = likeliest_threshold(problem.objective, L, solution.theta)
+            value = best.value + problem.ridge * float(np.vdot(L, L))
+            solution = Solution(L, best.x, replace(solution.result, value=value))
+        self.b_ = float(solution.theta[0] if self.b is None else self.b)
+        return solution
 
     def _tangent(
         self, problem: Problem[SimilarityObjective], L: np.ndarray, theta: np.ndarray

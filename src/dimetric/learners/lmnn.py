@@ -9,6 +9,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, eps, like, namespace
 from dimetric._compat import Interval
 from dimetric.learners._convex import ConvexMetric, certificate_facts
+from dimetric.learners._functions import loss_over
 from dimetric.learners._mean_loss import MeanLossMetric
 from dimetric.learners._problem import Problem, Solution, Watch, counted_from, solve
 from dimetric.learners._start import rescaled_start
@@ -258,7 +259,7 @@ class LMNN(MeanLossMetric[Smoothable]):
                 break
             stage = replace(problem, objective=objective.smoothed(width), start=L)
             found = solve(
-                self._loss(stage, solver, scale=scale),
+                loss_over(solver, stage, scale=scale, random_state=self.random_state),
                 solver,
                 max_iter=max_iter - done,
                 tol=precision * self.tol,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
 
-from dimetric._compat import StrOptions
+from dimetric._compat import StrOptions, check_params
 from dimetric.solvers.result import GAP_CLOSED, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
 
@@ -67,7 +67,7 @@ class FrankWolfe(Solver):
 
         The function is one of a flattened metric, and the start has trace 1.
         """
-        self.check_params()
+        check_params(self)
         x, d = np.array(x0, dtype=np.float64), round(x0.size**0.5)
         value, gradient = function(x)
         # The gap alone decides on convergence: a gradient on this set need not vanish.

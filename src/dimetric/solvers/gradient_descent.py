@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dimetric._compat import check_params
 from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first_rate, step
 from dimetric.solvers.result import RATE_GONE, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
@@ -69,7 +70,7 @@ class GradientDescent(Solver):
         callback: Callback | None = None,
     ) -> Result:
         """Minimise a function; see :meth:`dimetric.solvers.Solver.minimise`."""
-        self.check_params()
+        check_params(self)
         adaptive = self.learning_rate == "adaptive"
         x = np.array(x0, dtype=np.float64)
         value, gradient = function(x)

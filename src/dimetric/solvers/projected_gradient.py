@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from dimetric._compat import check_params
 from dimetric.solvers.result import NO_DECREASE, RATE_GONE, Callback, Function, Result, Trace
 from dimetric.solvers.solver import ProjectedFunction, Solver
 
@@ -81,7 +82,7 @@ class ProjectedGradient(Solver):
         """
         if not isinstance(function, ProjectedFunction):
             raise self._refuse(function, "a convex set, a method project(x)")
-        self.check_params()
+        check_params(self)
         at = _point(function, function.project(np.array(x0, dtype=np.float64)))
         residual = at.x - function.project(at.x - at.gradient)
         trace = Trace(

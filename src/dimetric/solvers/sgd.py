@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dimetric._compat import Interval
+from dimetric._compat import Interval, check_params
 from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first_rate
 from dimetric.solvers.result import RATE_GONE, Callback, Function, Result, Trace
 from dimetric.solvers.solver import BatchedFunction, Solver
@@ -106,7 +106,7 @@ class SGD(Solver):
         """
         if not isinstance(function, BatchedFunction):
             raise self._refuse(function, "mini-batches, a method epochs(batch_size)")
-        self.check_params()
+        check_params(self)
         adaptive = self.learning_rate == "adaptive"
         epoch, x = function.epochs(self.batch_size), np.array(x0, dtype=np.float64)
         batches = (batch for batch in epoch(0) if batch is not None)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from dimetric._compat import check_params
 from dimetric.solvers.result import Callback, Function, Result
 
 
@@ -96,10 +95,6 @@ class Solver(BaseEstimator, ABC):
         result : Result
             The best point found, and why the solver stopped.
         """
-
-    def check_params(self) -> None:
-        """Raise a ValueError that names the first parameter with a value that is not allowed."""
-        check_params(self)
 
     def _refuse(self, function: object, needed: str) -> TypeError:
         """Return the error for a function that lacks what the solver needs."""
