@@ -55,6 +55,11 @@ def test_examples_run(names):
     assert {"FisherWeights", "PullAndPush", "Momentum", "to_json"} <= set(names)
 
 
+@pytest.mark.parametrize("code", [code for _, code in examples() if ">>>" not in code])
+def test_each_example_is_a_complete_module(code):
+    exec(compile(code, str(PAGE), "exec"), {"__name__": "pasted"})
+
+
 @pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])
 def test_pasted_learners_keep_the_contract(names, name, namespace):
     """A taste of the contract: parameters, metadata, and that everything follows X."""
