@@ -42,7 +42,7 @@ if __name__ == "__main__":
     )
     X, Z = points(100_000)
     started = time.perf_counter()
-    quality = embedding_quality(X, Z, n_neighbors=10, sample=1000, random_state=0)
+    quality = embedding_quality(X, Z, n_neighbors=10, sample_size=1000, random_state=0)
     print(
         f"all scores of 1,000 in 100,000: {time.perf_counter() - started:.1f} s, trustworthiness "
         f"{quality.trustworthiness:.5f} +- {quality.standard_error['trustworthiness']:.5f}"

@@ -10,8 +10,6 @@ scores if ``DIMETRIC_DATA`` names a folder with ``paper_tables``, else of scores
 sets. Needs the extra ``plot``.
 """
 
-import csv
-import os
 import sys
 import warnings
 from pathlib import Path
@@ -21,6 +19,7 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from _simplex_figures import figure_16, figure_17
 from matplotlib.patches import Circle
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.semi_supervised import LabelSpreading
@@ -28,17 +27,14 @@ from sklearn.semi_supervised import LabelSpreading
 from dimetric import (
     LDA,
     NCA,
-    NCMC,
-    NCMML,
     PCA,
     Isomap,
     KNNClassifier,
     NCMCClassifier,
     NCMClassifier,
-    benchmark,
 )
 from dimetric.data import make_parallel_bands, make_s_curve
-from dimetric.plot import EmbeddingDisplay, MetricDisplay, RegionsDisplay, SimplexDisplay
+from dimetric.plot import EmbeddingDisplay, MetricDisplay, RegionsDisplay
 from dimetric.quality import embedding_quality
 
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -227,60 +223,6 @@ def figure_15():
     return display.figure_
 
 
-def figure_16():
-    """What is believed of learners with 3-NN, in pairs."""
-    found = scores("basic-3nn-test.csv", [None, "NCA", "DMLMJ", "LMNN"])
-    pairs = [("Euclidean", "NCA"), ("Euclidean", "DMLMJ"), ("Euclidean", "LMNN"),
-             ("NCA", "DMLMJ"), ("NCA", "LMNN"), ("DMLMJ", "LMNN")]  # fmt: skip
-    return simplexes(found, pairs)
-
-
-def figure_17():
-    """What is believed of centroids, with and without the distance learned for them."""
-    found = scores(
-        "ncm-test.csv",
-        {
-            "Euclidean + NCM": NCMClassifier(), "NCMML": NCMClassifier(learner=NCMML()),
-            "Euclidean + NCM (2 ctrd)": NCMCClassifier(2),
-            "NCMC (2 ctrd)": NCMCClassifier(2, learner=NCMC(2)),
-            "Euclidean + NCM (3 ctrd)": NCMCClassifier(3),
-            "NCMC (3 ctrd)": NCMCClassifier(3, learner=NCMC(3)),
-        },
-    )  # fmt: skip
-    names = list(found)
-    return simplexes(found, list(zip(names[::2], names[1::2], strict=True)))
-
-
-def scores(file: str, learners) -> dict[str, np.ndarray]:
-    """Return scores on many data sets: those published, or ours on a few."""
-    table = Path(os.environ.get("DIMETRIC_DATA", ""), "paper_tables", file)
-    names = [each or "Euclidean" for each in learners]
-    if not table.is_file():
-        print("  no published scores (DIMETRIC_DATA): those of dimetric on three small data sets")
-        found = benchmark.run(learners, ["iris", "wine", "breast_cancer"], cv=5)
-        return dict(zip(names, found.scores().values.T, strict=True))
-    with table.open(newline="", encoding="utf-8") as opened:
-        head, *rows = list(csv.reader(opened))
-    rows = [row for row in rows if not row[0].startswith("AVG")]
-    columns = {name: head.index(name) for name in names}
-    print(f"  the published scores on {len(rows)} data sets")
-    return {name: np.array([float(row[j]) for row in rows]) for name, j in columns.items()}
-
-
-def simplexes(found, pairs):
-    """Draw a triangle for each pair."""
-    down = -(-len(pairs) // 3)
-    figure, axes = plt.subplots(down, 3, figsize=(12, 4 * down), layout="constrained")
-    for ax, (a, b) in zip(np.ravel(axes), pairs, strict=True):
-        display = SimplexDisplay.from_scores(
-            found[a], found[b], names=(a, b), random_state=0, ax=ax
-        )
-        believed = display.posterior
-        print(f"  {a} better {believed.left:.2f}, no difference {believed.rope:.2f}, "
-              f"{b} better {believed.right:.2f}")  # fmt: skip
-    return figure
-
-
 def figure_10_1():
     """The same sample is positive, negative and positive again, by 1, 3 and 5 neighbours."""
     lengths = np.array([0.5, 0.8, 0.9, 1.2, 1.3, 1.9, 2.0, 2.1, 1.8, 2.05])
@@ -314,16 +256,26 @@ def figure_10_4():
     }
     for i, (name, Z) in enumerate(ways.items()):
         EmbeddingDisplay.from_embedding(Z, t, ax=figure.add_subplot(2, 2, i + 2), title=name)
-        quality = embedding_quality(truth, Z, n_neighbors=10, sample=500, random_state=0)
+        quality = embedding_quality(truth, Z, n_neighbors=10, sample_size=500, random_state=0)
         kept = f"{quality.knn_preservation:.2f} of the sheet's 10 nearest neighbours"
         print(f"  {name} keeps {kept}, and leaves {quality.residual_variance:.2f} of the variance")
     return figure
 
 
 FIGURES = {
-    name.removeprefix("figure_").replace("_", "."): draw
-    for name, draw in list(globals().items())
-    if name.startswith("figure_")
+    "3": figure_3,
+    "4": figure_4,
+    "5": figure_5,
+    "6": figure_6,
+    "7": figure_7,
+    "8": figure_8,
+    "11": figure_11,
+    "14": figure_14,
+    "15": figure_15,
+    "16": figure_16,
+    "17": figure_17,
+    "10.1": figure_10_1,
+    "10.4": figure_10_4,
 }
 
 

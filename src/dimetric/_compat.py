@@ -1,7 +1,7 @@
 """The only module that touches scikit-learn's private or experimental API.
 
 Parameter validation is private there, callbacks (1.9) are experimental, and so are the data-frame
-adapters. Whatever moves in a later scikit-learn is mended here; without callbacks a fit runs on
+adapters. A change in a later scikit-learn is handled here alone; without callbacks a fit runs
 silently.
 """
 
@@ -16,13 +16,13 @@ from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # pragma: no cover - a scikit-learn that dropped or moved the experiment
+except ImportError:  # pragma: no cover - a scikit-learn without callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+        """Replaces scikit-learn's class if there are no callbacks."""
 
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Leave the method as it is."""
+        """Return the method unchanged."""
         return method
 
 
@@ -45,22 +45,22 @@ def check_params(estimator: BaseEstimator) -> None:
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a ``fit``: parameters are validated first, callbacks always torn down.
+    """Decorate a ``fit``: validate parameters first, and always tear callbacks down.
 
-    Those of a learner within a classifier too: they are a user's as well.
+    This holds for a learner within a classifier too: its parameters are also set by users.
     """
     return with_callbacks(_fit_context(prefer_skip_nested_validation=False)(method))
 
 
 class Progress:
-    """Tell an estimator's callbacks how its fit goes on, and hear whether to stop.
+    """Report the progress of a fit to the estimator's callbacks, which may ask to stop.
 
     Parameters
     ----------
     estimator : estimator
         The estimator that is being fitted.
     X, y : array-like
-        The data that callbacks may look at.
+        The data that callbacks may use.
     max_iter : int
         Upper bound of the number of :meth:`step` calls; 0 for a fit without iterations.
     """
@@ -73,30 +73,30 @@ class Progress:
             self._root.call_on_fit_task_begin(**self._data)
 
     def step(self, fitted: Callable[[], dict[str, Any]]) -> bool:
-        """Tell of an iteration that has ended; return whether a callback asks to stop.
+        """Report the end of an iteration; return whether a callback asks to stop.
 
         Parameters
         ----------
         fitted : callable
-            Gives, on demand, the attributes that would make a fitted estimator of this iterate.
+            Returns, on demand, the attributes of an estimator fitted to this iterate.
         """
         if self._root is None or not self._root._callbacks:
             return False
-        # A solver tells when an iteration ends, not when it begins.
+        # A solver reports the end of an iteration, not its beginning.
         task = self._root.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(**self._data)
         return bool(task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted))
 
     def end(self) -> None:
-        """Tell that the fit has ended."""
+        """Report the end of the fit."""
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
 
 
 def framed(values: Any, X: Any, estimator: Any) -> Any:
-    """Give `values` back as a data frame of X's kind, if X is one and nothing else was asked for.
+    """Return `values` as a data frame of X's kind, if X is one and no container was chosen.
 
-    A container chosen by ``set_output`` or ``sklearn.set_config`` is scikit-learn's business.
+    If ``set_output`` or ``sklearn.set_config`` chose one, scikit-learn converts the values.
     """
     asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
     library = type(X).__module__.partition(".")[0]

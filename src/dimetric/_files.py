@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 from collections.abc import Iterator
@@ -6,20 +6,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-LONGEST = 40  # characters of a name that its temporary one keeps; its ending is among them
+KEPT_CHARACTERS = 40  # of a file's name, from its end, in the name of its temporary file
 
 
 @contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path in the same folder, which takes the place of `path` in the end.
+    """Yield a temporary path in the same folder, which replaces `path` when the block ends.
 
-    Whatever ends the block before, an interrupt too, leaves what was at `path` as it was, and no
-    temporary file. A device such as ``/dev/stdout`` is written to directly.
+    If an error or an interrupt ends the block, the file at `path` is unchanged and the temporary
+    file is removed. A device such as ``/dev/stdout`` is written to directly.
 
     Parameters
     ----------
     path : path
-        Where the file is to be.
+        Path of the file.
 
     Yields
     ------
@@ -39,7 +39,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # a link stays a link
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
-    if os.path.exists(path) and not os.path.isfile(path):  # realpath finds no name for a pipe
+    if os.path.exists(path) and not os.path.isfile(path):  # realpath cannot name a pipe
         yield Path(path)
         return
     temporary = _reserved(target, path)
@@ -53,8 +53,8 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _reserved(target: Path, path: object) -> Path:
-    """Make an empty file beside the target, now: an error after hours of work comes too late."""
-    temporary = target.with_name(f".{token_hex(6)}{target.name[-LONGEST:]}")
+    """Create an empty file beside the target now, so that an error does not come after the work."""
+    temporary = target.with_name(f".{token_hex(6)}{target.name[-KEPT_CHARACTERS:]}")
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     except (FileNotFoundError, NotADirectoryError):
@@ -69,7 +69,7 @@ def _reserved(target: Path, path: object) -> Path:
 
 
 def _settle(temporary: Path, mode: int) -> None:
-    """Bring what was written to the disk; writers that replace the file have modes of their own."""
+    """Flush the file to the disk and set its mode, which a writer may have replaced."""
     with open(temporary, "rb+") as file:
         os.fsync(file.fileno())
     os.chmod(temporary, mode)

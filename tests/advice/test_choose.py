@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from compare_runs import Failing, Noting
+from benchmark_runs import Failing, Noting
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric
-from dimetric import LDA, NCA, NCMML, PCA
+from dimetric import KDA, LDA, NCA, NCMML, PCA
 from dimetric.advice._candidates import candidate_grid, candidate_learners
 from dimetric.advice._choose import _affordable, _split_rows, choose
 from dimetric.advice._insight import insight
@@ -14,6 +14,7 @@ from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._store import Cell
 from dimetric.data import make_parallel_bands
+from dimetric.kernels import Kernel
 
 
 def shifted(n_samples, n_features):
@@ -38,6 +39,17 @@ def test_a_learner_that_helps_is_found_and_believed():
     assert found.n_repeats == 4
     assert {len(scores) for scores in found.final_scores.values()} == {20}
     assert set(found.params) == {"reg"}
+
+
+def test_the_kernel_of_a_learner_is_tuned_however_it_is_given():
+    X, y = shifted(120, 5)
+    by_name, by_object = (
+        choose(X, y, {"KDA": KDA(kernel=kernel)}, cv=3, random_state=0)
+        for kernel in ("laplacian", Kernel("laplacian"))
+    )
+    assert set(by_name.params) == {"reg", "kernel__gamma"}
+    assert by_name.params == by_object.params
+    assert by_name.learner.kernel.name == "laplacian"
 
 
 def test_noise_is_not_taken_for_help():

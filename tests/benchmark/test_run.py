@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from compare_runs import Dying, Failing, Noting, alive, small_run, wait_for
+from benchmark_runs import Dying, Failing, Noting, alive, small_run, wait_for
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
@@ -124,8 +124,12 @@ def test_slow_dying_and_local_learners(tmp_path):
     class Local(Noting):
         pass
 
-    learners = {"slow": Noting(seconds=60.0), "dying": Dying(), "local": Local(),
-                "leaving": Dying(how="leave")}  # fmt: skip
+    learners = {
+        "slow": Noting(seconds=60.0),
+        "dying": Dying(),
+        "local": Local(),
+        "leaving": Dying(how="leave"),
+    }
     options = {"cv": 2, "n_jobs": 2, "store": tmp_path / "cells"}
     found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
@@ -245,7 +249,7 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     """Those who fit end when nobody is there to be told, in the midst of a fit."""
     log = tmp_path / "pids"
     code = (
-        "from compare_runs import Lasting; from dimetric import benchmark\n"
+        "from benchmark_runs import Lasting; from dimetric import benchmark\n"
         f"benchmark.run([Lasting(log={str(log)!r})], ['iris'], cv=2, n_jobs=2)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -261,8 +265,14 @@ def test_a_process_that_nobody_waits_for_ends_silently():
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stdout=write,
-                          stderr=subprocess.PIPE, env=env, check=False)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdin=subprocess.DEVNULL,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=env,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -421,7 +431,7 @@ def test_keys_tell_functions_apart(columns):
 
 SCRIPT = """
 import sys
-from compare_runs import Noting
+from benchmark_runs import Noting
 from dimetric import benchmark
 KINDS = {"a", "b", "c", "d"}
 POWER = 1
@@ -440,9 +450,14 @@ print(benchmark.run([Own(log=sys.argv[1])], ["iris"], cv=2, store=sys.argv[2]).c
 def test_an_edited_learner_is_another(tmp_path):
     """The same script finds its cells again, in any process; one that was edited does not."""
     script, log = tmp_path / "script.py", tmp_path / "log"
-    edits = [("", ""), ("", ""), ("import sys", "import sys  # again"),
-             ("POWER = 1", "POWER = 0"), ("return Z **", "return -Z **"),
-             ('"c", "d"', '"c"')]  # fmt: skip
+    edits = [
+        ("", ""),
+        ("", ""),
+        ("import sys", "import sys  # again"),
+        ("POWER = 1", "POWER = 0"),
+        ("return Z **", "return -Z **"),
+        ('"c", "d"', '"c"'),
+    ]
     lines = []
     for i, (old, new) in enumerate(edits):
         script.write_text(SCRIPT.replace(old, new))

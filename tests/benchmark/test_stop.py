@@ -3,14 +3,21 @@
 import time
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 
 import pytest
-from compare_runs import Lasting, Noting, alive, wait_for
+from benchmark_runs import Lasting, Noting, alive, wait_for
 
 from dimetric import benchmark
 from dimetric.benchmark import Store
 
 IN_THIS_PROCESS_OR_OTHERS = pytest.mark.parametrize("n_jobs", [None, 1, 2])
+
+
+def children():
+    """Return the processes that this one has started and that are still alive."""
+    files = Path("/proc/self/task").glob("*/children")
+    return {int(pid) for file in files for pid in file.read_text().split() if alive(int(pid))}
 
 
 def names(cells):
@@ -19,8 +26,8 @@ def names(cells):
 
 @IN_THIS_PROCESS_OR_OTHERS
 def test_stop_after_the_first_cell(tmp_path, n_jobs):
-    learners, log = {"a": Noting(log=tmp_path / "log"), "b": Noting(2)}, tmp_path / "log"
-    asked = []
+    log, before = tmp_path / "log", children()
+    learners, asked = {"a": Noting(log=log), "b": Noting(2)}, []
 
     def stop(cells):
         asked.append(names(cells))
@@ -30,6 +37,7 @@ def test_stop_after_the_first_cell(tmp_path, n_jobs):
     assert len(found.cells) == 1
     assert asked == [[], names(found.cells)]  # at the start, and once
     assert not log.exists() or len(log.read_text().splitlines()) <= 2
+    assert children() == before  # no process is left
 
 
 @IN_THIS_PROCESS_OR_OTHERS

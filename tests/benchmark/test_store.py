@@ -67,8 +67,12 @@ def test_claims(tmp_path):
 
 def test_claims_of_the_dead_are_free(tmp_path):
     cells = Store(tmp_path / "cells")
-    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
-                          capture_output=True, text=True, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     host, later = cells._owner.split(":")[0], time.time() + 1000
     other_owner(cells.path, f"{host}:{os.getpid()}:0", later)
     assert not cells.claim("fit", ["a"])

@@ -28,6 +28,9 @@ from dimetric import (
     NCMCClassifier,
     NCMClassifier,
 )
+from dimetric.classify._base import DistanceClassifier, DistanceEstimator
+from dimetric.classify._neighbors import NeighborsEstimator
+from dimetric.classify.centroid import CentroidClassifier
 
 MODELS = [
     KNNClassifier(),
@@ -253,3 +256,17 @@ def test_fit_is_silent(model, capfd):
         warnings.simplefilter("ignore")
         fitted(model).predict(NEW)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("base", "method"),
+    [
+        (DistanceEstimator, "fit"),
+        (NeighborsEstimator, "fit"),
+        (DistanceClassifier, "_class_scores"),
+        (CentroidClassifier, "_clusters"),
+    ],
+)
+def test_base_classes_say_what_they_need(base, method):
+    with pytest.raises(TypeError, match=f"abstract.*{method}"):
+        base()

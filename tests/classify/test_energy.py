@@ -21,7 +21,7 @@ def by_loops(model, Z, labels, new, k, mu):
     """Return the energies, term by term."""
 
     def d2(a, b):
-        return float(np.sum((a - b) ** 2))  # fmt: skip
+        return float(np.sum((a - b) ** 2))
 
     found = np.zeros((len(new), len(model.classes_)))
     for t, x in enumerate(new):

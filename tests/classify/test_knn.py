@@ -102,7 +102,7 @@ def test_ties_on_a_grid_are_those_of_scikit_learn(d, k):
 def test_ties_are_the_same_in_every_search(namespace, few, monkeypatch):
     import dimetric.classify._neighbors as module
 
-    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(module, "MAX_PRODUCT_SAMPLES", few)
     monkeypatch.setattr(search, "compiled", lambda name: None)
     rng = np.random.default_rng(0)
     for d in (2, 15):

@@ -228,5 +228,5 @@ def test_reports_of_kernels_and_of_many_classes(typed, tmp_path):
     done = typed("compare", tmp_path / "many.csv", *words)
     assert done.exit_code == 0, done.output
     content = (tmp_path / "many.html").read_text(encoding="utf-8")
-    assert "KDA bends space, and has no matrix" in content
+    assert "KDA is not linear, so it has no matrix M" in content
     assert "tell the 14 classes apart" in content

@@ -175,7 +175,11 @@ def test_many_rows_are_sampled(tmp_path, rng):
     assert done.exit_code == 0, done.output
     assert "±" in done.stdout
     assert "2000 of 5200 rows" in done.stderr
-    assert "MDS places 5200 rows by 1000 of them" in done.stderr
+    assert "MDS places 5200 rows by 1000 of them: --option n_landmarks=None" in done.stderr
+    words = (tmp_path / "many.csv", "--out", tmp_path / "k.csv", "--method", "kpca")
+    told = "KPCA places 5200 rows by 1000 of them: --option kernel__n_landmarks=None"
+    assert told in typed(*words).stderr
+    assert "places" not in typed(*words, "--option", "kernel__n_landmarks=50").stderr
 
 
 def test_an_interrupt_leaves_nothing(table, tmp_path, monkeypatch):

@@ -14,7 +14,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 import dimetric
+from dimetric import KDA, LMNN
 from dimetric.cli import main as command
+from dimetric.kernels import Kernel
+from dimetric.solvers import SGD
 
 SRC = str(Path(dimetric.__file__).parents[1])
 
@@ -176,6 +179,29 @@ def test_models_that_are_no_pipelines(typed, wine):
 
 
 @pytest.mark.parametrize(
+    ("learner", "options", "expected"),
+    [
+        (
+            "KDA",
+            ["kernel=poly", "kernel__degree=2", "kernel__n_landmarks=40"],
+            KDA(kernel=Kernel("poly", degree=2, n_landmarks=40, random_state=0)),
+        ),
+        (
+            "LMNN",
+            ["solver=sgd", "solver__batch_size=32", "max_iter=2"],
+            LMNN(solver=SGD(batch_size=32), max_iter=2, random_state=0),
+        ),
+    ],
+)
+def test_nested_parameters(typed, wine, learner, options, expected):
+    words = [word for each in options for word in ("--option", each)]
+    path = wine.parent / "m.dimetric"
+    done = typed("fit", wine, "--target", "kind", "--learner", learner, *words, "--out", path)
+    assert done.exit_code == 0, done.output
+    assert str(dimetric.load(path)[-1].learner_) == str(expected)
+
+
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--learner", "ncca"], "There is no learner 'ncca'. Did you mean NCA"),
@@ -183,6 +209,8 @@ def test_models_that_are_no_pipelines(typed, wine):
         (["--learner", "Kernelized"], "There is no learner 'Kernelized'"),
         (["--learner", "Euclidean", "--option", "a=1"], "The Euclidean distance has no --option"),
         (["--option", "n_comp=2"], "NCA has no option 'n_comp'. Did you mean n_components?"),
+        (["--learner", "KDA", "--option", "gamma=1"], "Did you mean kernel__gamma?"),
+        (["--learner", "KDA", "--option", "kernel__gamma=-1"], "'gamma' parameter of Kernel"),
         (["--option", "n_components"], "must be name=value"),
         (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
         (["--target", "kin"], "there is no column 'kin'. Did you mean kind"),

@@ -14,7 +14,6 @@ import dimetric
 from dimetric import LDA
 from dimetric.cli import main as command
 from dimetric.cli.main import app
-from dimetric.data import _files
 
 X, y = load_wine(return_X_y=True)
 NAMES = load_wine().target_names[y]
@@ -120,13 +119,3 @@ def test_no_model(folder, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["dimetric", "neighbors", file, file, "--row", "1"])
     with pytest.raises(SystemExit, match=r"wine\.csv is not a model file"):
         command()
-
-
-def test_the_dialect_of_the_table_is_detected_once(folder, monkeypatch):
-    detected = []
-    detect = _files.detect_dialect
-    monkeypatch.setattr(
-        _files, "detect_dialect", lambda *given: detected.append(given) or detect(*given)
-    )
-    assert typed(folder, "--row", "5").exit_code == 0
-    assert len(detected) == 1

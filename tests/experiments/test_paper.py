@@ -109,21 +109,40 @@ def test_plans():
     data = DataSet(rng.normal(size=(90, 60)), np.arange(90) % 4, (), name="sonar")
     first = plan(1, 5, data)
     assert [column for _, column in first] == [
-        "Euclidean", "LDA", "ITML", "DMLMJ", "NCA", "LMNN", "LSI", "DML-eig", "MCML", "LDML",
-    ]  # fmt: skip
+        "Euclidean",
+        "LDA",
+        "ITML",
+        "DMLMJ",
+        "NCA",
+        "LMNN",
+        "LSI",
+        "DML-eig",
+        "MCML",
+        "LDML",
+    ]
     assert first["sonar", "DMLMJ"].n_neighbors == first["sonar", "LMNN"].n_neighbors == 5
     second = plan(2, 5, data)
     assert list(column for _, column in second) == [
-        "Euclidean + NCM", "NCMML", "Euclidean + NCM (2 ctrd)", "NCMC (2 ctrd)",
-        "Euclidean + NCM (3 ctrd)", "NCMC (3 ctrd)",
-    ]  # fmt: skip
+        "Euclidean + NCM",
+        "NCMML",
+        "Euclidean + NCM (2 ctrd)",
+        "NCMC (2 ctrd)",
+        "Euclidean + NCM (3 ctrd)",
+        "NCMC (3 ctrd)",
+    ]
     of_two = second["sonar", "NCMC (2 ctrd)"]
     assert of_two.n_centroids == of_two.learner.n_centroids == 2
     third = plan(3, 3, data)
     assert len(third) == 26
-    assert third["sonar", "KANMM [Poly-2]"].get_params().items() >= {
-        "n_friends": 3, "n_enemies": 3, "kernel__name": "poly", "kernel__degree": 2,
-    }.items()  # fmt: skip
+    assert (
+        third["sonar", "KANMM [Poly-2]"].get_params().items()
+        >= {
+            "n_friends": 3,
+            "n_enemies": 3,
+            "kernel__name": "poly",
+            "kernel__degree": 2,
+        }.items()
+    )
     fourth = plan(4, 7, data)
     rows = list(dict.fromkeys(row for row, _ in fourth))
     assert rows == ["1", "2", "3", "5", "10", "20", "30", "40", "50", "classes - 1", "max"]
@@ -160,7 +179,7 @@ def test_reproduce(folder, tmp_path, monkeypatch):
     told = []
     again = reproduce(
         1, k=5, learners=learners, callback=lambda *each: told.append(each), **options
-    )  # fmt: skip
+    )
     # What is not tied to k was judged for 5 neighbours at once.
     assert [each[0] for each in told if each[2] is None] == [20, 0]
     assert again.name == "experiment1-5nn"
@@ -223,8 +242,10 @@ def test_report(tmp_path):
     found = made(scores, [[0.55, 0.75]] * 8)
     files = write(found, tmp_path / "new")
     assert [each.name for each in files] == [
-        "experiment1-3nn.md", "experiment1-3nn.csv", "experiment1-3nn-verdicts.csv",
-    ]  # fmt: skip
+        "experiment1-3nn.md",
+        "experiment1-3nn.csv",
+        "experiment1-3nn-verdicts.csv",
+    ]
     text = files[0].read_text()
     assert "| row 3 | 0.5000 (0.5500) | 0.7000 (0.7500) |" in text
     assert "| NCA | 0.7000 | 0.7500 | -0.0500 | 1.00 | 1.00 | 0.7500 | 0.8000 |" in text
@@ -235,9 +256,14 @@ def test_report(tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 16
     assert rows[1] == {
-        "data": "row 0", "dimension": "", "learner": "NCA", "train": "0.7500",
-        "published_train": "0.8000", "test": "0.7000", "published_test": "0.7500",
-    }  # fmt: skip
+        "data": "row 0",
+        "dimension": "",
+        "learner": "NCA",
+        "train": "0.7500",
+        "published_train": "0.8000",
+        "test": "0.7000",
+        "published_test": "0.7500",
+    }
 
 
 def test_machine_without_proc(monkeypatch):

@@ -12,6 +12,7 @@ import skops.io
 from estimators import LEARNERS, ONE_OF_EACH, each, fit, has_partial_fit, samples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model_files import parts, rewrite
 from safetensors.numpy import save_file
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
@@ -47,12 +48,14 @@ from dimetric import (
     describe,
     load,
     save,
+    solvers,
 )
 from dimetric.data._encoder import TableEncoder
 from dimetric.export import _model_file
-from dimetric.export._container import KEY
+from dimetric.export._container import METADATA_KEY
 from dimetric.export._plan import plan_of
 from dimetric.kernels import Kernel
+from dimetric.solvers import SGD, GradientDescent
 
 CLASSIFIERS = [
     KNNClassifier(),
@@ -384,7 +387,7 @@ def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
 
     monkeypatch.setattr(_model_file, "read_header", replaced)
     assert_same(new, load(path), X)
-    left += [new, old] * _model_file.READINGS
+    left += [new, old] * _model_file.MAX_READINGS
     with pytest.raises(ValueError, match="it changes all the time"):
         load(path)
 
@@ -400,20 +403,6 @@ def written(path, **changes):
     X, y = samples()
     save(changes.pop("model", LDA()).fit(X, y), path)
     return parts(path)
-
-
-def parts(path):
-    from safetensors.numpy import load_file
-
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][KEY])
-    return header, load_file(path)
-
-
-def rewrite(path, header, tensors):
-    text = header if isinstance(header, str) else json.dumps(header)
-    save_file(tensors, path, metadata={KEY: text})
 
 
 def change(place, value):
@@ -443,8 +432,9 @@ def nested(depth):
 
 
 CHANGES = {
-    "format": (change("format", 2), "its format is 2, and this dimetric reads 1: upgrade"),
+    "format": (change("format", 3), "its format is 3, and this dimetric reads up to 2: upg"),
     "no format": (change("format", ...), "its format is None"),
+    "no integer as format": (change("format", True), "its format is True"),
     "no model": (change("model", ...), "describes no estimator"),
     "versions": (change("versions", []), "names no versions"),
     "class": (change("model/$class", "os.system"), "no estimator 'os.system'"),
@@ -603,13 +593,66 @@ def test_kernel_that_is_none(path):
         load(path)
 
 
-def test_parameters_of_the_kernel_beside_it(path):
-    """As an earlier version of dimetric wrote them."""
-    header, tensors = written(path, model=KPCA(2))
-    header["model"]["parameters"] |= {"gamma": "scale", "degree": 3}
-    rewrite(path, header, tensors)
-    with pytest.raises(ValueError, match=r"KPCA has no parameter 'degree'.*fit the model again"):
+@pytest.mark.parametrize(
+    ("learner", "error"),
+    [
+        (NCA(2, solver=SGD(batch_size=16, eta0=0.1), max_iter=3, random_state=0), "batch_size"),
+        (NCA(2, solver=GradientDescent(learning_rate="constant", eta0=0.1)), "learning_rate"),
+        (KDA(kernel=Kernel("poly", degree=2)), "degree"),
+    ],
+    ids=str,
+)
+def test_objects_in_parameters(learner, error, path):
+    """They come back equal, and are checked as estimators are."""
+    X, y = samples()
+    model = quietly(KNNClassifier(learner=learner), X, y)
+    save(model, path)
+    again = load(path)
+    assert_same(model, again, X)
+    name = "kernel" if isinstance(learner, KDA) else "solver"
+    ours = getattr(learner, name)
+    for found in (getattr(again.learner, name), getattr(again.learner_, name)):
+        assert type(found) is type(ours)
+        assert found.get_params() == ours.get_params()
+    said = describe(path)["parameters"]["learner"]["parameters"][name]
+    assert said == {"class": type(ours).__name__, "parameters": ours.get_params()}
+    header, tensors = parts(path)
+    data = header["model"]["parameters"]["learner"]["parameters"][name]
+    assert data["state"] == {}
+    for change, sentence in (
+        ({"parameters": data["parameters"] | {error: "wrong"}}, error),
+        ({"parameters": data["parameters"] | {"run": 1}}, "has no parameter 'run'"),
+        ({"state": {"minimise": 2}}, "has no state 'minimise'"),
+        ({"state": {"fit_": 1}}, "has no state 'fit_'"),
+        ({"$class": "LDA", "parameters": {}}, name),
+        ({"$class": "Popen"}, "no estimator 'Popen'"),
+    ):
+        header["model"]["parameters"]["learner"]["parameters"][name] = data | change
+        rewrite(path, header, tensors)
+        with pytest.raises(ValueError, match=sentence):
+            load(path)
+
+
+@pytest.mark.parametrize("name", ["LBFGS", "SGD", "Kernel"])
+def test_an_object_of_a_parameter_is_no_model(name, path):
+    header, _ = written(path)
+    header["model"] = {"$class": name, "parameters": {}, "state": {}}
+    rewrite(path, header, {})
+    with pytest.raises(ValueError, match="cannot be loaded"):
         load(path)
+    with pytest.raises(TypeError, match=f"holds an estimator, not {name}|{name}"):
+        save(getattr(solvers, name, Kernel)(), path)
+
+
+def test_trusted_types_know_objects_of_parameters():
+    known = set(dimetric.trusted_types())
+    assert {"dimetric.kernels.kernel.Kernel", "dimetric.solvers.sgd.SGD"} <= known
+    X, y = samples()
+    model = NCA(2, solver=SGD(batch_size=16), max_iter=3, random_state=0)
+    model = quietly(model, X, y)
+    again = skops.io.loads(skops.io.dumps(model), trusted=sorted(known))
+    assert_same(model, again, X)
+    assert again.solver.batch_size == 16
 
 
 def test_not_a_model_file(path, tmp_path):
@@ -634,7 +677,7 @@ def raw(path, outer, data=b""):
 
 def test_strange_headers(path):
     header, _ = written(path)
-    mine = {"__metadata__": {KEY: json.dumps(header)}}
+    mine = {"__metadata__": {METADATA_KEY: json.dumps(header)}}
     place = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
     cases = [
         ("[]", "no JSON object"),
@@ -651,8 +694,8 @@ def test_strange_headers(path):
         (mine | {"x": place | {"shape": None}}, "'x' has no shape or place"),
         (mine | {"x": place}, "cut off, or has more to it: 0 bytes where 16 should be"),
         ({"__metadata__": 1}, "dimetric has not written it"),
-        ({"__metadata__": {KEY: 1}}, "dimetric has not written it"),
-        ({"__metadata__": {KEY: '{"format": 1, "format": 1}'}}, "a name twice"),
+        ({"__metadata__": {METADATA_KEY: 1}}, "dimetric has not written it"),
+        ({"__metadata__": {METADATA_KEY: '{"format": 1, "format": 1}'}}, "a name twice"),
     ]
     for outer, error in cases:
         raw(path, outer)

@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import scale
 
 from dimetric import KANMM, KDA, KDMLMJ, KLMNN, KPCA, LDA, Kernelized, KNNClassifier
-from dimetric.benchmark._cells import seeded as _seeded
+from dimetric.benchmark._cells import seeded
 from dimetric.kernels import Kernel
 from dimetric.kernels.kernelized import KernelizedMetric
 
@@ -74,11 +74,14 @@ def test_nested_parameters_of_an_object(learner):
 
 @each
 def test_nested_parameters_of_a_name_name_the_object(learner):
-    message = (
-        r"kernel='rbf' is a name: .* pass the object, \w+\(kernel=Kernel\('rbf', gamma=0.1\)\)"
-    )
+    name = type(learner).__name__
+    message = rf"kernel='rbf' is short for an object: .* {name}\(kernel=Kernel\(gamma=0.1\)\)"
     with pytest.raises(ValueError, match=message):
         clone(learner).set_params(kernel__gamma=0.1)
+    with pytest.raises(ValueError, match=rf"{name}\(kernel=Kernel\(gamma=0.1, name='poly'\)\)"):
+        clone(learner).set_params(kernel="poly", kernel__gamma=0.1)
+    with pytest.raises(ValueError, match=r"kernel=<function rbf_kernel .* is short for an object"):
+        clone(learner).set_params(kernel=rbf_kernel, kernel__params={"gamma": 0.1})
     with pytest.raises(ValueError, match=message):
         GridSearchCV(KNNClassifier(learner=learner), {"learner__kernel__gamma": [0.1]}).fit(X, y)
     both = clone(learner).set_params(kernel=Kernel("poly"), kernel__gamma=0.1)
@@ -160,7 +163,7 @@ def test_landmarks_depend_on_the_random_state_of_the_kernel(learner):
 @each
 def test_comparisons_seed_the_landmarks(learner):
     learner = clone(learner).set_params(kernel=Kernel(n_landmarks=20))
-    one, same, other = (_seeded(learner, seed).fit(X, y) for seed in (0, 0, 1))
+    one, same, other = (seeded(learner, seed).fit(X, y) for seed in (0, 0, 1))
     assert_array_equal(one.landmarks_, same.landmarks_)
     assert not np.array_equal(one.landmarks_, other.landmarks_)
     assert learner.kernel.random_state is None

@@ -207,7 +207,8 @@ def test_pull_is_the_linear_term(rng, namespace):
     assert_allclose(np.vdot(P, M), 0.7 * np.sum(pulls) / 24)
 
 
-def test_memory_is_of_tiles_however_many_impostors_there_are(rng):
+def test_memory_is_of_tiles_however_many_impostors_there_are(rng, monkeypatch):
+    monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: 2)  # each has tiles
     X = rng.normal(size=(3000, 5))
     codes = np.repeat([0, 1], 1500)
     objective = MarginObjective(X, codes, nearest_targets(X, codes, 3), mu=0.5, width=0.1)

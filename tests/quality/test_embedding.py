@@ -211,7 +211,7 @@ def test_neither_blocks_nor_order_matter(rng):
     order = rng.permutation(150)
     expected = embedding_quality(X, Z, y=y)
     assert_quality(embedding_quality(X[order], Z[order], y=y[order]), expected.scores(), 1e-7)
-    with patch.object(_distances, "_ENTRIES", 1):
+    with patch.object(_distances, "BLOCK_ENTRIES", 1):
         small = embedding_quality(X, Z, y=y)
     assert_quality(small, expected.scores() | {"q_nx": expected.q_nx}, 1e-12)
     assert embedding_quality(X, Z, y=y).scores() == expected.scores()
@@ -233,7 +233,7 @@ def test_a_sample_estimates_the_scores_and_knows_its_error():
     truth = embedding_quality(X, Z, y=y)
     assert set(truth.standard_error) == set(truth.scores()) - {"procrustes"}
     assert not any(truth.standard_error.values())
-    drawn = [embedding_quality(X, Z, y=y, sample=40, random_state=seed) for seed in range(200)]
+    drawn = [embedding_quality(X, Z, y=y, sample_size=40, random_state=seed) for seed in range(200)]
     for name, score in truth.scores().items():
         estimates = np.array([getattr(quality, name) for quality in drawn])
         if name == "procrustes":  # of all points
@@ -246,15 +246,15 @@ def test_a_sample_estimates_the_scores_and_knows_its_error():
 
 
 def test_a_sample_is_of_the_points():
-    quality = embedding_quality(X, Z, sample=30, random_state=3)
+    quality = embedding_quality(X, Z, sample_size=30, random_state=3)
     truth = embedding_quality(X, Z)
     assert_array_equal(quality.points, np.unique(quality.points))
     for name in ("trustworthiness", "continuity", "knn_preservation", "r_nx_auc"):
         assert_allclose(quality.per_point[name], truth.per_point[name][quality.points])
-    again = embedding_quality(X, Z, sample=30, random_state=3)
+    again = embedding_quality(X, Z, sample_size=30, random_state=3)
     assert again.scores() == quality.scores()
-    assert embedding_quality(X, Z, sample=150).scores() == truth.scores()
-    assert embedding_quality(X, Z, sample=10**30).scores() == truth.scores()
+    assert embedding_quality(X, Z, sample_size=150).scores() == truth.scores()
+    assert embedding_quality(X, Z, sample_size=10**30).scores() == truth.scores()
 
 
 # Hard and bad input
@@ -312,8 +312,12 @@ BAD = {
         {"metric": lambda a, b: np.nan},
         "gives distances that are negative or NaN",
     ),
-    "sample of 1": (lambda: (X, Z), {"sample": 1}, "sample=1 must be an int of at least 2"),
-    "sample no int": (lambda: (X, Z), {"sample": 0.5}, "sample=0.5 must be an int"),
+    "sample of 1": (
+        lambda: (X, Z),
+        {"sample_size": 1},
+        "sample_size=1 must be an int of at least 2",
+    ),
+    "sample no int": (lambda: (X, Z), {"sample_size": 0.5}, "sample_size=0.5 must be an int"),
     "not square": (lambda: (X, Z), {"metric": "precomputed"}, r"X has shape \(150, 4\)"),
     "sparse distances": (
         lambda: (sparse.csr_array(D), Z),
@@ -336,7 +340,7 @@ def test_bad_input(row):
     data, params, says = BAD[row]
     with pytest.raises((ValueError, TypeError), match=says):
         embedding_quality(*data(), **params)
-    if not params.keys() & {"sample", "y"}:
+    if not params.keys() & {"sample_size", "y"}:
         with pytest.raises((ValueError, TypeError), match=says):
             trustworthiness(*data(), **params)
 

@@ -58,7 +58,11 @@ def test_copies_come_in_order_and_self_never():
 
 @pytest.mark.parametrize(
     ("row", "k", "error"),
-    [(178, 3, "row=178 is no row"), ("1", 3, "row='1' is no row"), (0, 178, "at most 177")],
+    [
+        (178, 3, "row=178 must be the number of a row"),
+        ("1", 3, "row='1' must be"),
+        (0, 178, "at most 177"),
+    ],
 )
 def test_errors(row, k, error):
     with pytest.raises(ValueError, match=error):

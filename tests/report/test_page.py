@@ -103,15 +103,15 @@ def test_what_a_page_says(record):
     for sentence in (
         "Probability that Euclidean is better: 0.01; less than 0.02 apart: 0.02; LDA <b> is better:"
         " 0.97.",
-        "as it is by default, gave a share of 0.850 of test rows their class, and the Euclidean "
-        "distance 0.550: means over 1 × 2 folds of 60 rows",
-        "The learner was chosen by the same rows, if in other folds",
+        "with default parameters, classified a share of 0.850 of the test rows correctly, and the "
+        "Euclidean distance 0.550. These are means over 1 × 2 folds of 60 rows",
+        "The learner was chosen on the same rows, although in other folds",
         "differences below 0.02 count as none.",
         "60 rows, 6 features, 3 classes in column",
         "40 of the 60 rows took part, classes in proportion.",
         "rank learner score spread to Euclidean seconds 1 LDA <b> 0.850 ± 0.071 +0.300 0.020",
         "2 Euclidean 0.550 ± 0.071 0.001",
-        "was right about 5 of 20 others that Euclidean neighbours are wrong about",
+        "It classifies 5 of them correctly that the Euclidean distance gets wrong",
         f"✗ 101 (a & b), ✓ 103 ({shorten(EVIL, 24)})",
         "all 60 rows, most of which the distance was learned from",
     ):  # fmt: skip
@@ -131,7 +131,7 @@ def test_a_distance_without_a_matrix(record):
 
     kernel = replace(record.insight, metric=None, from_metric=False)
     page = Page(render_report(replace(record, insight=kernel)))
-    assert "bends space, and has no matrix" in page.words
+    assert "is not linear, so it has no matrix M" in page.words
     assert len([name for name, _ in page.attributes if name == "src"]) == 3
     nothing = replace(kernel, importance={})
     assert "Which features count" not in render_report(replace(record, insight=nothing))

@@ -222,8 +222,9 @@ def test_tuning_by_neighbours_is_a_loop():
 
 
 def test_tuning_by_metadata():
-    found = tune(LMNN(), X, y, {"mu": [0.2, 0.8]}, criterion="final_objective", cv=2,
-                 random_state=0)  # fmt: skip
+    found = tune(
+        LMNN(), X, y, {"mu": [0.2, 0.8]}, criterion="final_objective", cv=2, random_state=0
+    )
     values = [
         metadata_cross_validate(LMNN(mu=mu), X, y, cv=2, random_state=0)["final_objective"]
         for mu in (0.2, 0.8)
@@ -314,10 +315,14 @@ def test_what_fails_is_not_best():
         (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Give a number of neig"),
         (MinMaxScaler(), {"clip": [True]}, {"criterion": "gap"}, "has no method metadata"),
         (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier: its criterion"),
-        (PCA(), {"n_components": [1]}, {"criterion": "accumulated_eigenvalues"},
-         "Give greater_is_better: "),
+        (
+            PCA(),
+            {"n_components": [1]},
+            {"criterion": "accumulated_eigenvalues"},
+            "Give greater_is_better: ",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_criteria(model, grid, options, sentence):
     if options["criterion"] in ("n_itr", "zzz", "reason"):
         options = options | {"greater_is_better": True}
@@ -344,8 +349,9 @@ def test_bad_parameters():
 
 def test_tuning_neighbours_is_tuning_each():
     grid = {"n_components": [1, 2]}
-    found = tune_knn(PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", cv=3,
-                     random_state=0)  # fmt: skip
+    found = tune_knn(
+        PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", cv=3, random_state=0
+    )
     X, y = WINE
     assert len(found.cv_results_["params"]) == 4
     for params, scores in zip(found.cv_results_["params"], fold_scores(found), strict=True):

@@ -21,13 +21,28 @@ from solving import projected_gradient
 from dimetric.linalg.psd import project_psd
 from dimetric.solvers.certificates import (
     Certificate,
-    certify,
     certify_from_below,
-    gap_bound,
     gap_from_below,
     radius_from_linear,
     radius_from_ridge,
 )
+
+
+def tangent_value(G, M):
+    """Return <G, M>, rounded up: f(M) - c of the tangent c + <G, N> at M."""
+    terms = (G + G.T) / 2 * (M + M.T) / 2
+    rounding = float(G.size * np.finfo(float).eps * np.sum(np.abs(terms)))
+    return float(np.sum(terms)) + rounding
+
+
+def gap_bound(G, M, radius):
+    """Bound the gap at M by the tangent there."""
+    return gap_from_below(tangent_value(G, M), 0.0, G, radius)
+
+
+def certify(G, M, radius=np.inf):
+    """Certify M by the tangent there."""
+    return certify_from_below(tangent_value(G, M), 0.0, G, M, radius=radius)
 
 
 def random_psd(rng, d, rank=None):

@@ -43,9 +43,14 @@ def exact_sign_test(alpha):
         others = [stats.gamma(alpha[j]) for j in range(3) if j != i]
         own = stats.gamma(alpha[i])
         found.append(
-            quad(lambda x, own=own, others=others: own.pdf(x) * np.prod([o.cdf(x) for o in others]),
-                 0, 200, points=[alpha[i]], limit=400)[0]
-        )  # fmt: skip
+            quad(
+                lambda x, own=own, others=others: own.pdf(x) * np.prod([o.cdf(x) for o in others]),
+                0,
+                200,
+                points=[alpha[i]],
+                limit=400,
+            )[0]
+        )
     return found
 
 

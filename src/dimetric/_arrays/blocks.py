@@ -1,10 +1,10 @@
-"""Blocks of rows: how long computations are cut so that memory stays small."""
+"""Blocks of rows, so that a computation over many rows needs little memory."""
 
 from collections.abc import Iterator
 
 
 def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
-    """Yield the slices that cut `n_rows` rows into blocks.
+    """Yield the slices that divide `n_rows` rows into blocks.
 
     Examples
     --------
@@ -16,7 +16,9 @@ def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
 
 
 def tall_block(n_features: int) -> int:
-    """Return a number of rows for statistics of size n_features^2, so that they pay off.
+    """Return the number of rows of a block for a statistic of size n_features^2.
+
+    A block is large enough that computing the statistic takes longer than adding it to others.
 
     Examples
     --------

@@ -59,6 +59,14 @@ def like(a: Array, X: Array, dtype: Any = None) -> Array:
     return xp.asarray(np.ascontiguousarray(to_host(a)), dtype=dtype, device=compat.device(X))
 
 
+def take_rows(X: Array, rows: np.ndarray) -> Array:
+    """Return rows of X, dense, where X is; the row numbers are on the host."""
+    if sparse.issparse(X):
+        return X[rows].toarray()
+    xp = namespace(X)
+    return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
+
+
 def eps(a: Array) -> float:
     """Return the spacing of the array's floating dtype at 1."""
     return float(namespace(a).finfo(a.dtype).eps)

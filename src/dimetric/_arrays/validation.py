@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 
 
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
@@ -117,14 +117,6 @@ def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarra
     codes = np.full(len(labels), -1)
     classes, codes[known] = np.unique(labels[known], return_inverse=True)
     return classes, codes
-
-
-def take_rows(X: Array, rows: np.ndarray) -> Array:
-    """Return some rows of samples, dense."""
-    if sparse.issparse(X):
-        return X[rows].toarray()
-    xp = namespace(X)
-    return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
 
 
 def checked_dissimilarities(D: Array) -> None:

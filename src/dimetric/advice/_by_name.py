@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from dimetric._names import look_up, suggest
+from dimetric.learners._base import with_objects
 
 __all__ = ["embedding_by_name", "learner_by_name"]
 
@@ -31,18 +32,14 @@ def learner_by_name(
     --------
     >>> learner_by_name("nca", {"n_components": 2}, random_state=0)
     NCA(n_components=2, random_state=0)
+    >>> learner_by_name("kda", {"kernel": "poly", "kernel__degree": 2})
+    KDA(kernel=Kernel(degree=2, name='poly'))
     """
     known = dict(sorted(_classes_with("transform").items(), key=lambda each: each[0].lower()))
     cls = look_up(name, known | {"Euclidean": None}, "learner")
     if cls is None:
         return None
-    learner = cls()
-    given = dict(params or {})
-    own = learner.get_params()
-    _check_names(given, own, cls)
-    if "random_state" in own:
-        given.setdefault("random_state", random_state)
-    return learner.set_params(**given)
+    return _with_params(cls, params, {}, random_state)
 
 
 def embedding_by_name(
@@ -71,17 +68,18 @@ def embedding_by_name(
     >>> embedding_by_name("sklearn.manifold:TSNE", random_state=0)
     TSNE(random_state=0)
     """
-    if ":" in name:
-        cls = _imported_class(name)
-    else:
+    usual: dict[str, Any] = {"n_components": n_components}
+    if ":" not in name:
         known = {each.lower(): own for each, own in _classes_with("fit_transform").items()}
         more = "Any other goes by module:Class, as sklearn.manifold:TSNE."
         cls = look_up(name, dict(sorted(known.items())), "method", more=more)
+        return _with_params(cls, params, usual, random_state)
+    cls = _imported_class(name)
     given = dict(params or {})
     own = signature(cls).parameters
     if not any(each.kind == each.VAR_KEYWORD for each in own.values()):
         _check_names(given, own, cls)
-    usual = {"n_components": n_components, "random_state": random_state}
+    usual["random_state"] = random_state
     try:
         return cls(**({each: value for each, value in usual.items() if each in own} | given))
     except TypeError as error:
@@ -89,6 +87,27 @@ def embedding_by_name(
             f"{name} cannot be made: {error}. Give what it needs as params, on the command line "
             "by --option name=value."
         ) from error
+
+
+def _with_params(
+    cls: type, params: Mapping[str, Any] | None, usual: Mapping[str, Any], random_state: int | None
+) -> Any:
+    """Return an estimator of dimetric.
+
+    Where parameters are nested, as ``kernel__gamma``, names of kernels and solvers become objects.
+    `usual` are parameters for classes that have them.
+    """
+    estimator, given = cls(), dict(params or {})
+    nested = {each: given.pop(each) for each in list(given) if "__" in each}
+    _check_names(given, with_objects(estimator).get_params(), cls)
+    own = estimator.get_params(deep=False)
+    estimator.set_params(**({each: usual[each] for each in usual if each in own} | given))
+    estimator = with_objects(estimator, {each.partition("__")[0] for each in nested})
+    own = estimator.get_params()
+    _check_names(nested, own, cls)
+    seeds = {each for each in own if each.rpartition("__")[2] == "random_state"}
+    seeds -= given.keys() | nested.keys()
+    return estimator.set_params(**dict.fromkeys(seeds, random_state), **nested)
 
 
 def _classes_with(method: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import dimetric
 from dimetric.advice._settings import SETTINGS
+from dimetric.kernels import Kernel
 
 
 def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
@@ -24,13 +25,14 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
     learners: dict[str, Any] = {"PCA": dimetric.PCA(0.95)}
     if n_features > SETTINGS.max_linear_features:
         n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
-        return learners | {"KPCA": dimetric.KPCA(n_kernel), "KDA": dimetric.KDA()}
+        kpca = dimetric.KPCA(n_kernel, kernel=Kernel())
+        return learners | {"KPCA": kpca, "KDA": dimetric.KDA(kernel=Kernel())}
     # With all components, ANMM only rotates the samples, which changes no distance.
     learners |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM(max(1, n_features // 2))}
     full_metric = n_features <= SETTINGS.max_metric_features
     if full_metric:
         learners |= {"DMLMJ": dimetric.DMLMJ(), "NCMML": dimetric.NCMML()}
-    learners["KDA"] = dimetric.KDA()
+    learners["KDA"] = dimetric.KDA(kernel=Kernel())
     if full_metric:
         learners["MCML"] = dimetric.MCML()
     n_components = None if full_metric else SETTINGS.n_reduced_components
@@ -47,7 +49,7 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     Parameters
     ----------
     learner : learner
-        The learner.
+        The learner. Parameters of a kernel that is given by its name are not varied.
     n_features : int
         Number of features.
 
@@ -55,18 +57,20 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     --------
     >>> candidate_grid(dimetric.NCA(), 13)
     {'n_components': [None, 6, 3]}
+    >>> candidate_grid(dimetric.KPCA(kernel=Kernel()), 13)
+    {'kernel__gamma': ['scale', 'auto']}
     """
-    own = learner.get_params(deep=False)
+    own = learner.get_params()
     half, quarter = max(1, n_features // 2), max(1, n_features // 4)
     tried: dict[str, dict[str, list[Any]]] = {
         "PCA": {"n_components": [0.9, 0.99, 0.8]},
-        "KPCA": {"gamma": ["auto"]},
+        "KPCA": {"kernel__gamma": ["auto"]},
         "LDA": {"reg": [0.01, 0.1]},
         "DMLMJ": {"n_neighbors": [5, 10]},
-        "KDA": {"reg": [0.01, 1.0], "gamma": ["auto"]},
-        "KDMLMJ": {"gamma": ["auto"]},
-        "KANMM": {"gamma": ["auto"]},
-        "KLMNN": {"gamma": ["auto"]},
+        "KDA": {"reg": [0.01, 1.0], "kernel__gamma": ["auto"]},
+        "KDMLMJ": {"kernel__gamma": ["auto"]},
+        "KANMM": {"kernel__gamma": ["auto"]},
+        "KLMNN": {"kernel__gamma": ["auto"]},
         "LMNN": {"n_components": [half], "n_neighbors": [5]},
         "ITML": {"gamma": [0.1, 10.0]},
         "Covariance": {"reg": [0.01, 0.1]},
@@ -78,6 +82,8 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
         of_learner = {"n_components": [half, quarter]} if "n_components" in own else {}
     grid = {}
     for name, values in of_learner.items():
+        if name not in own:  # a kernel given by its name
+            continue
         others = [each for each in values if each != own[name]]
         grid[name] = list(dict.fromkeys([own[name], *others]))
     return {name: values for name, values in grid.items() if len(values) > 1}

@@ -22,6 +22,7 @@ from dimetric.advice._race import (
 from dimetric.advice._settings import SETTINGS
 from dimetric.advice._stratified import stratified_rows
 from dimetric.benchmark._cells import seeded
+from dimetric.learners._base import with_objects
 from dimetric.report._records import BASELINE, Choice
 from dimetric.selection._tune import tune
 from dimetric.stats._bayes import correlated_t_test
@@ -109,7 +110,10 @@ def _models(learners: Mapping[str, Any] | None, n_samples: int, n_features: int)
     """Return the learners of the race; the baseline comes first."""
     if learners is None:
         learners = candidate_learners(n_samples, n_features)
-    others = {name: each for name, each in learners.items() if each is not None}
+    # The grid of a kernel learner varies parameters of its kernel, which must be an object.
+    others = {
+        name: with_objects(each, ["kernel"]) for name, each in learners.items() if each is not None
+    }
     if not others:
         raise ValueError("There is no learner beside the Euclidean distance: name one.")
     return {BASELINE: None} | others

@@ -108,7 +108,7 @@ def compare(
         warnings.warn(str(each.message), stacklevel=2)
     samples = labelled_samples(table, cv=int(cv), missing=missing)
     return compare_samples(
-        samples, None if learners is None else models_of(learners), budget=budget,
+        samples, None if learners is None else _checked_learners(learners), budget=budget,
         n_neighbors=n_neighbors, rope=rope, random_state=seed_from(random_state), n_jobs=n_jobs,
         callback=callback,
     )  # fmt: skip
@@ -144,6 +144,18 @@ def compare_samples(
         )  # fmt: skip
     seconds = {"choice": perf_counter() - started}
     return Comparison(samples, choice, n_neighbors, rope, budget, random_state, seconds)
+
+
+def _checked_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Return learners by name; raise if one of them does not map samples."""
+    models = models_of(learners)
+    for name, each in models.items():
+        if each is not None and not hasattr(each, "transform"):
+            raise TypeError(
+                f"{name} has no transform, so it is no learner of a distance. Classifiers are "
+                "compared by dimetric.benchmark.run."
+            )
+    return models
 
 
 def _check_options(budget: Any, n_neighbors: Any, cv: Any, rope: Any) -> None:

@@ -138,7 +138,7 @@ def _judged(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         quality = embedding_quality(
-            X, Z, n_neighbors=k, y=classes, sample=sample, random_state=seed
+            X, Z, n_neighbors=k, y=classes, sample_size=sample, random_state=seed
         )
     return quality, notes + [str(each.message) for each in caught]
 
@@ -146,13 +146,16 @@ def _judged(
 def _use_landmarks(model: Any, n: int, fixed: Container[str]) -> list[str]:
     """Let methods whose time grows as n^2 look at some rows only; return notes about it."""
     is_ours = type(model).__module__.partition(".")[0] == "dimetric"
-    could = getattr(model, "n_landmarks", 0) is None and getattr(model, "algorithm", "") != "smacof"
-    if "n_landmarks" in fixed or not could or n <= MAX_EXACT_ROWS or not is_ours:
+    if n <= MAX_EXACT_ROWS or not is_ours or getattr(model, "algorithm", "") == "smacof":
         return []
-    model.set_params(n_landmarks=N_LANDMARKS)
+    params = model.get_params()  # landmarks are a parameter of the method, or of its kernel
+    name = next((each for each in params if each.endswith("n_landmarks")), None)
+    if name is None or name in fixed or params[name] is not None:
+        return []
+    model.set_params(**{name: N_LANDMARKS})
     return [
-        f"{type(model).__name__} places {n} rows by {N_LANDMARKS} of them: --option "
-        "n_landmarks=None takes all, and n^2 time and memory."
+        f"{type(model).__name__} places {n} rows by {N_LANDMARKS} of them: --option {name}=None "
+        "takes all, and n^2 time and memory."
     ]
 
 

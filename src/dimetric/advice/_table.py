@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
@@ -151,8 +152,11 @@ def _samples_with_target(
 
 def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableSamples:
     """Return the rows of arrays."""
+    X = X if issparse(X) else to_host(X)
+    if X.dtype.kind in "US":
+        raise ValueError("X holds texts: give a data frame, in which columns of text are encoded.")
     X = check_array(
-        to_host(X), dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
+        X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
     )
     check_consistent_length(X, y)
     columns = {f"x{i}": X[:, i] for i in range(X.shape[1])}

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 from threadpoolctl import threadpool_limits
 
-from dimetric.classify._neighbors import NearestNeighbors
+from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.classify.knn import KNNClassifier
 from dimetric.learners._steps import last_step, learner_in
 from dimetric.selection._knn_scores import knn_accuracies
@@ -123,7 +123,7 @@ def _scores(
         seconds = perf_counter() - started
     facts = _plain(_metadata(model) | tuned)
     if fit.is_classifier:
-        is_left_out = isinstance(last_step(model), NearestNeighbors)
+        is_left_out = isinstance(last_step(model), NeighborsEstimator)
         on_train = last_step(model).score() if is_left_out else model.score(X, y)
         return [(on_train, model.score(X_test, y_test))], seconds, memory[0], facts
     ks = [k for k in fit.ks if k is not None]

@@ -5,4 +5,4 @@ from .centroid import NCMClassifier as NCMClassifier
 from .energy import EnergyClassifier as EnergyClassifier
 from .knn import KNNClassifier as KNNClassifier
 from .knn import KNNRegressor as KNNRegressor
-from .multi import MultiMetricKNNClassifier as MultiMetricKNNClassifier
+from .multi_metric import MultiMetricKNNClassifier as MultiMetricKNNClassifier

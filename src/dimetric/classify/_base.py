@@ -1,6 +1,7 @@
-"""What classifiers and regressors over a learned distance share."""
+"""Base classes of the classifiers and regressors on a learned distance."""
 
-from typing import Any, ClassVar
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -16,10 +17,21 @@ from dimetric._arrays.validation import (
 from dimetric._compat import HasMethods
 
 
-class LearnedDistance(BaseEstimator):
-    """An estimator over samples as a learner maps them; without a learner, as they are.
+class DistanceEstimator(BaseEstimator, ABC):
+    """Base of all estimators here: it measures distances between samples mapped by a learner.
 
-    The map follows X, and so do predictions, where they are numbers.
+    Without a learner, samples stay as they are. The map follows X, and so do predictions that
+    are numbers. The classes below it:
+
+    - :class:`DistanceClassifier`: predicts the class with the highest score.
+
+      - ``CentroidClassifier``: NCMClassifier, NCMCClassifier
+      - EnergyClassifier
+
+    - ``NeighborsEstimator``: searches the nearest training samples.
+
+      - KNNRegressor
+      - KNNClassifier, which is a DistanceClassifier too; MultiMetricKNNClassifier
     """
 
     learner: Any
@@ -30,19 +42,24 @@ class LearnedDistance(BaseEstimator):
         "learner": [HasMethods(["fit", "transform"]), None],
     }
 
-    def _learn(self, X: Array, y: Any, learner: Any = None) -> Array:
-        """Fit a copy of the learner, or of another one; return its map of the training samples."""
-        rescale_for_squares(X)  # raises where squared distances would be infinite, or all 0
+    @abstractmethod
+    def fit(self, X: Array, y: Any) -> Self:
+        """Fit the learner, and what predictions need."""
+
+    def _fit_learner(self, X: Array, y: Any, learner: Any = None) -> Array:
+        """Fit a copy of the learner, or of the given one; return the mapped training samples."""
+        rescale_for_squares(X)  # raises if squared distances would all be infinite or 0
         learner = self.learner if learner is None else learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:
             return X
-        if hasattr(self.learner_, "fit_transform"):  # embeddings have other places for new samples
+        # An embedding maps training samples otherwise than new ones: use fit_transform.
+        if hasattr(self.learner_, "fit_transform"):
             return _array(self.learner_.fit_transform(X, y))
         return _array(self.learner_.fit(X, y).transform(X))
 
     def _mapped(self, X: Array) -> Array:
-        """Return new samples, checked, under the learned map."""
+        """Return new samples, checked and mapped by the learner."""
         check_is_fitted(self)
         samples = checked_samples(self, X, reset=False)
         return samples if self.learner_ is None else _array(self.learner_.transform(samples))
@@ -53,24 +70,24 @@ class LearnedDistance(BaseEstimator):
         return tags
 
 
-class DistanceClassifier(ClassifierMixin, LearnedDistance):
-    """A classifier over a learned distance, which says by ``_scores`` how well each class fits."""
+class DistanceClassifier(ClassifierMixin, DistanceEstimator):
+    """A classifier that scores each class by distances, and predicts the best."""
 
     classes_: np.ndarray
 
     _min_samples: ClassVar[int] = 1
 
-    def _labelled(self, X: Any, y: Any) -> tuple[Array, np.ndarray]:
-        """Return checked samples and their classes, as integers, of which it takes note."""
+    @abstractmethod
+    def _class_scores(self, X: Any) -> Array:
+        """Return a score of each class for each sample, of shape (n_samples, n_classes)."""
+
+    def _checked_classes(self, X: Any, y: Any) -> tuple[Array, np.ndarray]:
+        """Return checked samples, and their classes as integers; set ``classes_``."""
         samples, labels = checked_samples_with_labels(
             self, X, y, reset=True, min_samples=self._min_samples
         )
         self.classes_, codes = np.unique(labels, return_inverse=True)
         return samples, codes
-
-    def _scores(self, X: Any) -> Array:
-        """Return a score of each class for each sample, of shape (n_samples, n_classes)."""
-        raise TypeError(f"{type(self).__name__} does not say how it scores classes.")
 
     def predict(self, X: Array) -> Array:
         """Return the class of each sample.
@@ -83,13 +100,17 @@ class DistanceClassifier(ClassifierMixin, LearnedDistance):
         Returns
         -------
         labels : array of shape (n_samples,)
-            Of classes that score alike, the first of ``classes_``. Numbers are in X's namespace.
+            Of classes with equal scores, the first of ``classes_``. Numbers are in X's namespace.
         """
-        best = np.argmax(to_host(self._scores(X)), axis=1)
+        return self._best_classes(self._class_scores(X), X)
+
+    def _best_classes(self, scores: Array, X: Array) -> Array:
+        """Return the class of the highest score, in the namespace of X if classes are numbers."""
+        best = np.argmax(to_host(scores), axis=1)
         return values_like(self.classes_[best], X)
 
     def score(self, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of samples that are given their class.
+        """Return the accuracy: the share of samples whose class is predicted.
 
         Parameters
         ----------
@@ -104,7 +125,7 @@ class DistanceClassifier(ClassifierMixin, LearnedDistance):
 
 
 def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-    """Return the share of equal labels, wherever they are.
+    """Return the share of equal labels; both may be arrays of any namespace.
 
     Examples
     --------
@@ -126,7 +147,7 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
 
 
 def values_like(values: np.ndarray, X: Any) -> Array:
-    """Return labels or targets where X is, if they are numbers and X is not on the host."""
+    """Return labels or targets in the namespace of X, if they are numbers."""
     if not is_foreign(X) or values.dtype.kind not in "iufb":
         return values
     xp = namespace(X)
@@ -135,5 +156,5 @@ def values_like(values: np.ndarray, X: Any) -> Array:
 
 
 def _array(Z: Any) -> Array:
-    """Return mapped samples as an array; a learner may have been told to give a data frame."""
+    """Return mapped samples as an array; a learner may be set to return a data frame."""
     return np.asarray(Z) if hasattr(Z, "columns") else Z

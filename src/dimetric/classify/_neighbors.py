@@ -1,4 +1,4 @@
-"""The neighbours that vote, and how much each counts; of samples at equal distance, the first."""
+"""Search of the nearest training samples, and the weights of their votes."""
 
 from collections.abc import Callable
 from numbers import Integral
@@ -11,17 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_foreign, like, to_host
 from dimetric._compat import Interval, StrOptions
-from dimetric.classify._base import LearnedDistance
+from dimetric.classify._base import DistanceEstimator
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import TREE_FEATURES, distances_between, metric_neighbors
 
-FEW = 5_000  # samples up to which a compiled search is not worth the loading
+MAX_PRODUCT_SAMPLES = 5_000  # up to so many, loading a compiled search does not pay
 
 Weights = str | Callable[[np.ndarray], np.ndarray] | None
 
 
-class NearestNeighbors(LearnedDistance):
-    """What voting and averaging share: the training samples, mapped, and the search among them."""
+class NeighborsEstimator(DistanceEstimator):
+    """Base of classification and regression by nearest neighbours: it keeps the mapped samples."""
 
     n_neighbors: int
     weights: Weights
@@ -30,7 +30,7 @@ class NearestNeighbors(LearnedDistance):
 
     _accepts_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LearnedDistance._parameter_constraints,
+        **DistanceEstimator._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"}), callable, None],
     }
@@ -58,7 +58,7 @@ class NearestNeighbors(LearnedDistance):
         -------
         distances, indices : ndarray of shape (n_samples, n_neighbors)
             Learned distances, and row numbers of training samples, on the host. Of samples at
-            equal distance the first come first.
+            equal distance, the first come first.
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -75,9 +75,10 @@ class NearestNeighbors(LearnedDistance):
         """Return the neighbours of mapped samples, or of the training samples."""
         if Z is None:
             return nearest_in_order(self._points, k)
-        return nearest_in_order(Z, k, moved(self._points, Z))
+        return nearest_in_order(Z, k, points_like(self._points, Z))
 
-    def _note_points(self, Z: Array) -> None:
+    def _keep_points(self, Z: Array) -> None:
+        """Keep the mapped training samples."""
         n = Z.shape[0]
         if self.n_neighbors > n:
             raise ValueError(
@@ -87,6 +88,7 @@ class NearestNeighbors(LearnedDistance):
         self._points, self.n_samples_fit_ = Z, n
 
     def _neighbors_and_weights(self, X: Array | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the neighbours of samples, or of the training samples, and their weights."""
         distances, indices = self.kneighbors(X)
         return indices, weights_of(distances, self.weights)
 
@@ -94,10 +96,9 @@ class NearestNeighbors(LearnedDistance):
 def nearest_in_order(
     Z: Array, k: int, points: Array | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest points of every row of Z, on the host; of equal ones the first rows.
+    """Return the k nearest points of every row of Z, on the host; ties go to the first rows.
 
-    Searches leave open which of equally near points they find, where these are copies of a query
-    or come from a tree. Votes must not depend on that.
+    A search may return any of several points at the same distance. Votes must not depend on which.
 
     Parameters
     ----------
@@ -136,7 +137,9 @@ def _suits_product(Z: Array) -> bool:
     """Tell whether to search by a matrix product, in Z's namespace."""
     if is_foreign(Z):
         return True
-    return not sparse.issparse(Z) and Z.shape[1] > TREE_FEATURES and Z.shape[0] < FEW
+    return (
+        not sparse.issparse(Z) and Z.shape[1] > TREE_FEATURES and Z.shape[0] < MAX_PRODUCT_SAMPLES
+    )
 
 
 def _host(points: Array | None) -> Any:
@@ -146,7 +149,7 @@ def _host(points: Array | None) -> Any:
 def _first_of_equals(
     Z: Any, points: Any, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest points of some rows, by looking at all of them."""
+    """Return the k nearest points of some rows, from all distances; ties go to the first points."""
     D = distances_between(Z[rows], Z if points is None else points)
     if points is None:
         D[np.arange(len(rows)), rows] = np.inf
@@ -158,8 +161,8 @@ def _first_of_equals(
     return np.take_along_axis(D, indices, axis=1), indices
 
 
-def moved(points: Array, Z: Array) -> Array:
-    """Return points where Z is, in their dtype on the host."""
+def points_like(points: Array, Z: Array) -> Array:
+    """Return points in the namespace of Z; on the host they keep their dtype."""
     if is_foreign(Z):
         return like(points, Z)
     return to_host(points) if is_foreign(points) else points
@@ -191,7 +194,7 @@ def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
     else:
         with np.errstate(divide="ignore"):
             found = 1 / distances
-        at_zero = np.isinf(found)  # 1 over the smallest numbers is infinite as well
+        at_zero = np.isinf(found)  # also for distances so small that 1 / d overflows
         found = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, found)
     if np.any(np.all(found == 0, axis=1)):
         raise ValueError(

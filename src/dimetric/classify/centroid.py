@@ -1,5 +1,6 @@
 """The nearest class mean, and the nearest of several centroids per class."""
 
+from abc import abstractmethod
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -14,19 +15,19 @@ from dimetric.learners._class_clusters import class_clusters
 from dimetric.objectives.centroids import group_means
 
 
-class NearestCentroids(DistanceClassifier):
-    """A classifier by the nearest centroid under a learned distance.
-
-    A classifier says by ``_clusters`` which samples share a centroid.
-    """
+class CentroidClassifier(DistanceClassifier):
+    """A classifier by the nearest centroid under a learned distance."""
 
     centroids_: Array
     centroid_classes_: np.ndarray
     _owners: np.ndarray
 
+    @abstractmethod
     def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
-        """Return the cluster of every mapped sample, numbered from 0 in the order of classes."""
-        return codes
+        """Return the cluster of every mapped sample, numbered from 0 in the order of classes.
+
+        The samples of a cluster are of one class, and share a centroid.
+        """
 
     @fit_method
     def fit(self, X: Array, y: Any) -> Self:
@@ -44,8 +45,8 @@ class NearestCentroids(DistanceClassifier):
         self : object
             The fitted classifier.
         """
-        samples, codes = self._labelled(X, y)
-        Z = self._learn(samples, self.classes_[codes])
+        samples, codes = self._checked_classes(X, y)
+        Z = self._fit_learner(samples, self.classes_[codes])
         clusters = self._clusters(Z, codes)
         owners = np.empty(np.max(clusters) + 1, dtype=np.int64)
         owners[clusters] = codes
@@ -67,12 +68,12 @@ class NearestCentroids(DistanceClassifier):
         probabilities : array of shape (n_samples, n_classes)
             In X's namespace.
         """
-        scores = self._scores(X)
+        scores = self._class_scores(X)
         xp = namespace(scores)
         P = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
         return P / xp.sum(P, axis=1, keepdims=True)
 
-    def _scores(self, X: Any) -> Array:
+    def _class_scores(self, X: Any) -> Array:
         """Return minus half the squared distance to the nearest centroid of each class."""
         Z = self._mapped(X)
         xp = namespace(Z)
@@ -84,14 +85,14 @@ class NearestCentroids(DistanceClassifier):
         return xp.astype(-xp.stack(by_class, axis=1) / 2, Z.dtype)
 
 
-class NCMClassifier(NearestCentroids):
+class NCMClassifier(CentroidClassifier):
     r"""Nearest class mean under a learned distance.
 
     .. math:: \hat y(x) = \arg\min_c |L x - \mu_c|^2, \qquad
               p(c \mid x) = \frac{e^{-|L x - \mu_c|^2 / 2}}{\sum_{c'} e^{-|L x - \mu_{c'}|^2 / 2}}
 
-    The means :math:`\mu_c` are those of mapped samples. The probabilities are the model of
-    :class:`~dimetric.learners.ncmml.NCMML` [1]_.
+    The mean :math:`\mu_c` of a class is that of its mapped samples. The probabilities are the model
+    of :class:`~dimetric.NCMML` [1]_.
 
     Parameters
     ----------
@@ -130,26 +131,29 @@ class NCMClassifier(NearestCentroids):
     def __init__(self, learner: Any = None) -> None:
         self.learner = learner
 
+    def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
+        return codes
 
-class NCMCClassifier(NearestCentroids):
+
+class NCMCClassifier(CentroidClassifier):
     r"""Nearest of several centroids per class, under a learned distance.
 
     .. math:: \hat y(x) = \arg\min_c \min_{m: y_m = c} |L x - \mu_m|^2
 
-    The centroids :math:`\mu_m` of a class are those of k-means over its mapped samples. The
-    probabilities of classes are a softmax over their nearest centroids, so that the most likely
-    class is the one that is predicted.
+    The centroids :math:`\mu_m` of a class are found by k-means among its mapped samples. The
+    probabilities are a softmax over the nearest centroid of each class, so that the predicted
+    class is the most likely one.
 
     Parameters
     ----------
     n_centroids : int or array-like of shape (n_classes,), default=3
-        Centroids of every class, or of each in the order of ``classes_``. A class has no more than
-        it has distinct samples.
+        Number of centroids of every class, or of each in the order of ``classes_``. A class has
+        no more centroids than distinct samples.
     learner : learner or None, default=None
         Learner of the distance, or any transformer; a copy of it is fitted. None is the Euclidean
         distance.
     random_state : int, RandomState or None, default=None
-        Of k-means.
+        Seed of k-means.
 
     Attributes
     ----------

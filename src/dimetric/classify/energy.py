@@ -6,7 +6,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, is_host, like, namespace, one_hot, smallest_in_rows
+from dimetric._arrays.namespaces import (
+    Array,
+    is_host,
+    like,
+    namespace,
+    one_hot,
+    smallest_in_rows,
+    take_rows,
+)
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
@@ -16,15 +24,15 @@ from dimetric.objectives.margins.targets import given_targets, in_given_order, n
 
 
 class EnergyClassifier(DistanceClassifier):
-    r"""The class under which a sample would add least to the objective of LMNN.
+    r"""Predicts the class under which a sample would add least to the objective of LMNN.
 
     .. math:: \hat y(x) = \arg\min_c\; (1 - \mu) \sum_{j \to x} d^2_{xj}
               + \mu \sum_{j \to x} \sum_{l: y_l \ne c} [1 + d^2_{xj} - d^2_{xl}]_+
               + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
 
     If x were of class c, its targets :math:`j \to x` would be its nearest neighbours in c. The
-    energy has three terms: how far away these are; which samples of other classes would be
-    impostors of x; and of which of them x would be an impostor [1]_.
+    energy has three terms: the distances to these targets; the samples of other classes that
+    would be impostors of x; and the samples of other classes of which x would be an impostor [1]_.
 
     Parameters
     ----------
@@ -33,8 +41,8 @@ class EnergyClassifier(DistanceClassifier):
         :class:`~dimetric.learners.lmnn.LMNN` with the parameters below. The margin of 1 is in
         units of its squared distances.
     n_neighbors : int or None, default=None
-        Targets of a sample; None is the learner's ``n_neighbors`` if it has any, else 3. In a
-        smaller class those there are count accordingly more.
+        Number of targets of a sample; None is the learner's ``n_neighbors`` if it has any, else
+        3. In a smaller class, each target counts for more, so that their total weight is the same.
     mu : float or None, default=None
         Weight of the margins, between 0 and 1; None is the learner's ``mu`` if it has one, else
         0.5.
@@ -95,14 +103,14 @@ class EnergyClassifier(DistanceClassifier):
         self : object
             The fitted classifier.
         """
-        samples, codes = self._labelled(X, y)
+        samples, codes = self._checked_classes(X, y)
         self._k = self._setting("n_neighbors", 3)
         self._mu = self._setting("mu", 0.5)
         own = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
-        Z = self._learn(samples, self.classes_[codes], own)
+        Z = self._fit_learner(samples, self.classes_[codes], own)
         xp = namespace(Z)
         order = np.argsort(codes, kind="stable")
-        Z = xp.astype(xp.take(Z, like(order, Z, dtype=xp.int64), axis=0), xp.float64)
+        Z = xp.astype(take_rows(Z, order), xp.float64)
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
         targets = self._targets(order)
@@ -135,7 +143,7 @@ class EnergyClassifier(DistanceClassifier):
         ]
         return xp.astype(xp.concat(blocks), Z.dtype)
 
-    def _scores(self, X: Any) -> Array:
+    def _class_scores(self, X: Any) -> Array:
         return -self.energy(X)
 
     def _energies(self, D: Array, thresholds: Array) -> Array:
@@ -143,7 +151,7 @@ class EnergyClassifier(DistanceClassifier):
         xp = namespace(D)
         n_classes = len(self.classes_)
         starts = np.searchsorted(self._codes, np.arange(n_classes + 1)).tolist()
-        invaded = xp.zeros_like(D)  # what x does to the margins of each training sample
+        invaded = xp.zeros_like(D)  # how far x is inside the margins of each training sample
         for rank in range(thresholds.shape[1]):
             invaded = invaded + hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
         labels = one_hot(like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
@@ -163,7 +171,7 @@ class EnergyClassifier(DistanceClassifier):
         return xp.stack(energies, axis=1)
 
     def _margins(self, targets: np.ndarray) -> Array:
-        """Return what is nearer than that invades the margin of a sample and target."""
+        """Return 1 plus the squared distance to each target: a nearer sample invades the margin."""
         Z = self._points
         xp = namespace(Z)
         there = like(targets >= 0, Z, dtype=xp.bool)

@@ -11,10 +11,10 @@ from dimetric._arrays.namespaces import Array, is_foreign, to_host
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import fit_method
 from dimetric.classify._base import DistanceClassifier, accuracy, values_like
-from dimetric.classify._neighbors import NearestNeighbors, votes
+from dimetric.classify._neighbors import NeighborsEstimator, votes
 
 
-class KNNClassifier(NearestNeighbors, DistanceClassifier):
+class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     r"""Vote of the nearest neighbours under a learned distance.
 
     .. math:: \hat y(x) = \arg\max_c \sum_{j \in N_k(x)} w_j\, [y_j = c], \qquad
@@ -44,9 +44,10 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
 
     Notes
     -----
-    Of training samples at equal distance the first come first, of classes with equally many votes
-    the first of ``classes_``. ``None`` in place of X asks for the training samples, each without
-    itself: leave-one-out, for the price of a search. The distance is not learned anew.
+    Of training samples at equal distance, the first are neighbours; of classes with equally many
+    votes, the first of ``classes_`` is predicted. ``None`` in place of X stands for the training
+    samples, each without itself: leave-one-out, at the cost of one search. The distance is not
+    learned again.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
 
     @fit_method
     def fit(self, X: Array, y: Any) -> Self:
-        """Learn the distance and take note of the samples.
+        """Learn the distance and keep the samples.
 
         Parameters
         ----------
@@ -76,13 +77,13 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
         self : object
             The fitted classifier.
         """
-        samples, codes = self._labelled(X, y)
-        self._note_points(self._learn(samples, self.classes_[codes]))
+        samples, codes = self._checked_classes(X, y)
+        self._keep_points(self._fit_learner(samples, self.classes_[codes]))
         self._codes = codes
         return self
 
     def predict(self, X: Array | None = None) -> Array:
-        """Return the class that most neighbours have.
+        """Return the class with the most votes.
 
         Parameters
         ----------
@@ -94,11 +95,10 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
         labels : array of shape (n_samples,)
             In X's namespace if they are numbers.
         """
-        best = np.argmax(self._votes(X), axis=1)
-        return values_like(self.classes_[best], self._points if X is None else X)
+        return self._best_classes(self._class_scores(X), self._points if X is None else X)
 
     def predict_proba(self, X: Array | None = None) -> Array:
-        """Return the share of the votes that each class gets.
+        """Return the share of the votes of each class.
 
         Parameters
         ----------
@@ -110,12 +110,12 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
         shares : array of shape (n_samples, n_classes)
             In X's namespace.
         """
-        votes = self._votes(X)
+        votes = self._class_scores(X)
         shares = votes / np.sum(votes, axis=1, keepdims=True)
         return values_like(shares, self._points if X is None else X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of samples that are given their class.
+        """Return the accuracy: the share of samples whose class is predicted.
 
         Parameters
         ----------
@@ -130,12 +130,13 @@ class KNNClassifier(NearestNeighbors, DistanceClassifier):
         y = self.classes_[self._codes] if X is None and y is None else y
         return accuracy(y, predicted, sample_weight)
 
-    def _votes(self, X: Array | None) -> np.ndarray:
+    def _class_scores(self, X: Array | None) -> np.ndarray:
+        """Return the votes for each class."""
         indices, weights = self._neighbors_and_weights(X)
         return votes(self._codes[indices], weights, len(self.classes_))
 
 
-class KNNRegressor(RegressorMixin, NearestNeighbors):
+class KNNRegressor(RegressorMixin, NeighborsEstimator):
     r"""Average over the nearest neighbours under a learned distance.
 
     .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, y_j}{\sum_{j \in N_k(x)} w_j}, \qquad
@@ -163,8 +164,8 @@ class KNNRegressor(RegressorMixin, NearestNeighbors):
 
     Notes
     -----
-    Of training samples at equal distance the first come first. ``None`` in place of X asks for the
-    training samples, each without itself: leave-one-out, for the price of a search.
+    Of training samples at equal distance, the first are neighbours. ``None`` in place of X stands
+    for the training samples, each without itself: leave-one-out, at the cost of one search.
 
     Examples
     --------
@@ -177,7 +178,7 @@ class KNNRegressor(RegressorMixin, NearestNeighbors):
 
     @fit_method
     def fit(self, X: Array, y: Any) -> Self:
-        """Learn the distance and take note of the samples.
+        """Learn the distance and keep the samples.
 
         Parameters
         ----------
@@ -200,7 +201,7 @@ class KNNRegressor(RegressorMixin, NearestNeighbors):
         y = check_array(to_host(y) if is_foreign(y) else y, ensure_2d=False, input_name="y")
         check_consistent_length(samples, y)
         y = y.astype(np.result_type(y.dtype, np.float32), copy=False)
-        self._note_points(self._learn(samples, y))
+        self._keep_points(self._fit_learner(samples, y))
         self._targets = y
         return self
 

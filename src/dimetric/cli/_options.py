@@ -1,4 +1,4 @@
-"""Options that several verbs have, and what is typed for them."""
+"""Options that several verbs share, and how their values are parsed."""
 
 import ast
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ Target = Annotated[
     str | None,
     typer.Option(help="Column of the classes: its name, or its number from 0 on (-1: the last)."),
 ]
-Drop = Annotated[str, typer.Option(help="Columns to leave out, with commas between them.")]
+Drop = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
 Missing = Annotated[
     str, typer.Option(help="Rows with missing values: 'drop' them, or 'impute' the values.")
 ]
@@ -22,15 +22,13 @@ Results = Annotated[
     Path | None,
     typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
 ]
-Keep = Annotated[
-    str, typer.Option(help="Columns to pass through, as ids, with commas between them.")
-]
+Keep = Annotated[str, typer.Option(help="Columns to pass through, as ids, separated by commas.")]
 Header = Annotated[
     bool | None,
-    typer.Option(help="Whether the first line holds names. (Default: found out.)"),
+    typer.Option(help="Whether the first line holds names. (Default: detected.)"),
 ]
 Learners = Annotated[
-    str, typer.Option(help="Learners, with commas between them. (Default: what suits.)")
+    str, typer.Option(help="Learners, separated by commas. (Default: those that suit the table.)")
 ]
 LearnerOptions = Annotated[
     list[str] | None,
@@ -38,12 +36,12 @@ LearnerOptions = Annotated[
 ]
 Voters = Annotated[int, typer.Option(min=1, help="Neighbours that vote.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 for all processors.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of what is drawn at random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of random draws.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
 
 
 def names(text: str) -> list[str] | None:
-    """Return names that commas separate, None if there are none.
+    """Return names that are separated by commas; None if there are none.
 
     Examples
     --------

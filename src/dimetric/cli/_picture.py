@@ -1,4 +1,4 @@
-"""Pictures that verbs write: PNG, SVG or PDF, by the ending of the file."""
+"""Write pictures: PNG, SVG or PDF, by the ending of the file."""
 
 import warnings
 from pathlib import Path
@@ -35,7 +35,7 @@ def no_window() -> None:
 
 
 def write_picture(figure: Any, path: Path) -> list[str]:
-    """Write a figure, whole or not at all, and close it; return what is to be said about it.
+    """Write a figure to a file, which exists only once it is complete; return notes about it.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def say(*sentences: str) -> None:
-    """Tell the user something, on standard error: standard output is for results.
+    """Print sentences to standard error: standard output is for results.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def say(*sentences: str) -> None:
 
 
 def as_json(found: Any) -> None:
-    """Print results as one JSON object, and numbers that are none as null.
+    """Print results as one JSON object; NaN and infinite numbers become null.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def plain(value: object) -> str:
 
 
 class progress:
-    """A bar on the terminal's standard error, and none where that is no terminal.
+    """A progress bar on standard error, if that is a terminal.
 
     Parameters
     ----------

@@ -55,10 +55,10 @@ def compare(
     ] = Path("dimetric-compare"),
     json: Json = False,
 ) -> None:  # fmt: skip
-    """Find the distance that suits a table best, and whether it beats the Euclidean.
+    """Find the distance that suits a table best, and test whether it beats the Euclidean distance.
 
-    Scales, cross-validates every sensible learner, tunes the best, and tests it against the
-    Euclidean distance in other folds. Writes a report (HTML, all in one file) and the model.
+    Cross-validates every learner that suits the table, tunes the best one, and tests it against the
+    Euclidean distance in other folds. Writes a report (one HTML file) and the model.
     """
     from rich.console import Console
 

@@ -74,7 +74,7 @@ def embed(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Embed the rows of a table, draw or write them, and say how faithful that is."""
+    """Embed the rows of a table, draw or write them, and print how faithful the embedding is."""
     from dimetric.advice._by_name import embedding_by_name
     from dimetric.advice._embed import embed_table, needs_classes
     from dimetric.advice._model import SCALERS

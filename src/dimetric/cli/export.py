@@ -50,7 +50,7 @@ Id = Annotated[
 SqlColumns = Annotated[
     str,
     typer.Option(
-        help="Of SQL: columns of the features, with commas between them, or the one that holds "
+        help="Of SQL: columns of the features, separated by commas, or the one that holds "
         "vectors. (Default: those of the fit.)"
     ),
 ]
@@ -69,7 +69,7 @@ def export(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Write a model for other programs, which then need no dimetric.
+    """Write a model for other programs, which can use it without dimetric.
 
     'onnx' runs in any ONNX runtime and 'numpy' is a Python file that needs
     NumPy alone: learners and classifiers, linear or of kernels. 'faiss' and

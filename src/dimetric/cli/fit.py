@@ -27,7 +27,9 @@ def fit(
     data: Data,
     out: Annotated[Path, typer.Option(help="File of the model, called *.dimetric.")],
     target: Target = None,
-    learner: Annotated[str, typer.Option(help="Learner, as NCA, LMNN, PCA; or Euclidean.")] = "NCA",
+    learner: Annotated[
+        str, typer.Option(help="Learner, such as NCA, LMNN or PCA; or Euclidean.")
+    ] = "NCA",
     option: LearnerOptions = None,
     k: Voters = 3,
     scale: Annotated[
@@ -42,8 +44,9 @@ def fit(
 ) -> None:
     """Learn a distance from a table, and write the model.
 
-    With classes (--target) the model predicts by nearest neighbours under the learned distance;
-    PCA, KPCA, Covariance, MDS, Isomap and LLE need none. Texts are categories, and one-hot.
+    With classes (--target), the model predicts by nearest neighbours under the learned distance.
+    PCA, KPCA, Covariance, MDS, Isomap and LLE need no classes. Text columns are categories and are
+    encoded one-hot.
     """
     import dimetric
     from dimetric._files import atomic

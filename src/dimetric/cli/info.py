@@ -16,7 +16,7 @@ def info(
     model: ModelFile,
     json: Json = False,
 ) -> None:
-    """Describe a model file: what it maps, by what, learned from what. Only its header is read."""
+    """Describe a model file: its steps, features and classes. Only its header is read."""
     import dimetric
 
     about = dimetric.describe(model)
@@ -29,7 +29,7 @@ def info(
 
 
 def table_of(path: Path, about: dict[str, Any]) -> "Table":
-    """Return what there is to say, a row each.
+    """Return the description as a table for the terminal.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def table_of(path: Path, about: dict[str, Any]) -> "Table":
 
 
 def _estimator(step: dict[str, Any]) -> str:
-    """Return an estimator as it is written in Python, without what is None."""
+    """Return an estimator as Python code, without parameters that are None."""
     given = []
     for name, value in step.get("parameters", {}).items():
         if value is None:
@@ -85,7 +85,7 @@ def _some(names: list[Any] | None, count: int | None) -> str:
 
 
 def shown(value: Any) -> str:
-    r"""Return a text that does nothing to a terminal, whatever a file says.
+    r"""Return a text without characters that control a terminal.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def shown(value: Any) -> str:
 
 
 def size(n_bytes: int) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes in a readable unit.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The command ``dimetric``: each verb is a function in the module of its name.
 
-The modules import nothing heavy at their top, so that help is there at once.
+The modules import nothing heavy at their top, so that ``--help`` answers at once.
 """
 
 import sys
@@ -18,7 +18,7 @@ VERBS = (
 
 
 def main() -> None:
-    """Run the command; what a user can mend is told in a sentence, without a traceback."""
+    """Run the command; print errors that a user can fix as a sentence, without a traceback."""
     if typer is None:  # pragma: no cover - the tests have it
         sys.exit("The command line needs its extra: pip install 'dimetric[cli]'.")
     try:

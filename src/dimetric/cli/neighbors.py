@@ -1,4 +1,4 @@
-"""The verb ``neighbors``: what is near a row, by plain distances and by learned ones."""
+"""The verb ``neighbors``: what is near a row under the Euclidean and the learned distance."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +28,7 @@ ClassColumn = Annotated[
 ]
 Show = Annotated[
     str | None,
-    typer.Option(help="Columns to show, with commas between them. (Default: the first 3.)"),
+    typer.Option(help="Columns to show, separated by commas. (Default: the first 3.)"),
 ]
 Picture = Annotated[Path | None, typer.Option(help="Picture: .png, .svg or .pdf, by its ending.")]
 
@@ -44,7 +44,7 @@ def neighbors(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Show what is near a row: by plain distances, after the same scaling, and by learned ones."""
+    """Show the nearest neighbours of a row, under the Euclidean and under the learned distance."""
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile

@@ -22,8 +22,8 @@ def predict(
 ) -> None:
     """Write the class of each of a table's rows, by a vote of its nearest neighbours.
 
-    The table is read some rows at a time, and may be larger than the memory. The order of the rows
-    is kept. Rows with missing values have empty results, unless the model imputes.
+    The table is read some rows at a time, so it may be larger than the memory. The order of the
+    rows is kept. Rows with missing values have empty results, unless the model imputes.
     """
     reader = open_reader(model, data, keep, header, out, json)
     from dimetric.advice._apply import Predictions

@@ -38,15 +38,17 @@ Folder = Annotated[
     ),
 ]
 Budget = Annotated[float | None, typer.Option(help="Seconds after which a fit is stopped.")]
-Out = Annotated[Path, typer.Option(help="Folder for the results, and for going on after a stop.")]
+Out = Annotated[
+    Path, typer.Option(help="Folder for the results, and for the state of a stopped run.")
+]
 
 
 def reproduce(
     experiment: Experiment = 1,
     k: Neighbors = None,
     data: Folder = None,
-    only: Annotated[str, typer.Option(help="Data sets, with commas between them.")] = "",
-    learners: Annotated[str, typer.Option(help="Learners, with commas between them.")] = "",
+    only: Annotated[str, typer.Option(help="Data sets, separated by commas.")] = "",
+    learners: Annotated[str, typer.Option(help="Learners, separated by commas.")] = "",
     jobs: Jobs = 1,
     budget: Budget = None,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
@@ -55,7 +57,7 @@ def reproduce(
 ) -> None:
     """Run a published experiment, and show our scores beside the published ones.
 
-    A run that was stopped goes on where it was when the same command is given again.
+    A run that was stopped continues when the same command is given again.
     """  # fmt: skip
     from rich.console import Console
 
@@ -119,7 +121,7 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
 
 
 def _reasons(cells: "list[Cell]") -> list[str]:
-    """Return why there are fits without a score, a line for each reason."""
+    """Return the reasons why fits have no score, one line each."""
     found: dict[tuple[str, str], int] = {}
     for cell in cells:
         if cell.status != "ok":
@@ -131,7 +133,7 @@ def _reasons(cells: "list[Cell]") -> list[str]:
 
 
 def _pages(block: "Block", width: int) -> list[list[int]]:
-    """Return which learners go beside each other, as many as fit."""
+    """Return the columns of each page: as many learners as fit beside each other."""
     pages: list[list[int]] = []
     first = 2 + max(len(each) for each in ("dimension", *block.rows))
     left = 0

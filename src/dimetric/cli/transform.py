@@ -13,10 +13,10 @@ def transform(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Write the coordinates of a table's rows, between which the Euclidean distance is the learned.
+    """Write the coordinates of a table's rows: Euclidean distances between them are the learned.
 
-    The table is read some rows at a time, and may be larger than the memory. The order of the rows
-    is kept. Rows with missing values have empty results, unless the model imputes.
+    The table is read some rows at a time, so it may be larger than the memory. The order of the
+    rows is kept. Rows with missing values have empty results, unless the model imputes.
     """
     reader = open_reader(model, data, keep, header, out, json)
     from dimetric.advice._apply import Coordinates

@@ -1,7 +1,7 @@
-"""Generated data sets whose classes and true coordinates are known.
+"""Generate data sets whose classes and true coordinates are known.
 
-Every set is ``X = embed(coordinates) + noise * N(0, I)``: the truth is what the points were made
-from, before the noise. The noise is drawn last, so a seed gives the same truth at every ``noise``.
+Every data set is ``X = embed(coordinates) + noise * N(0, I)``. The noise is drawn last: with the
+same seed, the coordinates are the same for every ``noise``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Toy(NamedTuple):
     y : ndarray of shape (n_samples,)
         The class (int), or the parameter of the curve the point lies on (float).
     coordinates : ndarray of shape (n_samples, 2)
-        The true coordinates the points were made from, without noise.
+        The true coordinates from which the points are computed, before noise.
     """
 
     X: Floats
@@ -36,7 +36,7 @@ class Toy(NamedTuple):
     coordinates: Floats
 
 
-def make_s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = None) -> Toy:
+def make_s_curve(n_samples: int = 100, *, noise: float = 0.0, random_state: Seed = None) -> Toy:
     r"""Sample a sheet bent into an S: two three-quarter circles of radius 1, of height 2.
 
     .. math:: x(t, h) = (\sin t,\; h,\; \operatorname{sign}(t)(\cos t - 1)),
@@ -47,10 +47,12 @@ def make_s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = Non
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=100
+        Number of points.
     noise : float, default=0.0
         Standard deviation of the Gaussian noise on each feature.
-    random_state : int, Generator, RandomState or None
+    random_state : int, Generator, RandomState or None, default=None
+        Seed, or source of randomness.
 
     Returns
     -------
@@ -71,7 +73,7 @@ def make_s_curve(n_samples: int, *, noise: float = 0.0, random_state: Seed = Non
 
 
 def make_swiss_roll(
-    n_samples: int,
+    n_samples: int = 100,
     *,
     noise: float = 0.0,
     hole: bool = False,
@@ -90,19 +92,23 @@ def make_swiss_roll(
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=100
+        Number of points.
     noise : float, default=0.0
         Standard deviation of the Gaussian noise on each feature.
     hole : bool, default=False
-        Leave out the middle ninth: geodesics round it are longer than straight in `coordinates`.
+        Leave out the middle ninth of the sheet. Geodesics around the hole are longer than straight
+        lines in `coordinates`.
     uniform : bool, default=False
-        Sample s uniformly, hence the sheet; else t, as is usual: the outer turns are sparser.
-    random_state : int, Generator, RandomState or None
+        Sample s uniformly, so that the points are spread evenly over the sheet. Otherwise t is
+        uniform, as is usual, and the outer turns are sparser.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed, or source of randomness.
 
     Returns
     -------
     Toy
-        `X` of three features, `y` the parameter t, `coordinates` (arc length, height).
+        `X` of three features, `y` the parameter t, `coordinates` (s, h).
 
     Examples
     --------
@@ -127,7 +133,7 @@ def make_swiss_roll(
 
 
 def make_parallel_bands(
-    n_samples: int,
+    n_samples: int = 100,
     *,
     n_classes: int = 2,
     n_features: int = 2,
@@ -141,25 +147,27 @@ def make_parallel_bands(
     .. math:: x = (a,\; y,\; 0, \dots, 0) + \mathrm{noise} \cdot N(0, I),
         \qquad a \sim U(-\mathrm{length} / 2,\; \mathrm{length} / 2)
 
-    Nearly all the variance lies along the first axis and says nothing of the class; the second
-    axis tells the classes apart. While `n_samples` is at most `length`, points of one band are so
-    far from each other that Euclidean neighbours mix the classes; a metric that shrinks the first
-    axis separates them. PCA keeps the first axis, LDA the second.
+    Nearly all the variance lies along the first axis, which is independent of the class; the second
+    axis separates the classes. If `n_samples` is at most `length`, points of one band are so far
+    from each other that Euclidean neighbours mix the classes; a metric that shrinks the first axis
+    separates them. PCA keeps the first axis, LDA the second.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=100
+        Number of points.
     n_classes : int, default=2
-        Number of bands, their sizes equal to within one point.
+        Number of bands. Their sizes differ by at most one point.
     n_features : int, default=2
-        Dimensions of the bands, at least 2; from the third on they are thin.
+        Dimensions of the bands, at least 2. They are thin in all but the first.
     noise_features : int, default=0
-        Number of standard normal features, independent of the class, appended to these.
+        Number of further features, standard normal and independent of the class.
     length : float, default=1000.0
         Length of the bands.
     noise : float, default=0.1
-        Standard deviation of a band across its length.
-    random_state : int, Generator, RandomState or None
+        Standard deviation of the points around the axis of their band.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed, or source of randomness.
 
     Returns
     -------
@@ -187,23 +195,25 @@ def make_parallel_bands(
 
 
 def make_rings(
-    n_samples: int, *, n_classes: int = 3, noise: float = 0.05, random_state: Seed = None
+    n_samples: int = 100, *, n_classes: int = 3, noise: float = 0.05, random_state: Seed = None
 ) -> Toy:
-    r"""Sample concentric rings in the plane, one a class, of radius 1, 2, 3, ...
+    r"""Sample concentric rings in the plane, one for each class, of radius 1, 2, 3, ...
 
     .. math:: x = r (\cos \varphi, \sin \varphi) + \mathrm{noise} \cdot N(0, I),
         \qquad r = y + 1,\; \varphi \sim U(0, 2\pi)
 
-    The classes share their mean: no linear map separates them, a kernel that sees the radius does.
+    All classes have the same mean. No linear map separates them; a kernel of the radius does.
 
     Parameters
     ----------
-    n_samples : int
+    n_samples : int, default=100
+        Number of points.
     n_classes : int, default=3
-        Number of rings, their sizes equal to within one point.
+        Number of rings. Their sizes differ by at most one point.
     noise : float, default=0.05
         Standard deviation of the Gaussian noise on each feature.
-    random_state : int, Generator, RandomState or None
+    random_state : int, Generator, RandomState or None, default=None
+        Seed, or source of randomness.
 
     Returns
     -------

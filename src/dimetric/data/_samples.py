@@ -1,4 +1,4 @@
-"""From columns to samples: which rows, which of them is the target."""
+"""Turn the columns of a table into samples: choose the rows, split off the target."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ class Samples(NamedTuple):
     Attributes
     ----------
     columns : dict of str to ndarray
-        The features, of any kind.
+        The features: numbers, or objects in which None is missing.
     y : ndarray or None
         The target: numbers, or texts.
     rows : ndarray
-        Numbers of the rows.
+        Numbers of the rows, from 0 on.
     notes : list of str
-        What was left out, or filled in, in sentences.
+        What was left out or imputed, in sentences.
     """
 
     columns: dict[str, np.ndarray]
@@ -46,15 +46,13 @@ def encoded(
     Parameters
     ----------
     columns : mapping of names to ndarrays of shape (n,)
-        Numbers, in which NaN is missing; or objects, that are texts, in which None is missing.
-    target : str or None
-        The column that is y.
+        As in :func:`samples_of`.
+    target, missing
+        As in :func:`samples_of`.
     name : str
         Name of the data set.
-    missing : {"drop", "impute", "raise"}, default="drop"
-        As in :func:`samples_of`.
     extra : iterable of str
-        Columns that are no features, and are kept as they are.
+        Columns that are not features, and are kept as they are.
     categories : mapping of names to sequences of str, optional
         As in :class:`~dimetric.data.TableEncoder`.
 
@@ -88,20 +86,20 @@ def samples_of(
     extra: Iterable[str] = (),
     name: str = "",
 ) -> Samples:
-    """Return the rows to learn from, their features apart from their target.
+    """Return the rows that can be learned from, with features and target apart.
 
     Parameters
     ----------
     columns : mapping of names to ndarrays of shape (n,)
-        Numbers, in which NaN is missing; or objects, that are texts, in which None is missing.
+        Numbers, in which NaN is missing; or objects, in which None is missing.
     target : str or None
         The column that is y.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values: they are left out, which a warning counts;
-        or kept, for an encoder to fill in. Rows without a target are always left out, unless that
-        is an error.
+        What is done with rows that have missing values. "drop": they are left out, and a warning
+        counts them. "impute": they are kept, for an encoder to impute. "raise": they are an error.
+        Rows without a target are left out, unless "raise" makes them an error.
     extra : iterable of str
-        Columns that are no features.
+        Columns that are not features.
     name : str
         Name of the table.
     """
@@ -113,10 +111,10 @@ def samples_of(
             f"{name or 'The table'} has no column that is a feature: "
             f"there is {list(columns)} alone."
         )
-    if missing == "drop":  # a column of gaps alone would leave no row
+    if missing == "drop":  # a column without any value would leave no row
         lost = next((each for each in features if is_missing(columns[each]).all()), None)
         if lost is not None:
-            TableEncoder().fit({lost: columns[lost]})  # which says so
+            TableEncoder().fit({lost: columns[lost]})  # raises, and names the column
     rows, notes = _kept_rows(columns, features, target, missing)
     y = None if target is None else _as_target(columns[target], rows)
     return Samples({each: columns[each][rows] for each in features}, y, rows, notes)
@@ -125,7 +123,7 @@ def samples_of(
 def _kept_rows(
     columns: Mapping[str, np.ndarray], features: list[str], target: str | None, missing: str
 ) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of the rows that are kept, and what there is to say about it."""
+    """Return the numbers of the rows that are kept, and notes on the others."""
     n = len(columns[features[0]])
     absent = np.zeros(n, dtype=bool)
     without = np.zeros(n, dtype=bool) if target is None else is_missing(columns[target])
@@ -158,5 +156,5 @@ def _as_target(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return targets as numbers, or as an array of texts."""
     kept = values[rows]
     if values.dtype.kind == "f" and is_missing(values).any() and np.all(kept == np.round(kept)):
-        return kept.astype(np.int64)  # rows without a target made floats of them
+        return kept.astype(np.int64)  # missing targets had turned integers into floats
     return kept if values.dtype.kind in "iufb" else np.array([str(each) for each in kept])

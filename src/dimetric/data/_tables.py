@@ -62,11 +62,6 @@ def read_table(
     header : bool or None, default=None
         Whether the first line of a text file holds names; None detects it.
 
-    Returns
-    -------
-    DataSet
-        With ``X``, ``y`` and ``feature_names``.
-
     Examples
     --------
     >>> import pandas as pd

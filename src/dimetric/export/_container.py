@@ -1,4 +1,4 @@
-"""The container of model files: safetensors, read with suspicion before anything is made of it."""
+"""The container of a model file: safetensors, whose header is checked before it is used."""
 
 import json
 import os
@@ -6,31 +6,33 @@ import struct
 from math import isfinite
 from typing import Any
 
-FORMAT = 1
-DEEPEST = 100  # objects within objects of a header
-KEY = "dimetric"  # of the safetensors' metadata: our header
-LONGEST = 100_000_000  # bytes of a header, as safetensors has it
+FORMAT = 2  # that is written
+FORMATS = (1, 2)  # that are read
+MAX_DEPTH = 100  # of objects within objects in a header
+METADATA_KEY = "dimetric"  # our header stands under this key of the metadata of safetensors
+MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
 DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
 
 
 def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return our header, and what safetensors says of each tensor; both are checked."""
+    """Return our header, and dtype, shape and place of each tensor; both are checked."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             start = file.read(8)
             length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-            if not 2 <= length <= min(LONGEST, size - 8):
+            if not 2 <= length <= min(MAX_HEADER_BYTES, size - 8):
                 raise ValueError("it is no safetensors file, or it is cut off")
-            outer = parsed(file.read(length))
+            outer = parse_object(file.read(length))
         metadata = outer.pop("__metadata__", {})
-        if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
+        if not isinstance(metadata, dict) or not isinstance(metadata.get(METADATA_KEY), str):
             raise ValueError("it is a safetensors file, but dimetric has not written it")
         _check_tensors(outer, size - 8 - length)
-        header = parsed(metadata[KEY])
-        if header.get("format") != FORMAT:
+        header = parse_object(metadata[METADATA_KEY])
+        found = header.get("format")
+        if type(found) is not int or found not in FORMATS:
             raise ValueError(
-                f"its format is {header.get('format')!r}, and this dimetric reads {FORMAT}: "
+                f"its format is {found!r}, and this dimetric reads up to {FORMAT}: "
                 "upgrade by pip install -U dimetric"
             )
         if not isinstance(header.get("versions"), dict):
@@ -46,8 +48,8 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     return header, outer
 
 
-def parsed(text: str | bytes) -> dict[str, Any]:
-    """Return a JSON object; numbers that are none, and keys that come twice, are errors."""
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """Return a JSON object; NaN, infinity, keys that come twice, and deep nesting are errors."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -68,7 +70,7 @@ def parsed(text: str | bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError("its header is no JSON object")
     level: list[Any] = [found]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             each
             for held in level
@@ -81,7 +83,7 @@ def parsed(text: str | bytes) -> dict[str, Any]:
 
 
 def _check_tensors(tensors: dict[str, Any], size: int) -> None:
-    """Raise unless the tensors have dtypes and shapes, and fill the rest of the file."""
+    """Raise unless all tensors have a dtype and a shape, and together fill the file."""
     end = 0
     for name, each in tensors.items():
         keys = {"dtype", "shape", "data_offsets"}
@@ -97,5 +99,5 @@ def _check_tensors(tensors: dict[str, Any], size: int) -> None:
 
 
 def sentence(error: BaseException) -> str:
-    """Return what an error says, as a part of a sentence."""
+    """Return the message of an error as a part of a sentence."""
     return " ".join((str(error) or type(error).__name__).split()).rstrip(".")

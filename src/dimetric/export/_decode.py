@@ -1,6 +1,6 @@
-"""Estimators from JSON and tensors; nothing that a file says is ever executed or imported.
+"""Build estimators from JSON and tensors. Nothing in a file is ever executed or imported.
 
-Errors are parts of sentences: who reads the file knows its name.
+Messages of errors are parts of sentences: the caller adds the name of the file.
 """
 
 from typing import Any
@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dimetric._compat import check_params
-from dimetric.export._schema import NUMBERS, check_held, class_named, is_state, record_named
+from dimetric.export._schema import NUMERIC_KINDS, check_held, class_named, is_state, record_named
 from dimetric.kernels.kernel import as_kernel
 
-DEEPEST = 24  # objects within objects; the largest pipelines have about ten
-LAYOUT: dict[str, dict[str, str]] = {  # what stands beside the first key
+MAX_DEPTH = 24  # of objects within objects; the largest pipelines need about ten
+LAYOUT: dict[str, dict[str, str]] = {  # the keys beside the first one, and their kinds
     "$class": {"parameters": "object", "state": "object"},
     "$record": {"fields": "object"},
     "$tensor": {"order": "text"},
@@ -29,12 +29,12 @@ LAYOUT: dict[str, dict[str, str]] = {  # what stands beside the first key
 
 
 class Decoder:
-    """Turns JSON into values; whatever an encoder would not write, it refuses.
+    """Turns JSON into values, and refuses all that the encoder does not write.
 
     Parameters
     ----------
     tensors : dict of str to ndarray
-        All arrays; each is taken once.
+        All arrays; each must be used exactly once.
     """
 
     def __init__(self, tensors: dict[str, np.ndarray]) -> None:
@@ -50,8 +50,8 @@ class Decoder:
         return found
 
     def value(self, data: Any, depth: int = 0) -> Any:
-        """Return the value of some JSON."""
-        if depth > DEEPEST:
+        """Return the value that JSON describes."""
+        if depth > MAX_DEPTH:
             raise ValueError("it holds objects within objects, too deep")
         if isinstance(data, list):
             return [self.value(each, depth + 1) for each in data]
@@ -120,7 +120,7 @@ class Decoder:
     def _scalar(self, data: dict[str, Any], depth: int) -> Any:
         dtype = np.dtype(data["dtype"])
         value = self.value(data["$scalar"], depth)
-        if dtype.kind not in NUMBERS or not isinstance(value, (bool, int, float)):
+        if dtype.kind not in NUMERIC_KINDS or not isinstance(value, (bool, int, float)):
             raise ValueError("a scalar is no number")
         return dtype.type(value)
 
@@ -131,7 +131,7 @@ class Decoder:
 
     def _dtype(self, data: dict[str, Any], depth: int) -> np.dtype[Any]:
         dtype = np.dtype(_text(data["$dtype"]))
-        if dtype.kind not in NUMBERS + "OU":
+        if dtype.kind not in NUMERIC_KINDS + "OU":
             raise ValueError(f"a dtype {dtype} is of no use")
         return dtype
 
@@ -176,7 +176,7 @@ def _triple(value: Any) -> list[Any]:
 
 
 def _check_steps(given: dict[str, Any]) -> None:
-    """Raise unless a pipeline consists of named estimators, and writes to no folder."""
+    """Raise unless a pipeline consists of named estimators and has no cache folder."""
     steps = given.get("steps")
     good = isinstance(steps, list) and bool(steps) and given.get("memory") is None
     for step in steps if isinstance(steps, list) else ():
@@ -187,7 +187,7 @@ def _check_steps(given: dict[str, Any]) -> None:
 
 
 def _check_relations(model: Any) -> None:
-    """Raise unless what an estimator has learned goes together."""
+    """Raise unless the learned attributes of an estimator agree with each other."""
     name, held = type(model).__name__, vars(model)
     names = held.get("feature_names_in_")
     if names is not None and not (

@@ -1,19 +1,21 @@
-"""Fitted estimators as JSON and tensors: what a model file says, and how.
+"""Turn fitted estimators into JSON and tensors.
+
+A model file holds these JSON objects:
 
 ===================================== ==========================================================
 ``{"$class", "parameters", "state"}`` an estimator; ``state`` is empty if it is not fitted
-``{"$record", "fields"}``             a small object of dimetric, such as a kernel
+``{"$record", "fields"}``             a record of dimetric, such as a kernel function
 ``{"$tensor", "order"}``              an array: the name of a tensor, "C" or "F" order in memory
 ``{"$sparse", "shape"}``              a sparse matrix: values, columns, starts of rows
 ``{"$array", "text", "shape"}``       an array of texts, or of any JSON scalars
 ``{"$scalar", "dtype"}``              a scalar of NumPy
-``{"$float"}``                        "inf", "-inf" or "nan", which JSON has not
+``{"$float"}``                        "inf", "-inf" or "nan", which JSON lacks
 ``{"$dtype"}``                        a dtype of NumPy
 ``{"$tuple"}``                        a tuple
-``{"$dict"}``                         a dict, as pairs, whose keys are not all plain texts
+``{"$dict"}``                         pairs of a dict whose keys are not all plain texts
 ===================================== ==========================================================
 
-All else is itself: null, true, false, numbers, texts, lists, objects with plain keys.
+Everything else is plain JSON: null, true, false, numbers, texts, lists, objects with plain keys.
 """
 
 from dataclasses import is_dataclass
@@ -27,26 +29,26 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.export._schema import NUMBERS, RECORDS, class_named, is_state
+from dimetric.export._schema import NUMERIC_KINDS, RECORDS, class_named, is_state
 
-# Of a fit under way, or of how scikit-learn routes arguments: nothing that was learned.
+# Attributes of a running fit, or of scikit-learn's metadata routing: they are not learned.
 NOT_STATE = {"_skl_callbacks", "_parent_callback_ctx", "_callback_fit_ctx", "_metadata_request"}
 
 
 class Encoder:
-    """Turns values into JSON, and collects the arrays among them.
+    """Turns values into JSON, and collects their arrays.
 
     Attributes
     ----------
     tensors : dict of str to ndarray
-        Arrays by the path of the attribute that they were, such as ``learner_.components_``.
+        Arrays by the path of their attribute, such as ``learner_.components_``.
     """
 
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
 
     def estimator(self, model: BaseEstimator, path: str = "", *, fitted: bool = True) -> Any:
-        """Return an estimator as JSON, without what it has learned unless `fitted`."""
+        """Return an estimator as JSON; what it has learned is included if `fitted`."""
         cls = type(model)
         name = cls.__name__
         try:
@@ -60,13 +62,13 @@ class Encoder:
                 "estimator of scikit-learn, and those of dimetric by dimetric.trusted_types()."
             )
         given = model.get_params(deep=False)
-        born = {*vars(cls(**given)), *NOT_STATE}  # what it has without being fitted
-        state = {key: each for key, each in vars(model).items() if fitted and key not in born}
+        unfitted = {*vars(cls(**given)), *NOT_STATE}
+        state = {key: each for key, each in vars(model).items() if fitted and key not in unfitted}
         for key in state:
             if not is_state(cls, key):
                 raise ValueError(f"{name}{_at(path)} has an attribute {key!r} that is no state.")
         if name == "Pipeline":
-            given["memory"] = None  # a folder of this machine
+            given["memory"] = None  # it names a folder of this machine
             given["steps"] = [(step, each) for step, each in given["steps"]]
         inner = fitted and name == "Pipeline"
         return {
@@ -130,7 +132,7 @@ class Encoder:
         )
 
     def _array(self, array: np.ndarray, path: str) -> Any:
-        if array.dtype.kind in NUMBERS and array.dtype.itemsize <= 8:
+        if array.dtype.kind in NUMERIC_KINDS and array.dtype.itemsize <= 8:
             return self._tensor(array, path)
         if array.dtype.kind not in "UO":
             raise ValueError(f"A model file cannot hold arrays of {array.dtype}, which {path} is.")
@@ -141,7 +143,7 @@ class Encoder:
 
     def _tensor(self, array: np.ndarray, path: str) -> Any:
         column_major = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
-        while path in self.tensors:  # keys of dicts may have dots of their own
+        while path in self.tensors:  # a key of a dict may contain dots
             path += "_"
         plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         self.tensors[path] = plain.reshape(array.shape)
@@ -149,14 +151,14 @@ class Encoder:
 
 
 def _scalar(value: np.generic, path: str) -> Any:
-    if value.dtype.kind not in NUMBERS or value.dtype.itemsize > 8:
+    if value.dtype.kind not in NUMERIC_KINDS or value.dtype.itemsize > 8:
         raise ValueError(f"A model file cannot hold a {value.dtype}, which {path} is.")
     plain = value.item()
     return {"$scalar": _float(plain), "dtype": value.dtype.name}
 
 
 def _float(value: Any) -> Any:
-    """Return a number as JSON has it."""
+    """Return a number as JSON can write it."""
     return {"$float": str(value)} if isinstance(value, float) and not isfinite(value) else value
 
 

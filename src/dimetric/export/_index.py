@@ -1,4 +1,4 @@
-"""Samples under a learned distance in a search index: faiss and usearch."""
+"""Put samples into a search index under a learned distance: faiss and usearch."""
 
 import os
 from importlib import import_module
@@ -9,12 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic
-from dimetric.export._plan import Plan, plan_of
+from dimetric.export._plan import Plan, plan_of, steps_of
+from dimetric.learners._steps import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
 
 KINDS = ("flat", "hnsw")
-LINKS = 32  # of a point in the graph of "hnsw"
+HNSW_LINKS = 32  # of each point in the graph
 
 
 def to_faiss(
@@ -25,25 +26,25 @@ def to_faiss(
     ids: Any = None,
     kind: str = "flat",
 ) -> Any:
-    """Return a faiss index that maps samples itself: it is asked with samples as they are.
+    """Return a faiss index that maps its queries itself: ask it with unmapped samples.
 
     Parameters
     ----------
     model : estimator
         A fitted linear learner, a classifier over one, or a Pipeline of scalers and one of these.
     X : array-like of shape (n, n_features), optional
-        The samples to find. None: those that a nearest-neighbour classifier was fitted to.
+        The samples to find; None takes those that a nearest-neighbour classifier was fitted to.
     path : path, optional
         File to write, for ``faiss.read_index``.
     ids : array-like of shape (n,), optional
-        Integers by which samples are found; by default their row numbers.
+        Integers that the index returns for the samples; by default their row numbers.
     kind : {"flat", "hnsw"}, default="flat"
-        Exact search, or one in a graph, which takes a tiny part of the time and finds nearly all.
+        Exact search, or search in a graph, which is much faster and misses a few neighbours.
 
     Returns
     -------
     index : faiss.IndexPreTransform
-        Its distances are squares of the learned ones, in float32.
+        It returns squares of the learned distances, in float32.
 
     Examples
     --------
@@ -63,14 +64,13 @@ def to_faiss(
 
 
 def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
-    """Return a faiss index of mapped samples, which maps those that it is asked with."""
+    """Return a faiss index of mapped samples, which maps its queries itself."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}.")
     faiss = _package("faiss", "faiss")
     linear = plan.linear("A faiss index")
     W, d = linear.matrix(), len(plan.features)
-    # Distances do not depend on where the origin is, but their digits do: it is among the samples,
-    # before the map and after it.
+    # Rounding is smallest near the origin: it is moved among the samples, before and after the map.
     origin, centre = linear.o.astype(np.float32), Z.mean(axis=0)
     moving, mapping = faiss.CenteringTransform(d), faiss.LinearTransform(d, len(W), True)
     faiss.copy_array_to_vector(origin, moving.mean)
@@ -78,7 +78,7 @@ def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
     shift = linear.b - centre - W @ (linear.o - origin)
     faiss.copy_array_to_vector(shift.astype(np.float32), mapping.b)
     moving.is_trained = mapping.is_trained = True
-    flat = faiss.IndexFlatL2(len(W)) if kind == "flat" else faiss.IndexHNSWFlat(len(W), LINKS)
+    flat = faiss.IndexFlatL2(len(W)) if kind == "flat" else faiss.IndexHNSWFlat(len(W), HNSW_LINKS)
     inner = faiss.IndexIDMap2(flat)
     inner.add_with_ids(np.ascontiguousarray(Z - centre, dtype=np.float32), ids)
     index = faiss.IndexPreTransform(mapping, inner)
@@ -87,7 +87,7 @@ def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
 
 
 def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:
-    """Write an index, all or nothing."""
+    """Write an index of faiss to a file."""
     with atomic(path) as temporary:
         _package("faiss", "faiss").write_index(index, str(temporary))
 
@@ -99,23 +99,21 @@ def to_usearch(
     *,
     ids: Any = None,
 ) -> Any:
-    """Return a usearch index of mapped samples: it is asked with ``model.transform(new)``.
+    """Return a usearch index of mapped samples: ask it with ``model.transform(new)``.
 
     Parameters
     ----------
     model : estimator
         Any fitted learner, a classifier over one, or a Pipeline that ends in one of these.
-    X : array-like of shape (n, n_features), optional
-        The samples to find. None: those that a nearest-neighbour classifier was fitted to.
+    X, ids
+        As in :func:`to_faiss`.
     path : path, optional
         File to write, for ``usearch.index.Index.restore``.
-    ids : array-like of shape (n,), optional
-        Integers by which samples are found; by default their row numbers.
 
     Returns
     -------
     index : usearch.index.Index
-        Its distances are squares of the learned ones, in float32.
+        It returns squares of the learned distances, in float32.
 
     Examples
     --------
@@ -137,19 +135,19 @@ def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
     """Return a usearch index of mapped samples."""
     usearch = _package("usearch.index", "usearch")
     index = usearch.Index(ndim=Z.shape[1], metric="l2sq", dtype="f32")
-    # Several threads link points by chance, and lose some of them.
+    # With several threads the graph depends on timing, and some points are never found.
     index.add(ids, np.ascontiguousarray(Z, dtype=np.float32), threads=1)
     return index
 
 
 def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
-    """Write an index, all or nothing."""
+    """Write an index of usearch to a file."""
     with atomic(path) as temporary:
         index.save(str(temporary))
 
 
 def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
-    """Return samples as a model maps them, whether it ends in a map or in a classifier.
+    """Return samples under the map of a model, which may end in a learner or a classifier.
 
     Examples
     --------
@@ -160,10 +158,9 @@ def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
     (3, 1)
     """
     check_is_fitted(model)
-    steps = getattr(model, "steps", [("", model)])
-    for _, step in steps[:-1]:
-        X = X if step in (None, "passthrough") else step.transform(X)
-    last = steps[-1][1]
+    *before, last = steps_of(model)
+    for step in before:
+        X = step.transform(X)
     if hasattr(last, "_mapped") and hasattr(last, "learner_"):
         return np.asarray(last._mapped(X))
     if not hasattr(last, "transform"):
@@ -173,7 +170,7 @@ def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
 
 def kept_points(model: BaseEstimator) -> np.ndarray:
     """Return the mapped samples that a nearest-neighbour classifier was fitted to, in float64."""
-    last = getattr(model, "steps", [("", model)])[-1][1]
+    last = last_step(model)
     points = getattr(last, "_points", None)
     if points is None or not hasattr(last, "n_samples_fit_"):
         raise ValueError(
@@ -183,7 +180,7 @@ def kept_points(model: BaseEstimator) -> np.ndarray:
 
 
 def checked_ids(ids: Any, n: int) -> np.ndarray:
-    """Return ids as integers, row numbers if there are none."""
+    """Return ids as integers; row numbers if none are given."""
     if ids is None:
         return np.arange(n, dtype=np.int64)
     ids = np.asarray(ids)

@@ -1,13 +1,12 @@
-"""Model files: a fitted estimator as tensors and a JSON header, in the format safetensors.
+"""Model files: a fitted estimator as tensors and a JSON header, in the safetensors format.
 
-The format is described in docs/model-file.md, so that other programs can read it. It holds no code:
-a file from anywhere can be looked at and loaded.
+docs/model-file.md describes the format, so that other programs can read it. A file holds no code:
+it is safe to load a file from anywhere.
 """
 
 import json
 import os
 import warnings
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,38 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic
-from dimetric.export._container import FORMAT, KEY, LONGEST, parsed, read_header, sentence
+from dimetric._versions import installed_versions
+from dimetric.export._container import (
+    FORMAT,
+    MAX_HEADER_BYTES,
+    METADATA_KEY,
+    parse_object,
+    read_header,
+    sentence,
+)
 from dimetric.export._decode import Decoder
 from dimetric.export._encode import Encoder
-from dimetric.export._schema import THEIRS, all_types
+from dimetric.export._schema import SKLEARN_CLASSES, all_types
+from dimetric.export._upgrade import upgrade
 
 __all__ = ["describe", "load", "save", "trusted_types"]
 
-READINGS = 20  # of a file that others write meanwhile, until one is of a single file
+MAX_READINGS = 20  # of a file that another program replaces while it is read
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = None) -> None:
-    """Write a fitted estimator to a file, all or nothing.
+    """Write a fitted estimator to a file. If this fails, the old file is left as it was.
 
     Parameters
     ----------
     model : estimator
-        Of dimetric, or a :class:`~sklearn.pipeline.Pipeline` of such and of scikit-learn's scalers.
+        An estimator of dimetric, or a :class:`~sklearn.pipeline.Pipeline` of such estimators and
+        of scikit-learn's scalers.
     path : path
         The file; by convention its name ends in ``.dimetric``.
     about : str, dict or list, optional
-        Anything JSON can say about the model: what it was learned from, how well it does.
+        A description of the model in plain JSON: its data, its scores.
 
     See Also
     --------
@@ -45,8 +54,9 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
 
     Notes
     -----
-    Arrays keep their dtype. Those of torch and other namespaces come back as NumPy's; a map moves
-    to where it is applied. Functions (a kernel or metric of your own) cannot be saved.
+    Arrays keep their dtype. Arrays of torch and other namespaces are loaded as NumPy arrays; a
+    loaded model still follows the namespace and device of the samples it is applied to. Functions
+    (a kernel or metric of your own) cannot be saved.
 
     Examples
     --------
@@ -67,7 +77,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     encoder = Encoder()
     header = {
         "format": FORMAT,
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": installed_versions(PACKAGES),
         "features": _listed(getattr(_first(model), "feature_names_in_", None)),
         "n_features": int(getattr(_first(model), "n_features_in_", 0)) or None,
         "classes": _listed(getattr(model, "classes_", None)),
@@ -76,14 +86,14 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     }
     try:
         text = json.dumps(header, allow_nan=False, separators=(",", ":"))
-        parsed(text)  # which refuses what is too deep
+        parse_object(text)  # it refuses what is nested too deeply
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"about must be plain JSON: {error}.") from None
-    if len(text) > LONGEST // 2:  # quotes in it are escaped
+    if len(text) > MAX_HEADER_BYTES // 2:  # quotes in it will be escaped
         raise ValueError("The model has too many names and texts for a file's header.")
     from_numpy = _safetensors().numpy
     with atomic(path) as temporary:
-        from_numpy.save_file(encoder.tensors, temporary, metadata={KEY: text})
+        from_numpy.save_file(encoder.tensors, temporary, metadata={METADATA_KEY: text})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -97,15 +107,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     model : estimator
-        Equal to the one that was saved. Its arrays are NumPy's.
+        Equal to the one that was saved. Its arrays are NumPy arrays.
 
     Raises
     ------
     ValueError
-        If the file is none of a model, or cut off, or holds what no model does. Nothing that a
-        file says is executed.
+        If the file is no model file, is cut off, or holds anything that no model has. Nothing in
+        the file is executed.
     """
-    for _ in range(READINGS):
+    for _ in range(MAX_READINGS):
         header, tensors = read_header(path)
         found = _tensors(path, header, list(tensors))
         if found is not None:
@@ -113,18 +123,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     else:
         raise ValueError(f"{path} cannot be loaded: it changes all the time.")
     try:
-        model = Decoder(found).model(header["model"])
+        data = upgrade(header["model"]) if header["format"] < FORMAT else header["model"]
+        model = Decoder(found).model(data)
         check_is_fitted(model)
     except ImportError:
         raise
-    except Exception as error:  # whatever an estimator makes of values that no fit has given it
+    except Exception as error:  # an estimator may raise anything on values that no fit gives it
         raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
     _warn_of_other_version(header)
     return model
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a model file says about itself; only its header is read.
+    """Return the description of a model file; only its header is read.
 
     Parameters
     ----------
@@ -134,7 +145,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     about : dict
-        ``format``, ``class``, ``parameters`` (of a pipeline ``steps``, each with its own),
+        ``format``, ``class``, ``parameters`` (or ``steps`` of a pipeline, each with its own),
         ``features``, ``n_features``, ``classes``, ``versions``, ``about``, ``tensors`` (dtype and
         shape by name) and ``bytes``. All of it is plain JSON.
     """
@@ -154,7 +165,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def trusted_types() -> list[str]:
-    """Return the names of the types that models of dimetric consist of, for skops.
+    """Return the names of the types that models of dimetric consist of, for ``skops.io.load``.
 
     Examples
     --------
@@ -174,15 +185,15 @@ def trusted_types() -> list[str]:
 def _tensors(
     path: str | os.PathLike[str], header: dict[str, Any], names: list[str]
 ) -> dict[str, np.ndarray] | None:
-    """Return the tensors of a file, None if another has taken its place since its header's."""
+    """Return the tensors of a file; None if it was replaced after its header was read."""
     try:
         with _safetensors().safe_open(path, framework="numpy") as file:
-            if json.loads((file.metadata() or {}).get(KEY, "null")) != header:
+            if json.loads((file.metadata() or {}).get(METADATA_KEY, "null")) != header:
                 return None
             return {name: file.get_tensor(name) for name in names}
     except (ImportError, OSError):
         raise
-    except Exception as error:  # safetensors has kinds of its own
+    except Exception as error:  # safetensors has error types of its own
         raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
 
 
@@ -206,7 +217,7 @@ def _outline(model: Any) -> dict[str, Any]:
 
 
 def _readable(value: Any) -> Any:
-    """Return encoded parameters as a reader expects them."""
+    """Return encoded parameters as plain values."""
     if isinstance(value, list):
         return [_readable(each) for each in value]
     if not isinstance(value, dict):
@@ -222,10 +233,11 @@ def _readable(value: Any) -> Any:
 
 
 def _warn_of_other_version(header: dict[str, Any]) -> None:
-    """Warn of state of scikit-learn's that another version of it has written."""
-    then, now = header.get("versions", {}).get("scikit-learn"), _version("scikit-learn")
+    """Warn if the file holds state of scikit-learn that another version has written."""
+    package = "scikit-learn"
+    then, now = header["versions"].get(package), installed_versions([package]).get(package)
     text = json.dumps(header["model"])
-    if then != now and any(f'"$class": "{name}"' in text for name in THEIRS):
+    if then != now and any(f'"$class": "{name}"' in text for name in SKLEARN_CLASSES):
         warnings.warn(
             f"The model was saved with scikit-learn {then}, and this is {now}: its scalers may "
             "have changed. Learn and save it anew if results differ.",
@@ -234,20 +246,13 @@ def _warn_of_other_version(header: dict[str, Any]) -> None:
 
 
 def _first(model: Any) -> Any:
-    """Return the estimator that samples come to first."""
+    """Return the first step of a pipeline that is an estimator."""
     steps = [step for _, step in getattr(model, "steps", ()) if step not in (None, "passthrough")]
     return _first(steps[0]) if steps else model
 
 
 def _listed(values: Any) -> list[Any] | None:
     return None if values is None else np.asarray(values).tolist()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _safetensors() -> Any:

@@ -1,14 +1,14 @@
-"""Models as Python files that need NumPy and nothing else."""
+"""Write models as Python files that need NumPy alone."""
 
 import base64
 import os
 import textwrap
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+import dimetric
 from dimetric._files import atomic
 from dimetric.export._plan import KernelMap, Linear, Plan, Vote, plan_of
 
@@ -101,7 +101,7 @@ KERNELS = {
 
 
 def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -> str:
-    """Return a model as the text of a Python file that needs NumPy alone, and write it.
+    """Return a model as the text of a Python file that needs NumPy alone.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     Returns
     -------
     text : str
-        A module with ``FEATURES`` and ``transform(X)``; of classifiers also ``CLASSES``,
+        A module with ``FEATURES`` and ``transform(X)``; for a classifier also with ``CLASSES``,
         ``neighbors(X, k)``, ``predict_proba(X)`` and ``predict(X)``. It computes in float64.
 
     Examples
@@ -150,7 +150,7 @@ def _module(plan: Plan, name: str) -> str:
             maps.append(f"Z = (_kernel{number}(Z, S{number}) - o{number}) @ A{number}.T")
     vote = _vote(plan.vote, constants) if plan.vote is not None else ""
     head = HEAD.format(
-        version=version("dimetric"),
+        version=dimetric.__version__,
         name=name,
         n_features=len(plan.features),
         more="\npredict(X) returns the class of each sample." if vote else "",
@@ -166,7 +166,7 @@ def _kernel(given: KernelMap, number: int) -> str:
     kernel = given.kernel
     numbers = {key: float(getattr(kernel, key)) for key in ("gamma", "coef0", "degree")}
     body = KERNELS[str(kernel.name)].format(**numbers)
-    if kernel.centre is not None:  # which rounding depends on, and nothing else
+    if kernel.centre is not None:  # it changes nothing but rounding errors
         body = f"centre = {_literal(kernel.centre)}\nX, S = X - centre, S - centre\n{body}"
     return f"def _kernel{number}(X, S):\n{textwrap.indent(body, '    ')}\n\n\n"
 
@@ -183,7 +183,7 @@ def _vote(vote: Vote, constants: dict[str, str]) -> str:
 
 
 def _literal(array: np.ndarray) -> str:
-    """Return Python that gives the array back to the last bit."""
+    """Return Python code for an array, exact to the last bit."""
     plain = np.ascontiguousarray(array)
     plain = plain.astype(plain.dtype.newbyteorder("<"))
     text = base64.b64encode(plain.tobytes()).decode()
@@ -201,5 +201,5 @@ def _labels(classes: np.ndarray) -> str:
 
 
 def _texts(values: Any) -> str:
-    """Return a list as Python; whatever texts hold, they stay texts."""
+    """Return Python code for a list; no text in it can be read as code."""
     return f"[{', '.join(ascii(each) for each in values)}]"

@@ -1,4 +1,4 @@
-"""Models as ONNX graphs, which run wherever an ONNX runtime does: servers, browsers, phones."""
+"""Write models as ONNX graphs, for any ONNX runtime: on servers, in browsers, on phones."""
 
 import os
 from typing import Any
@@ -11,15 +11,15 @@ from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
 
 __all__ = ["to_onnx"]
 
-OPSET, IR_VERSION = 17, 8  # of 2022: runtimes in use know them
-GRAIN = 2.0**-42  # of squared lengths: far above what rounding does to them, far below all else
-SPARE = 10  # nearest points by the product of matrices, of which the k nearest are found exactly
+OPSET, IR_VERSION = 17, 8  # of 2022: all runtimes in use support them
+ROUNDING = 2.0**-42  # of squared distances, relative to squared lengths: far above rounding errors
+SPARE = 10  # candidates beyond k that are compared by their exact distances
 
 
 def to_onnx(
     model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
 ) -> Any:
-    """Return a model as an ONNX graph, and write it to a file if one is named.
+    """Return a model as an ONNX graph.
 
     Parameters
     ----------
@@ -29,19 +29,19 @@ def to_onnx(
     path : path, optional
         File to write.
     dtype : {"float32", "float64"}, default="float32"
-        Of the input ``X`` and of the output. Kernels and distances are computed in float64 either
-        way, as here.
+        Dtype of the input ``X`` and of the output. Kernels and distances are always computed in
+        float64.
 
     Returns
     -------
     graph : onnx.ModelProto
-        Its input is ``X`` of shape (n, n_features), any n. Learners have the output ``Z``,
-        classifiers ``label`` and, if they vote, ``probabilities``.
+        Its input is ``X`` of shape (n, n_features), for any n. A learner has the output ``Z``, a
+        classifier ``label`` and, unless it looks at one neighbour alone, ``probabilities``.
 
     Notes
     -----
-    A batch of n samples takes memory for its distances to all m reference points, n * m, and for
-    the laplacian kernel n * m * n_features.
+    A batch of n samples needs memory for its distances to all m reference points: n * m numbers,
+    and n * m * n_features for the laplacian kernel.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Graph:
             x, S = self._unit(x), S / np.where(length > 0, length, 1)
         if kernel.name in ("linear", "cosine"):
             return self.node("MatMul", x, S.T)
-        # Not a product with gamma after that of matrices: onnxruntime would round it to float32.
+        # S is multiplied by gamma, not the product: onnxruntime would round that to float32.
         inner = self.node("Add", self.node("MatMul", x, gamma * S.T), np.asarray(coef0))
         if kernel.name == "sigmoid":
             return self.node("Tanh", inner)
@@ -142,7 +142,7 @@ class Graph:
         return self.node("Div", x, self.node("Where", nothing, np.asarray(1.0), length))
 
     def vote(self, z: str, given: Vote) -> str:
-        """Add the shares of the votes that each class gets, in float64."""
+        """Add the share of the votes of each class, in float64."""
         near, distances = self._nearest(self.cast(z, np.float64), given.points, given.k)
         codes = self.node("Gather", given.codes.astype(np.int64), near, axis=0)
         classes = np.arange(len(given.classes))[None, None, :]
@@ -156,17 +156,18 @@ class Graph:
         return self.node("Div", sums, total)
 
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add the rows of the k nearest points, and their distances from differences.
+        """Add the rows of the k nearest points, and their distances computed from differences.
 
-        TopK takes the first of equals. So that there are equals, squared distances are rounded more
-        than the product of matrices has rounded them, and candidates are put in their order.
+        TopK returns the first of equal values. Candidates come from a matrix product, whose
+        rounding errors would make equal distances differ: they are rounded more coarsely than
+        these errors, and then sorted by row.
         """
         some, centre = np.array([min(len(points), k + SPARE)]), points.mean(axis=0)
         moved = self.node("Sub", z, centre)
         D = self._squared(moved, points - centre)
         kth = self.node("ReduceMax", self._smallest(D, np.array([k]))[0], axes=[1], keepdims=1)
         size = self.node("Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth)
-        unit = self.node("Max", self.node("Mul", size, np.asarray(GRAIN)), np.asarray(1e-300))
+        unit = self.node("Max", self.node("Mul", size, np.asarray(ROUNDING)), np.asarray(1e-300))
         near = self._smallest(self.node("Round", self.node("Div", D, unit)), some)[1]
         near = self._smallest(near, some)[0]
         apart = self.node(
@@ -177,20 +178,20 @@ class Graph:
         return self.node("GatherElements", near, places, axis=1), distances
 
     def _smallest(self, x: str, k: np.ndarray) -> tuple[str, str]:
-        """Add the k smallest numbers of each row in their order, and where they are."""
+        """Add the k smallest numbers of each row, sorted, and their positions."""
         outputs = [f"smallest{len(self.nodes)}", f"at{len(self.nodes)}"]
         self.node("TopK", x, k, outputs=outputs, largest=0)
         return outputs[0], outputs[1]
 
     def _inverse(self, distances: str) -> str:
-        """Add 1 over distances; where some are 0, these alone count."""
+        """Add 1 / distance; if some distances are 0, only these count."""
         inverse = self.node("Div", np.asarray(1.0), distances)
         at_zero = self.cast(self.node("IsInf", inverse), np.float64)
         any_zero = self.node("ReduceMax", at_zero, axes=[1], keepdims=1)
         return self.node("Where", self.cast(any_zero, bool), at_zero, inverse)
 
     def finished(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
-        """Return the whole graph, with its outputs named and checked."""
+        """Return the whole graph, with names for its outputs, after onnx has checked it."""
         helper = self.onnx.helper
         kind = helper.np_dtype_to_tensor_dtype(self.dtype)
         tensor = helper.make_tensor_value_info
@@ -212,7 +213,7 @@ class Graph:
         return found
 
     def _labels(self, shares: str, vote: Vote) -> Any:
-        """Add the label of the class with the most votes, the first of equals."""
+        """Add the label of the class with the most votes; of equals the first."""
         best = self.node("ArgMax", shares, axis=1, keepdims=0)
         classes = vote.classes
         classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes

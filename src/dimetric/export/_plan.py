@@ -1,7 +1,7 @@
-"""What a fitted model computes, as a few formulas that other programs can be told.
+"""What a fitted model computes, as formulas that can be written for other programs.
 
-A model is a chain of maps, each of them linear or of a kernel, and perhaps a vote at its end.
-Linear ones that follow each other, scalers among them, are one.
+A model is a chain of maps, each of them linear or of a kernel, perhaps with a vote at its end.
+Linear maps that follow each other, such as scalers and a learner, are joined into one.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.classify.centroid import NearestCentroids
+from dimetric.classify.centroid import CentroidClassifier
 from dimetric.classify.knn import KNNClassifier
-from dimetric.classify.multi import MultiMetricKNNClassifier
+from dimetric.classify.multi_metric import MultiMetricKNNClassifier
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels._function import KernelFunction
 from dimetric.learners._linear import LinearMetric
@@ -25,7 +25,7 @@ from dimetric.learners._linear import LinearMetric
 
 @dataclass(frozen=True)
 class Linear:
-    """A map :math:`z = W (x - o) + b`; a vector W stands for a diagonal matrix."""
+    """A map :math:`z = W (x - o) + b`; W is a matrix, or the diagonal of one."""
 
     W: np.ndarray
     o: np.ndarray
@@ -36,7 +36,7 @@ class Linear:
         return self.W if self.W.ndim == 2 else np.diag(self.W)
 
     def before(self, other: "Linear") -> "Linear":
-        """Return this map and then the other one, as one map."""
+        """Return one map that does what this map and then the other one do."""
         if self.W.ndim == 1:
             W = other.W * self.W
         else:
@@ -65,20 +65,20 @@ class KernelMap:
 
 @dataclass(frozen=True)
 class Vote:
-    """The class that most of the k nearest points have.
+    """The vote of the k nearest points.
 
     Attributes
     ----------
     points : ndarray of shape (m, p)
         Mapped samples, or centroids.
     codes : ndarray of shape (m,)
-        Their classes, as rows of `classes`.
+        Classes of the points, as positions in `classes`.
     classes : ndarray of shape (n_classes,)
         Labels.
     k : int
         Number of neighbours.
     by_distance : bool
-        Whether a vote weighs 1 over the distance.
+        Whether votes are weighted by 1 / distance.
     """
 
     points: np.ndarray
@@ -90,14 +90,14 @@ class Vote:
 
 @dataclass(frozen=True)
 class Plan:
-    """The maps of a model in their order, its vote if it has one, and the names of its columns."""
+    """The maps of a model in their order, its vote if it has one, and the names of its features."""
 
     maps: tuple[Linear | KernelMap, ...]
     vote: Vote | None
     features: tuple[str, ...]
 
     def linear(self, wanted: str) -> Linear:
-        """Return the one linear map that the model is; `wanted` needs one."""
+        """Return the one linear map that the model is; `wanted` names what needs it."""
         if len(self.maps) == 1 and isinstance(self.maps[0], Linear):
             return self.maps[0]
         raise ValueError(
@@ -120,8 +120,8 @@ def plan_of(model: BaseEstimator) -> Plan:
     ----------
     model : estimator
         A linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline of
-        one of them and scalers. A table's encoder at its beginning is left out: the columns are
-        those that it gives.
+        scalers and one of these. A :class:`~dimetric.data.TableEncoder` at its beginning is left
+        out: the features are those that it returns.
 
     Examples
     --------
@@ -133,8 +133,7 @@ def plan_of(model: BaseEstimator) -> Plan:
     True
     """
     check_is_fitted(model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    steps = [step for step in steps if step not in (None, "passthrough")]
+    steps = steps_of(model)
     if not steps:
         raise ValueError("The pipeline has no step that maps samples: there is nothing to tell.")
     features = None
@@ -143,7 +142,7 @@ def plan_of(model: BaseEstimator) -> Plan:
     vote = None
     maps: list[Linear | KernelMap] = []
     for number, step in enumerate(steps):
-        if isinstance(step, (KNNClassifier, NearestCentroids)) and number == len(steps) - 1:
+        if isinstance(step, (KNNClassifier, CentroidClassifier)) and number == len(steps) - 1:
             vote = _vote_of(step)
             inner = plan_of(step.learner_) if step.learner_ is not None else None
             maps += inner.maps if inner else [identity(step.n_features_in_)]
@@ -152,20 +151,26 @@ def plan_of(model: BaseEstimator) -> Plan:
         else:
             maps.append(_map_of(step))
     if features is None:
-        # A pipeline asks its first step, which may be none.
+        # A pipeline asks its first step, which may be "passthrough" and know no names.
         names = getattr(model, "feature_names_in_", getattr(steps[0], "feature_names_in_", None))
         n_features = steps[0].n_features_in_
         features = [f"x{i}" for i in range(n_features)] if names is None else list(names)
     return Plan(_joined(maps), vote, tuple(map(str, features)))
 
 
+def steps_of(model: BaseEstimator) -> list[Any]:
+    """Return the estimators that a model applies one after the other."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    return [step for step in steps if step not in (None, "passthrough")]
+
+
 def identity(d: int) -> Linear:
-    """Return the map that leaves all as it is."""
+    """Return the identity map of d features."""
     return Linear(np.ones(d), np.zeros(d), np.zeros(d))
 
 
 def _joined(maps: list[Linear | KernelMap]) -> tuple[Linear | KernelMap, ...]:
-    """Return the maps with linear ones that follow each other as one."""
+    """Return maps in which linear maps that follow each other are joined into one."""
     joined = maps[:1]
     for each in maps[1:]:
         last = joined[-1]
@@ -226,7 +231,7 @@ def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
 
 
 def _vote_of(step: Any) -> Vote:
-    if isinstance(step, NearestCentroids):
+    if isinstance(step, CentroidClassifier):
         return Vote(_double(step.centroids_), step._owners, step.classes_, 1, False)
     if isinstance(step, MultiMetricKNNClassifier) or callable(step.weights):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Names, texts and numbers as SQL writes them, so that they are nothing else."""
+"""Quote names, texts and numbers for SQL, so that none of them can be read as code."""
 
 import numpy as np
 

@@ -1,8 +1,8 @@
-"""What a model file may hold: which classes, and what each of them must have learned.
+"""What a model file may hold: the allowed classes, and what each of them must have learned.
 
-A class is looked up here by its name, never imported because a file says so. The state of a fitted
-estimator is its attributes that end in ``_``, and the private ones named in ``SCHEMA``; nothing
-that the class has itself, such as a method, is state.
+A class is looked up here by its name; a file cannot make anything else be imported. The state of a
+fitted estimator is its attributes that end in ``_``, and the private ones named in ``SCHEMA``.
+Attributes of the class itself, such as methods, are not state.
 """
 
 import re
@@ -18,8 +18,8 @@ from sklearn.base import BaseEstimator
 
 import dimetric
 
-# Estimators of scikit-learn that go with ours into one file.
-THEIRS = {
+# Estimators of scikit-learn that a file may hold beside ours.
+SKLEARN_CLASSES = {
     "Pipeline": "sklearn.pipeline",
     "StandardScaler": "sklearn.preprocessing",
     "MinMaxScaler": "sklearn.preprocessing",
@@ -30,19 +30,17 @@ THEIRS = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-SOLVERS = (  # parameters of learners
-    "BregmanProjections",
-    "FrankWolfe",
-    "GradientDescent",
-    "LBFGS",
-    "ProjectedGradient",
-    "SGD",
-)
-# Estimators and parameter objects without a name at the top.
-OURS_TOO = {
+# Objects that are values of parameters, and estimators that are no names of the package itself.
+OWN_CLASSES = {
+    "BregmanProjections": "dimetric.solvers",
+    "FrankWolfe": "dimetric.solvers",
+    "GradientDescent": "dimetric.solvers",
     "Kernel": "dimetric.kernels",
-    "TableEncoder": "dimetric.data._encoder",
-} | dict.fromkeys(SOLVERS, "dimetric.solvers")
+    "LBFGS": "dimetric.solvers",
+    "ProjectedGradient": "dimetric.solvers",
+    "SGD": "dimetric.solvers",
+    "TableEncoder": "dimetric.data",
+}
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
     "Axes": "dimetric.manifold._classical",
@@ -53,9 +51,10 @@ RECORDS = {
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
 }
 
-# By class, base classes included. "float k d" is a finite array of floating numbers; the letters
-# must stand for the same number all over an object, "*" for any. "index(C) n" are integers from 0
-# to C - 1, "labels C" any array, "several" a list of such. "maybe" is not always there.
+# What instances of a class, or of a class derived from it, hold. "float k d" is a finite array of
+# floats with k rows and d columns; a letter is the same number in all attributes of an object, "*"
+# is any number. "index(C) n" holds integers from 0 to C - 1, "labels C" is any array, "several" a
+# list of what follows. An attribute with "maybe" may be absent.
 SCHEMA = {
     "Learner": {"_metadata": "dict"},
     "LinearMetric": {"components_": "float k d", "offset_": "float d"},
@@ -80,13 +79,13 @@ SCHEMA = {
         "_references": "References",
         "_model": "Axes/PrincipalCoordinates/Configuration",
     },
-    "LearnedDistance": {"learner_": "estimator or none"},
+    "DistanceEstimator": {"learner_": "estimator or none"},
     "DistanceClassifier": {"classes_": "labels C"},
-    "NearestNeighbors": {"_points": "float n k", "n_samples_fit_": "count"},
+    "NeighborsEstimator": {"_points": "float n k", "n_samples_fit_": "count"},
     "KNNClassifier": {"_codes": "index(C) n"},
     "KNNRegressor": {"_targets": "float n ..."},
     "MultiMetricKNNClassifier": {"components_": "float C k k", "_members": "several index(n) *"},
-    "NearestCentroids": {
+    "CentroidClassifier": {
         "centroids_": "float p k",
         "centroid_classes_": "labels p",
         "_owners": "index(C) p",
@@ -148,23 +147,23 @@ SCHEMA = {
         "_tree": "none",
     },
 }
-OF_ANY = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
-NUMBERS = "biuf"  # kinds of dtypes that become tensors
+ANY_CLASS = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
+NUMERIC_KINDS = "biuf"  # kinds of dtypes that become tensors
 LEARNED_NAME = re.compile(r"[A-Za-z]\w*_")
 PLAIN: dict[str, type] = {"text": str, "dict": dict, "list": list, "flag": bool, "dtype": np.dtype}
 
 
 def class_named(name: str) -> type:
-    """Return the estimator of a name that files may hold."""
-    home = (THEIRS | OURS_TOO).get(name, "dimetric" if name in dimetric.__all__ else None)
-    found = getattr(import_module(home), name, None) if home else None
+    """Return the estimator with a name, if files may hold it."""
+    homes = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES | SKLEARN_CLASSES
+    found = getattr(import_module(homes[name]), name) if name in homes else None
     if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
         raise ValueError(f"there is no estimator {name!r} that a model file can hold")
     return found
 
 
 def record_named(name: str) -> type:
-    """Return the small class of a name that files may hold."""
+    """Return the record with a name, if files may hold it."""
     if name not in RECORDS:
         raise ValueError(f"there is no record {name!r} that a model file can hold")
     return getattr(import_module(RECORDS[name]), name)
@@ -172,28 +171,31 @@ def record_named(name: str) -> type:
 
 def all_types() -> list[type]:
     """Return all classes of ours that a fitted model can consist of."""
-    homes = dict.fromkeys(dimetric.__all__, "dimetric") | OURS_TOO
+    homes = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES
     named = [getattr(import_module(home), name) for name, home in homes.items()]
     ours = [each for each in named if isinstance(each, type) and issubclass(each, BaseEstimator)]
     return ours + [record_named(name) for name in RECORDS]
 
 
 def schema_of(cls: type) -> dict[str, str]:
-    """Return what instances of a class hold, from all its bases; the class itself has the say."""
-    held = {} if is_dataclass(cls) else dict(OF_ANY)
+    """Return what instances of a class hold; a derived class overrules its bases."""
+    held = {} if is_dataclass(cls) else dict(ANY_CLASS)
     for base in reversed(cls.__mro__):
         held |= SCHEMA.get(base.__name__, {})
     return held
 
 
 def is_state(cls: type, name: str) -> bool:
-    """Tell whether a name is one of fitted state, and of nothing that the class has itself."""
+    """Tell whether a name is one of fitted state, and not one of an attribute of the class.
+
+    Solvers and kernels have parameters alone.
+    """
     known = bool(LEARNED_NAME.fullmatch(name)) or name in schema_of(cls)
-    return known and not hasattr(cls, name)
+    return known and hasattr(cls, "fit") and not hasattr(cls, name)
 
 
 def check_held(cls: type, held: dict[str, Any]) -> None:
-    """Raise unless the attributes of an instance are what its class says they are."""
+    """Raise unless the attributes of an instance meet the schema of its class."""
     schema = schema_of(cls)
     if is_dataclass(cls) and set(held) != set(schema):
         raise ValueError(f"{cls.__name__} has other fields than it must have")

@@ -1,4 +1,4 @@
-"""Linear maps as SQL, for samples that are in a database: DuckDB, and PostgreSQL with pgvector."""
+"""Write linear maps as SQL, for samples in a database: DuckDB, or PostgreSQL with pgvector."""
 
 import os
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ __all__ = ["to_sql"]
 
 DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
 FORMS = ("auto", "expression", "matrix")
-SMALL = 1000  # weights up to which expressions are shorter than a table of them
+MAX_EXPRESSION_WEIGHTS = 1000  # with more, a table of weights is shorter
 
-RESERVED = ("z", "each", "row_id_", "k_")  # names that a column of ids would be confused with
+RESERVED = ("z", "each", "row_id_", "k_")  # names of the script: no column of ids may have them
 MATRIX_COLUMNS = ("coordinate", "weights", "shift")
-# What DuckDB takes for truth values when it reads a table, and then calls true and false.
+# Texts that DuckDB reads as truth values, and their names in the table.
 TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true")
 TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), "false")
 
@@ -97,10 +97,10 @@ def to_sql(
     columns: str | Sequence[str] | None = None,
     form: str = "auto",
 ) -> str:
-    """Return a script that maps the samples of a table, and finds the nearest ones.
+    """Return a SQL script that maps the samples of a table and can find the nearest ones.
 
-    It makes a table ``<table>_mapped`` of the mapped samples and a function
-    ``<table>_nearest(row, k)`` of the k rows that are nearest to one, nearest first.
+    It makes a table ``<table>_mapped`` of the mapped samples, and a function
+    ``<table>_nearest(row, k)`` that returns the k rows nearest to a row, nearest first.
 
     Parameters
     ----------
@@ -109,21 +109,21 @@ def to_sql(
     path : path, optional
         File to write.
     dialect : {"duckdb", "postgres"}, default="duckdb"
-        The latter needs the extension pgvector, whose vectors are in float32.
+        "postgres" needs the extension pgvector, whose vectors are in float32.
     table, id : str
-        Name of the table, and of its column that tells rows apart.
+        Name of the table, and of the column that identifies its rows.
     columns : list of str, or str, optional
         Columns of the features in the order of the fit; or the one column that holds vectors. By
-        default those that the model was fitted to, categories among them, or x0, x1, ... if they
+        default the columns that the model was fitted to, with categories, or x0, x1, ... if they
         had no names.
     form : {"auto", "expression", "matrix"}, default="auto"
-        Write the map as an expression for each coordinate, or as a table that is joined. "auto"
-        is the first up to a thousand weights, unless one column holds vectors.
+        Write the map as an expression for each coordinate, or as a table of weights that is
+        joined. "auto" writes expressions if there are at most 1000 weights and no column holds
+        vectors.
 
     Returns
     -------
     script : str
-        Names in it are quoted, whatever they hold.
 
     Examples
     --------
@@ -134,17 +134,13 @@ def to_sql(
     >>> [line for line in script.splitlines() if '"a"' in line]
     ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
     """
-    if dialect not in DIALECTS or form not in FORMS:
-        raise ValueError(
-            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}; "
-            f"they are {dialect!r} and {form!r}."
-        )
+    _check_choices(dialect, form)
     plan = plan_of(model)
     features = _sources(model, plan.features, columns, dialect)
     linear = plan.linear("SQL")
     vectors = columns if isinstance(columns, str) else None
     script = Script(linear, dialect, table, id, features, vectors)
-    small = linear.matrix().size <= SMALL and vectors is None
+    small = linear.matrix().size <= MAX_EXPRESSION_WEIGHTS and vectors is None
     small = small if form == "auto" else form == "expression"
     text = script.whole(type(model).__name__, small)
     if path is not None:
@@ -153,9 +149,17 @@ def to_sql(
     return text
 
 
+def _check_choices(dialect: str, form: str) -> None:
+    if dialect not in DIALECTS or form not in FORMS:
+        raise ValueError(
+            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}; "
+            f"they are {dialect!r} and {form!r}."
+        )
+
+
 @dataclass(frozen=True)
 class Script:
-    """The parts of a script; what they are is said by :func:`to_sql`."""
+    """The parts of a script, as in :func:`to_sql`."""
 
     linear: Linear
     dialect: str
@@ -199,7 +203,7 @@ class Script:
             terms = [
                 f"({x}::float8 - {number(origin)}) * {number(weight)}"
                 for x, weight, origin in zip(self.features, weights, o, strict=True)
-                if weight != 0 or j == 0  # the first tells whether any value is missing
+                if weight != 0 or j == 0  # the first is NULL if any value is missing
             ]
             terms += [number(b[j])] if b[j] != 0 else []
             coordinates.append("    " + "\n    + ".join(terms) + f" AS z{j + 1}")
@@ -216,7 +220,7 @@ class Script:
             row, values, complete = f"float8[{d}]", f"[{columns}]", f"list_count(x) = {d}"
             product = f"array_inner_product(x::{row}, weights)"
             b = b - W @ o
-        else:  # vectors are in float32, and keep more digits near the origin
+        else:  # float32 vectors are more precise near the origin
             row, values = f"vector({d})", f"ARRAY[{columns}]"
             complete = "array_position(x, NULL) IS NULL"
             product = f"-((x::{row} - '{listed(o)}'::{row}) <#> weights)"
@@ -257,7 +261,7 @@ def _sources(
 
 
 def _encoded(encoder: TableEncoder) -> list[str]:
-    """Return the features that an encoder makes of columns: numbers, and 1 for a category."""
+    """Return an expression for each feature that an encoder makes of columns."""
     found = []
     columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
     for name, own, fill in columns:
@@ -266,10 +270,10 @@ def _encoded(encoder: TableEncoder) -> list[str]:
             found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
             continue
         column = f"{column}::text"
-        if all(each == each.lstrip() for each in own):  # as texts of files are read
+        if all(each == each.lstrip() for each in own):  # as files are read
             column = f"ltrim({column})"
         column = f"coalesce({column}, {quoted_text(str(fill))})" if impute else column
-        few = len(own) <= 2  # one feature tells, and is 1/2 of what was not there in the fit
+        few = len(own) <= 2  # then there is one feature; it is 1/2 for an unknown category
         for category in own[-1:] if few else own:
             whens = _whens(category, own, 1)
             whens += "".join(_whens(each, own, 0) for each in own[:-1] if few)
@@ -279,7 +283,7 @@ def _encoded(encoder: TableEncoder) -> list[str]:
 
 
 def _whens(category: str, own: Sequence[str], value: int) -> str:
-    """Return the cases of a category, which may have become a truth value in the database."""
+    """Return the cases of a category, which may be a truth value in the database."""
     texts = [category]
     if len(own) == 2 and {TRUTHS.get(each.lower()) for each in own} == {"true", "false"}:
         texts = list(dict.fromkeys([category, TRUTHS[category.lower()]]))

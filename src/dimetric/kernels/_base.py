@@ -8,15 +8,15 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 from dimetric._arrays.threads import one_blas_thread
-from dimetric._arrays.validation import checked_samples, take_rows
+from dimetric._arrays.validation import checked_samples
 from dimetric._compat import StrOptions, check_same_namespace, framed
 from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK, KernelFunction
 from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
-from dimetric.learners._base import Learner
+from dimetric.learners._base import Learner, NamedObjects
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.supervision._validation import checked_pair_rows
 
@@ -48,12 +48,13 @@ class KernelMetric(PairScoringMixin, Learner):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(NAMES), Kernel, callable]
     }
+    _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
 
-    def _object_example(self, name: str, given: Any, setting: str) -> str:
-        if name == "kernel":
-            return f"Kernel({given!r}, {setting})"
-        return super()._object_example(name, given, setting)
+    def _object_for(self, name: str, given: Any = None) -> Any:
+        if name != "kernel":
+            return super()._object_for(name, given)
+        return as_kernel(self.kernel if given is None else given)
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 from dimetric._arrays.row_order import canonical_order
-from dimetric._arrays.validation import rescale_for_squares, take_rows
+from dimetric._arrays.validation import rescale_for_squares
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
 from dimetric.kernels._space import (

@@ -4,8 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows
 from dimetric._compat import Progress, StrOptions
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike

@@ -65,7 +65,10 @@ class KLMNN(KernelizedMetric):
     True
     """
 
-    _named_objects: ClassVar[NamedObjects] = LMNN._named_objects
+    _named_objects: ClassVar[NamedObjects] = {
+        **KernelMetric._named_objects,
+        **LMNN._named_objects,
+    }
     _default_rank: ClassVar[int] = 30
     _own: ClassVar[tuple[str, ...]] = (
         "n_components",

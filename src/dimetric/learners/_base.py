@@ -1,11 +1,16 @@
 """What all learners share: the fit template, checks of the input, and metadata."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from time import perf_counter
 from typing import Any, ClassVar, Self, TypeAlias
 
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -133,23 +138,25 @@ class Learner(
         for key, value in params.items():
             name, _, inner = key.partition("__")
             given = params.get(name, getattr(self, name, None))
-            if inner and hasattr(self, name) and not hasattr(given, "set_params"):
-                what = "is a name" if isinstance(given, str) else "is not an object"
-                example = self._object_example(name, given, f"{inner}={value!r}")
+            if not inner or hasattr(given, "set_params"):
+                continue
+            if name in self._named_objects:
+                example = self._object_for(name, given).set_params(**{inner: value})
                 raise ValueError(
-                    f"{name}={given!r} {what}: to set its parameters pass the object, "
-                    f"{type(self).__name__}({name}={example})."
+                    f"{name}={given!r} is short for an object: to set its parameters pass the "
+                    f"object, {type(self).__name__}({name}={example!r})."
                 )
+            if isinstance(given, str):
+                raise ValueError(f"{name}={given!r} has no parameters: {key} cannot be set.")
         return super().set_params(**params)
 
-    def _object_example(self, name: str, given: Any, setting: str) -> str:
-        """Return how to write the object that the value of a parameter is short for."""
-        cls = self._named_objects.get(name, {}).get(given) if isinstance(given, str) else None
-        return f"{cls.__name__ if cls else '...'}({setting})"
+    def _object_for(self, name: str, given: Any = None) -> Any:
+        """Return the object that a parameter holds, or that its value is short for.
 
-    def _object_for(self, name: str) -> Any:
-        """Return the object that a parameter holds, or that its value is short for."""
-        given, known = getattr(self, name), self._named_objects[name]
+        `given` is a value in place of the parameter's own.
+        """
+        given = getattr(self, name) if given is None else given
+        known = self._named_objects[name]
         if isinstance(given, str) and given in known:
             return known[given]()
         if isinstance(given, tuple(known.values())):
@@ -195,3 +202,28 @@ class Learner(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.array_api_support = True
         return tags
+
+
+def with_objects(learner: Any, names: Collection[str] | None = None) -> Any:
+    """Return a copy of a learner whose parameters are objects where they were names of objects.
+
+    Nested parameters, such as ``solver__batch_size``, can then be set.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner. Anything else is returned as it is.
+    names : collection of str, optional
+        Parameters to replace. By default all that can be objects.
+
+    Examples
+    --------
+    >>> from dimetric import KLMNN
+    >>> with_objects(KLMNN(kernel="poly", solver="sgd"), ["kernel"])
+    KLMNN(kernel=Kernel(name='poly'), solver='sgd')
+    """
+    if not isinstance(learner, Learner):
+        return learner
+    copy = clone(learner)
+    wanted = [name for name in copy._named_objects if names is None or name in names]
+    return copy.set_params(**{name: copy._object_for(name) for name in wanted})

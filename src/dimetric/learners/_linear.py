@@ -6,8 +6,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace
-from dimetric._arrays.validation import checked_array, checked_samples, take_rows
+from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows
+from dimetric._arrays.validation import checked_array, checked_samples
 from dimetric._compat import check_same_namespace, framed
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin

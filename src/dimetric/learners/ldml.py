@@ -25,14 +25,14 @@ from dimetric.supervision.pairs import Pairs
 class LDMLRule(Rule):
     r"""Minus the log-likelihood of which pairs are of one class, at odds :math:`e^{b - d^2}`.
 
-    With the sign s = 1 of pairs of one class and -1 of others, the loss is
+    With the sign s = 1 for pairs of one class and -1 for others, the loss is
     :math:`\log(1 + e^u)`, :math:`u = s (d^2 - b)`, and the weights are :math:`W = s\,\sigma(u)`.
-    Pairs are unordered: each is met twice, and counts a half.
+    Each pair of samples is in the matrix of distances twice; each time it counts a half.
 
     Parameters
     ----------
     b : float, optional
-        The threshold; theta holds it if it is learned.
+        The threshold. If it is None, theta holds the threshold, and it is learned.
     """
 
     def __init__(self, b: float | None = None) -> None:

@@ -23,8 +23,8 @@ from dimetric.supervision.pairs import Pairs
 class DistanceRule(Rule):
     r"""The distances between samples of different classes, :math:`\sqrt{d^2 + \epsilon}`.
 
-    Pairs are unordered: each is met twice, and counts a half. Without the :math:`\epsilon` in
-    theta a distance of 0 would have no derivative.
+    Each pair of samples is in the matrix of distances twice; each time it counts a half. Theta
+    holds :math:`\epsilon`, without which a distance of 0 would have no derivative.
     """
 
     def fast(

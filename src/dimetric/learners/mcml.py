@@ -14,12 +14,12 @@ from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class MCMLRule(Rule):
-    r"""How far a sample's softmax neighbours are from being the others of its class, evenly.
+    r"""The divergence of the softmax over neighbours from a uniform choice in the own class.
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and :math:`p^0_{ij}` uniform
-    over the others of i's class, the loss is the divergence of p from p0 but for the entropy of
-    p0, :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`, and the weights are
-    :math:`W = p^0 - p`. Samples that are alone in their class have no row.
+    over the other samples of i's class, the loss is the divergence of p from p0, up to the entropy
+    of p0: :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`, and the weights are
+    :math:`W = p^0 - p`. Samples that are alone in their class have no loss.
     """
 
     fast = staticmethod(numpy_kernels.mcml)

@@ -73,9 +73,8 @@ def largest_eigenvectors(
     space = _Subspace(n, width)
     new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
     for _ in range(MAX_PASSES):
-        space.add(new, product(new))
+        m = space.add(new, product(new))
         values, S = space.eigenpairs()
-        m = space.size
         # The largest, a few more that may overtake them, and the smallest.
         shown = np.r_[: min(2 * block, m - 1), m - 1]
         V, residuals = space.vectors_and_residuals(values[shown], S[:, shown])
@@ -89,11 +88,7 @@ def largest_eigenvectors(
             space.restart(values[kept], S[:, kept])
         new = space.beside(residuals[:, np.flatnonzero(open_)[:block]])
     else:
-        warnings.warn(
-            f"{k} eigenvectors were not found to the last digit in {MAX_PASSES} passes: the "
-            f"residual is {size[:k].max() / largest:.0e}.",
-            stacklevel=3,
-        )
+        _warn_of_residual(k, size[:k].max() / largest)
     return LargestEigenpairs(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
 
 
@@ -106,13 +101,14 @@ class _Subspace:
         self._H = np.zeros((width, width))
         self.size = 0
 
-    def add(self, new: np.ndarray, images: np.ndarray) -> None:
-        """Add orthonormal vectors, orthogonal to the basis, and their images."""
+    def add(self, new: np.ndarray, images: np.ndarray) -> int:
+        """Add orthonormal vectors, orthogonal to the basis, and their images; return the size."""
         old, m = self.size, self.size + new.shape[1]
         self._basis[:, old:m], self._images[:, old:m] = new, images
         self._H[:m, old:m] = self._basis[:, :m].T @ self._images[:, old:m]
         self._H[old:m, :old] = self._H[:old, old:m].T
         self.size = m
+        return m
 
     def eigenpairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the eigenvalues of H, descending, and its eigenvectors as columns."""
@@ -142,3 +138,11 @@ class _Subspace:
         for _ in range(2):  # the first pass is not exact where R is mostly rounding errors
             new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
         return new
+
+
+def _warn_of_residual(k: int, residual: float) -> None:
+    warnings.warn(
+        f"{k} eigenvectors were not found to the last digit in {MAX_PASSES} passes: the residual "
+        f"is {residual:.0e}.",
+        stacklevel=4,
+    )

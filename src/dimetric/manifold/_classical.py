@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 from dimetric.learners.pca import PCA
 from dimetric.linalg.classical_scaling import (
     PrincipalCoordinates,

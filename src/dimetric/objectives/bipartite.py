@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, namespace, take_rows, to_host
 from dimetric.objectives.engine import Rule, bipartite_product
 from dimetric.objectives.objective import Objective
 from dimetric.objectives.side import Side

@@ -11,9 +11,8 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, one_hot
+from dimetric._arrays.namespaces import Array, like, namespace, one_hot, take_rows
 from dimetric._arrays.threads import run_on_threads
-from dimetric._arrays.validation import take_rows
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.bipartite import BipartiteObjective
 from dimetric.objectives.engine import Rule, rows_at_once

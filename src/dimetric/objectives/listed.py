@@ -17,8 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 

@@ -44,17 +44,25 @@ class Objective(ABC):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        r"""Return the sum at mapped points, the Laplacian of its weights times V, and its gradient.
+        """Return the sum at mapped points, a Laplacian product, and the gradient in theta.
 
         Parameters
         ----------
         Z : array of shape (m, k)
             The points under a map.
-        V : array of shape (m, p)
-            What the Laplacian is multiplied by. Its weights are the derivatives of the sum in the
-            squared distances.
+        V : array of shape (m, q)
+            What the Laplacian is multiplied by.
         theta : ndarray of shape (p,)
-            The extra parameters, in which the last result is the gradient.
+            The extra parameters.
+
+        Returns
+        -------
+        sum : float
+        product : array of shape (m, q)
+            The Laplacian of the weights W times V, where W are the derivatives of the sum in the
+            squared distances. Gradients in maps and metrics follow from it, see :meth:`scatter`.
+        dtheta : ndarray of shape (p,) or float
+            Gradient in theta.
         """
 
     def scatter(

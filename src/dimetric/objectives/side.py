@@ -8,8 +8,7 @@ from typing import Any, Self
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
 
 
 @dataclass(frozen=True, eq=False)

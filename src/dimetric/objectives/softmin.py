@@ -7,8 +7,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows, to_host
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, differing

@@ -1,4 +1,4 @@
-"""Distances between all pairs of points, a block of rows at a time, and what is read off them."""
+"""Distances between all pairs of points, a block of rows at a time."""
 
 from collections.abc import Callable, Iterator
 from math import frexp
@@ -17,10 +17,11 @@ from dimetric.neighbors.metric_search import Metric, is_euclidean
 
 T = TypeVar("T")
 
-_FEW_FEATURES = 8  # differences are then as fast as a product, and lose no digits
-_PILOTS = 16  # points whose distances tell how many digits a product loses
-_DIGITS = 1e-9  # that the order of distances is told by
-_ENTRIES = 2**18  # of a block of distances: fits a cache
+FEW_FEATURES = 8  # up to so many, differences are as fast as a product, and lose no digits
+PILOT_POINTS = 16  # points at either end that show how many digits a product loses
+RELATIVE_ERROR = 1e-9  # of a distance, that its rank may depend on
+BLOCK_ENTRIES = 2**18  # of a block of distances, which fits a cache
+DEVICE_BLOCK_ENTRIES = 2**26  # of a block on an accelerator
 
 
 class Distances:
@@ -85,15 +86,15 @@ def _for_squares(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
     X = X - _coarse_mean(X)
-    if X.shape[1] <= _FEW_FEATURES:
+    if X.shape[1] <= FEW_FEATURES:
         return X, X, _by_differences
     left, right = left_factor(X), right_factor(X)
     # Points on both ends: what a product loses is relative to the largest norms.
     order = xp.argsort(right[:, -1])
-    ends = xp.concat([order[-_PILOTS:], order[:: max(1, X.shape[0] // _PILOTS)]])
+    ends = xp.concat([order[-PILOT_POINTS:], order[:: max(1, X.shape[0] // PILOT_POINTS)]])
     exact = _by_differences(xp.take(X, ends, axis=0), X)
     rough = _by_product(xp.take(left, ends, axis=0), right)
-    if bool(xp.any((xp.abs(rough - exact) > _DIGITS * exact) & (exact > 0))):
+    if bool(xp.any((xp.abs(rough - exact) > RELATIVE_ERROR * exact) & (exact > 0))):
         return X, X, _by_differences
     return left, right, _by_product
 
@@ -148,6 +149,6 @@ def over_blocks(
     index = distances.index(rows[:1])
     host = compat.is_numpy_array(index)
     small = is_host(index)
-    block = max(8, (_ENTRIES if small else 2**26) // distances.n)
+    block = max(8, (BLOCK_ENTRIES if small else DEVICE_BLOCK_ENTRIES) // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
     yield from map_on_threads(work, blocks, n_rows=len(rows)) if host else map(work, blocks)

@@ -1,7 +1,8 @@
-r"""How faithful an embedding is: neighbourhoods, ranks and distances, before and after.
+r"""Scores of an embedding: neighbourhoods, ranks and distances, compared with those of the data.
 
-Of n points, i and j are at distance :math:`\delta_{ij}` among the data and :math:`d_{ij}` in the
-embedding; j is the :math:`r_{ij}`-th nearest of i there and the :math:`s_{ij}`-th here.
+The points i and j are at distance :math:`\delta_{ij}` in the data and :math:`d_{ij}` in the
+embedding; j is the :math:`r_{ij}`-th nearest neighbour of i in the data and the
+:math:`s_{ij}`-th in the embedding.
 """
 
 from dataclasses import dataclass, field
@@ -9,25 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
-from dimetric.linalg.correlation import correlation, moments, residual_variance
+from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric.linalg.correlation import correlation, residual_variance
 from dimetric.neighbors.metric_search import Metric
 from dimetric.quality._distances import Distances, over_blocks
 from dimetric.quality._input import checked_embedding, checked_labels, sampled_points
-from dimetric.quality._ranks import neighbour_order, ranks_along, ranks_of
+from dimetric.quality._point_scores import PointScores
+from dimetric.quality._ranks import neighbour_order, ranks_of
 from dimetric.quality._scores import (
-    RankScores,
     Scores,
     best_scale,
     error_of,
     error_of_mean,
-    neighbourhood_hits,
     procrustes,
     scaled,
     scaled_stress,
     stress,
 )
-from dimetric.quality._shepard import DistanceRanks, RankInfluence
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,27 +38,28 @@ class EmbeddingQuality:
     n_neighbors : int
         k, the size of the neighbourhoods of the first five scores.
     trustworthiness, continuity, knn_preservation, lcmc : float
-        Of the k nearest neighbours; 1 is best (for lcmc: 1 - k / (n - 1)).
+        Scores of the k nearest neighbours; 1 is best (for lcmc: 1 - k / (n - 1)).
     neighborhood_hit : float or None
         Share of the k nearest neighbours in the embedding that have the point's label.
     r_nx_auc : float
-        Neighbourhoods of all sizes, small ones first; 1 is best, 0 is what chance gives.
+        Neighbourhoods of all sizes, small ones weighted most; 1 is best, 0 is chance.
     stress, scaled_stress, residual_variance : float
-        Of the distances; 0 is best.
+        Scores of the distances; 0 is best.
     shepard_correlation : float
-        Of the ranks of the distances; 1 is best.
+        Correlation of the ranks of the distances; 1 is best.
     procrustes : float or None
-        What no rotation, reflection and scale can mend; 0 is best. None where X is distances.
+        What remains after the best rotation, reflection and scale; 0 is best. None if X holds
+        distances.
     q_nx, r_nx : array of shape (n - 2,)
-        For neighbourhoods of 1, ..., n - 2.
+        Curves over neighbourhoods of size 1, ..., n - 2.
     points : array of shape (n_points,)
-        Row numbers of the points that the scores are means over.
+        Row numbers of the points that were scored.
     per_point : dict of str to array of shape (n_points,)
-        Scores of each of them, by name. The score is their mean, but for ``scaled_stress``: there
-        all points are at the scale that is best for all.
+        Scores of each point, by name. The score is their mean, except for ``scaled_stress``, where
+        each point has the scale that is best for all.
     standard_error : dict of str to float
-        Of the scores, by name, from looking at a sample of the points only; ``procrustes`` always
-        looks at all.
+        Standard errors of the scores, by name, due to scoring only a sample of the points;
+        ``procrustes`` always uses all.
     """
 
     n_neighbors: int
@@ -81,7 +81,7 @@ class EmbeddingQuality:
     standard_error: dict[str, float] = field(repr=False)
 
     def scores(self) -> dict[str, float]:
-        """Return the scores that there are, by name: a row of a table."""
+        """Return the scores by name, without those that are None: a row of a table."""
         named = {name: getattr(self, name) for name in _SCORES}
         return {name: value for name, value in named.items() if value is not None}
 
@@ -109,10 +109,10 @@ def embedding_quality(
     y: Array | None = None,
     metric: Metric = "euclidean",
     metric_params: dict[str, Any] | None = None,
-    sample: int | None = None,
+    sample_size: int | None = None,
     random_state: Any = None,
 ) -> EmbeddingQuality:
-    r"""Compare an embedding with the data it is of, by all the usual scores at once.
+    r"""Compare an embedding with its data by all the usual scores at once.
 
     With :math:`N_k(i)` the k nearest neighbours of i among the data and :math:`N'_k(i)` in the
     embedding:
@@ -133,8 +133,8 @@ def embedding_quality(
       of Z, both centred and X at length 1.
     - ``neighborhood_hit`` is the share of :math:`j \in N'_k(i)` with i's label.
 
-    Distances that are equal, to about nine digits, count in the order of the rows. Memory is O(n)
-    for each core, time O(n^2 log n); with `sample`, O(sample n log n).
+    Of distances that are equal to about nine digits, that to the first row counts as smaller.
+    Memory is O(n) for each core, time O(n^2 log n); with `sample_size`, O(sample_size n log n).
 
     Parameters
     ----------
@@ -151,10 +151,10 @@ def embedding_quality(
         Of X: ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
     metric_params : dict, optional
         Parameters of the metric.
-    sample : int, optional
-        Score this many random points only, each against all others.
+    sample_size : int, optional
+        Score only this many random points, each against all others.
     random_state : int, RandomState or None, default=None
-        Of the sample.
+        Seed of the sample.
 
     Returns
     -------
@@ -195,32 +195,15 @@ def embedding_quality(
     X, Z, unit, k = checked_embedding(X, Z, n_neighbors, metric)
     n = X.shape[0]
     codes = None if y is None else checked_labels(y, X)
-    points = sampled_points(n, sample, random_state)
+    points = sampled_points(n, sample_size, random_state)
     before, after = Distances(X, metric, metric_params), Distances(Z)
-    F, G = DistanceRanks(before, points), DistanceRanks(after, points)
-    by_rank = RankScores(n, k)
-    influence = RankInfluence(before, after, F, G, points) if len(points) < n else None
-
-    def compare(rows: np.ndarray) -> tuple[Scores, np.ndarray]:
-        index, D, E = before.index(rows), before(rows), after(rows)
-        near, shown = neighbour_order(D, index), neighbour_order(E, index)
-        scores, counts = by_rank(ranks_along(near, shown, index))
-        if codes is not None:
-            scores["neighborhood_hit"] = neighbourhood_hits(codes, index, shown[:, :k])
-        scores["distances"] = moments(D, E)
-        cells = F.cells(D), G.cells(E)
-        ranks = F(cells[0], index), G(cells[1], index)
-        scores["ranks"] = moments(*ranks)
-        if influence is not None:
-            scores["influence"] = influence(*cells, *ranks)
-        return {name: to_host(value) for name, value in scores.items()}, counts
-
+    scores_of = PointScores(before, after, points, k, codes)
     parts, counts = [], np.zeros(n, dtype=np.int64)
-    for part, block_counts in over_blocks(compare, points, before):
+    for part, block_counts in over_blocks(scores_of, points, before):
         parts.append(part)
         counts += block_counts
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    q, r = by_rank.curves(counts, len(points))
+    q, r = scores_of.by_rank.curves(counts, len(points))
     return EmbeddingQuality(
         n_neighbors=k,
         **_summarised(table, n, k, unit, X),

@@ -1,4 +1,4 @@
-"""Data, embedding and options of the scores, checked."""
+"""Check the data, the embedding and the options of the scores."""
 
 import warnings
 from numbers import Integral
@@ -63,12 +63,14 @@ def checked_labels(y: Any, X: Array) -> Array:
     return like(np.unique(y, return_inverse=True)[1], X, dtype=namespace(X).int64)
 
 
-def sampled_points(n: int, sample: Any, random_state: Any) -> np.ndarray:
-    """Return the points to score."""
-    if sample is None:
+def sampled_points(n: int, sample_size: Any, random_state: Any) -> np.ndarray:
+    """Return the rows of the points to score."""
+    if sample_size is None:
         return np.arange(n)
-    if not isinstance(sample, Integral) or sample < 2:
-        raise ValueError(f"sample={sample!r} must be an int of at least 2, or None for all points.")
-    if int(sample) >= n:
+    if not isinstance(sample_size, Integral) or sample_size < 2:
+        raise ValueError(
+            f"sample_size={sample_size!r} must be an int of at least 2, or None for all points."
+        )
+    if int(sample_size) >= n:
         return np.arange(n)
-    return np.sort(check_random_state(random_state).choice(n, int(sample), replace=False))
+    return np.sort(check_random_state(random_state).choice(n, int(sample_size), replace=False))

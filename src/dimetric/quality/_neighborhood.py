@@ -1,16 +1,16 @@
-"""What is near a sample: by plain distances, and by learned ones."""
+"""The neighbours of a sample, under plain and under learned distances."""
 
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
+from dimetric.learners._steps import last_step
 from dimetric.neighbors.metric_search import distances_between
 
 __all__ = ["Neighborhood", "before_and_after", "neighborhood"]
@@ -18,21 +18,22 @@ __all__ = ["Neighborhood", "before_and_after", "neighborhood"]
 
 @dataclass(frozen=True, eq=False)
 class Neighborhood:
-    """The neighbours of a sample, before and after; made by :func:`neighborhood`.
+    """The neighbours of a sample, before and after a map; made by :func:`neighborhood`.
 
     Attributes
     ----------
     row : int
-        The sample.
+        Row number of the sample.
     before, after : ndarray of shape (k,)
         Its nearest neighbours, nearest first.
     distances_before, distances_after : ndarray of shape (n_samples,)
-        From the sample to all.
+        Distances from the sample to all samples.
     shown : ndarray of shape (m,)
         Neighbours before or after, then the nearest of all others.
     places_before, places_after : ndarray of shape (m, 2)
-        Where those are around the sample: as far from 0 as they are from it, in directions of
-        which as much is kept as a plane has room for. The second are turned to the first.
+        Coordinates of those in a plane, with the sample at 0. Their distances from 0 are the
+        distances from the sample; their directions are those of a projection to two dimensions.
+        The second picture is rotated and reflected to match the first.
     """
 
     row: int
@@ -46,40 +47,40 @@ class Neighborhood:
 
     @property
     def stayed(self) -> np.ndarray:
-        """Neighbours before and after, nearest first."""
+        """Samples that are neighbours before and after, nearest first."""
         return self.after[np.isin(self.after, self.before)]
 
     @property
     def came(self) -> np.ndarray:
-        """Neighbours after, not before."""
+        """Samples that are neighbours after, but not before."""
         return self.after[~np.isin(self.after, self.before)]
 
     @property
     def left(self) -> np.ndarray:
-        """Neighbours before, not after."""
+        """Samples that are neighbours before, but not after."""
         return self.before[~np.isin(self.before, self.after)]
 
 
 def neighborhood(
     X: Array, Z: Array, row: int, *, n_neighbors: int = 10, n_others: int = 60
 ) -> Neighborhood:
-    r"""Return what is near a sample, before and after a map, and a plane picture of both.
+    r"""Return the neighbours of a sample before and after a map, with a plane picture of both.
 
-    Of the differences :math:`x_j - x_i` the two principal directions are kept, and each is given
-    its whole length again: distances from the sample are right, angles as well as they can be.
-    The picture of :math:`z_j - z_i` is then turned and reflected (orthogonal Procrustes) to be as
-    near to the first as it can.
+    The differences :math:`x_j - x_i` are projected to their two principal directions and rescaled
+    to their original lengths: distances from the sample are exact, angles are approximate. The
+    picture of :math:`z_j - z_i` is then rotated and reflected (orthogonal Procrustes) to be as
+    close to the first as possible.
 
     Parameters
     ----------
     X, Z : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         Samples before and after.
     row : int
-        The sample; -1 is the last.
+        Row number of the sample; -1 is the last.
     n_neighbors : int, default=10
-        k.
+        Number of neighbours.
     n_others : int, default=60
-        How many more are in the picture: those that are nearest before or after.
+        How many other samples the picture shows: the nearest before or after.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def neighborhood(
     check_consistent_length(X, Z)
     n = len(X)
     if not isinstance(row, Integral) or not -n <= row < n:
-        raise ValueError(f"row={row!r} is no row: there are {n}, 0 to {n - 1}.")
+        raise ValueError(f"row={row!r} must be the number of a row, 0 to {n - 1}.")
     if not isinstance(n_neighbors, Integral) or not 1 <= n_neighbors < n:
         raise ValueError(
             f"n_neighbors={n_neighbors!r} must be at least 1, and at most {n - 1}, the number of "
@@ -117,26 +118,38 @@ def neighborhood(
 
 
 def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples as a learner gets them, and as it maps them.
+    """Return samples as the learner of a model gets them, and as it maps them.
 
     Parameters
     ----------
     model : estimator
-        Fitted: a learner; a classifier over one; or a pipeline that ends with either, whose steps
-        before it, such as scaling, come before.
+        A fitted learner, a classifier over one, or a pipeline that ends with either. The other
+        steps of a pipeline, such as scaling, are part of "before".
     X : array-like or data frame
         Samples, as the model takes them.
+
+    Returns
+    -------
+    before, after : ndarray of shape (n_samples, n_features) and (n_samples, n_components)
+
+    Examples
+    --------
+    >>> from dimetric import LDA, KNNClassifier
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 5.0], [1.0, 6.0]])
+    >>> model = KNNClassifier(1, learner=LDA()).fit(X, [0, 0, 1, 1])
+    >>> [each.shape for each in before_and_after(model, X)]
+    [(4, 2), (4, 1)]
     """
     check_is_fitted(model)
-    if isinstance(model, Pipeline):
-        X = model[:-1].transform(X) if len(model) > 1 else X
-        model = model[-1]
-    learner = model
-    if hasattr(model, "learner_"):  # which was fitted to arrays; None is Euclidean
-        X, learner = _as_array(X), model.learner_
+    last = last_step(model)
+    if last is not model and len(model) > 1:
+        X = model[:-1].transform(X)
+    learner = last
+    if hasattr(last, "learner_"):  # it was fitted to arrays; None is the Euclidean distance
+        X, learner = _as_array(X), last.learner_
     if learner is not None and not hasattr(learner, "transform"):
         raise ValueError(
-            f"{type(model).__name__} has learned no map: give a learner such as NCA, or a "
+            f"{type(last).__name__} has learned no map: give a learner such as NCA, or a "
             "classifier over one."
         )
     Z = X if learner is None else learner.transform(X)
@@ -148,7 +161,7 @@ def _as_array(X: Any) -> np.ndarray:
 
 
 def _nearest_first(distances: np.ndarray, row: int) -> np.ndarray:
-    """Return all other rows, nearest first; of equal ones the first."""
+    """Return all other rows, nearest first; of equally near ones, the first."""
     order = np.argsort(distances, kind="stable")
     return order[order != row]
 
@@ -163,13 +176,13 @@ def _in_a_plane(differences: np.ndarray) -> np.ndarray:
 
 
 def _rotation(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return the orthogonal R that brings A R nearest to B."""
+    """Return the orthogonal matrix R that minimises |A R - B|."""
     U, _, Vt = np.linalg.svd(A.T @ B)
     return U @ Vt
 
 
 def _given_length(plane: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return vectors of the same directions and of other lengths."""
+    """Return vectors of the same directions with other lengths."""
     now = np.linalg.norm(plane, axis=1)
     upwards = np.where(now[:, None] > 0, plane, [0.0, 1.0])
     return upwards * (lengths / np.where(now > 0, now, 1.0))[:, None]

@@ -8,8 +8,8 @@ from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric.quality._distances import Distances, over_blocks, with_own
 from dimetric.quality._ranks import counts_of
 
-PILOTS = 64  # points whose distances tell of those of all
-CROWDED = 1e-6  # share of a rank correlation that ties within cells may cost
+PILOT_POINTS = 64  # points whose distances show the range of all
+MAX_TIE_ERROR = 1e-6  # what ties within cells may cost of a rank correlation
 
 
 class DistanceRanks:
@@ -32,7 +32,7 @@ class DistanceRanks:
 
     def __init__(self, distances: Distances, rows: np.ndarray) -> None:
         # A few rows tell the range; what lies outside shares the cell of 0, or the last one.
-        pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // PILOTS)])).ravel())
+        pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // PILOT_POINTS)])).ravel())
         quantiles = pilot[pilot > 0] if pilot[-1] > 0 else np.ones(1)
         pilot = np.log(quantiles)
         outside = len(pilot) // 10_000
@@ -45,7 +45,7 @@ class DistanceRanks:
             return counts_of(self.cells(distances(block)), self.n_cells)
 
         counts = reduce(np.add, over_blocks(count, rows, distances))
-        if np.sum((counts[1:] / max(1, counts[1:].sum())) ** 3) > CROWDED:
+        if np.sum((counts[1:] / max(1, counts[1:].sum())) ** 3) > MAX_TIE_ERROR:
             chosen = np.linspace(0, len(quantiles) - 1, self.n_cells - 1).astype(int)
             self._edges = np.unique(quantiles[chosen])
             counts = reduce(np.add, over_blocks(count, rows, distances))
@@ -101,7 +101,7 @@ class RankInfluence:
             host = ((to_host(cells).ravel(), to_host(ranks).ravel()) for cells, ranks in pairs)
             return np.stack([np.bincount(cells, ranks, F.n_cells) for cells, ranks in host])
 
-        few = rows[:: -(-len(rows) // 64)]
+        few = rows[:: -(-len(rows) // PILOT_POINTS)]
         sums = reduce(np.add, over_blocks(above, few, before)) / (len(few) * before.n)
         self._raised = np.cumsum(sums[:, ::-1], axis=1)[:, ::-1] - sums / 2
 

@@ -1,4 +1,4 @@
-"""How much is kept by dimension: shares of eigenvalues, and residual variances."""
+"""How much each dimension explains: shares of eigenvalues, and residual variances."""
 
 from collections.abc import Iterable
 from numbers import Integral
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
+from dimetric.learners._steps import last_step
 from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold.isomap import Isomap
 from dimetric.manifold.mds import MDS
@@ -18,20 +18,20 @@ from dimetric.quality._distances import Distances, over_blocks
 
 __all__ = ["eigenvalue_shares", "residual_variances"]
 
-MOST = 10  # dimensions that are tried unless others are asked for
+MAX_DEFAULT_DIMENSION = 10
 
 
 def eigenvalue_shares(estimator: Any) -> np.ndarray:
     r"""Return the share of each component, :math:`\lambda_i / \sum_j \lambda_j`, descending.
 
-    The sum is over all eigenvalues, those of components that were not kept included, where the
-    estimator knows it (PCA, KPCA, LDA); of MDS and Isomap it is over the components.
+    For PCA, KPCA and LDA the sum is over all eigenvalues, including those of components that were
+    not kept. For MDS and Isomap it is over the components only.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted: PCA, KPCA, LDA, classical MDS, Isomap or scikit-learn's PCA; or a pipeline that
-        ends with such.
+        A fitted PCA, KPCA, LDA, classical MDS, Isomap or scikit-learn's PCA, or a pipeline that
+        ends with one of these.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def eigenvalue_shares(estimator: Any) -> np.ndarray:
     array([0.925, 0.053, 0.017])
     """
     check_is_fitted(estimator)
-    learner = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    learner = last_step(estimator)
     if hasattr(learner, "explained_variance_ratio_"):
         return to_host(learner.explained_variance_ratio_).astype(np.float64)
     if not hasattr(learner, "eigenvalues_"):
@@ -58,25 +58,26 @@ def eigenvalue_shares(estimator: Any) -> np.ndarray:
 def residual_variances(
     embedding: Any, X: Array, dimensions: Iterable[int] | None = None
 ) -> dict[int, float]:
-    """Return what embeddings of several dimensions leave of the variance of the distances.
+    """Return the residual variance of embeddings of several dimensions.
 
-    This is 1 - r^2, r the correlation of the distances in the embedding with those among the data;
-    of Isomap, with the geodesics. Where the curve stops falling is the data's dimension [1]_.
+    This is 1 - r^2, where r is the correlation of the distances in the embedding with those among
+    the data; for Isomap, with the geodesic distances. The dimension at which the curve stops
+    falling is an estimate of the dimension of the data [1]_.
 
     Parameters
     ----------
     embedding : estimator
-        With ``n_components``; copies are fitted: one alone of Isomap and classical MDS, whose first
-        coordinates are the embedding in fewer dimensions, else one for each dimension.
+        An embedding with ``n_components``. Copies are fitted: one for each dimension, but only one
+        for Isomap and classical MDS, whose first coordinates are the embedding in fewer dimensions.
     X : array-like of shape (n_samples, n_features)
         Samples, or distances if the embedding takes these.
     dimensions : iterable of int, optional
-        By default 1 to 10, as far as there are features.
+        By default 1 to 10, or to the number of features if that is less.
 
     Returns
     -------
     dict of int to float
-        By dimension.
+        The residual variance of each dimension.
 
     References
     ----------
@@ -96,7 +97,9 @@ def residual_variances(
     given = getattr(embedding, "metric", "euclidean") == "precomputed"
     n, d = samples.shape
     most = n - 1 if given else min(n - 1, d)
-    dims = list(range(1, min(MOST, most) + 1) if dimensions is None else dimensions)
+    dims = list(
+        range(1, min(MAX_DEFAULT_DIMENSION, most) + 1) if dimensions is None else dimensions
+    )
     if not dims or not all(isinstance(k, Integral) and 1 <= k < n for k in dims):
         raise ValueError(f"dimensions={dims!r} must be ints from 1 to {n - 1}.")
     dims = sorted({int(k) for k in dims})
@@ -110,12 +113,12 @@ def residual_variances(
     found = {}
     for k in dims:
         Z = whole if nested else clone(embedding).set_params(n_components=k).fit_transform(X)
-        found[k] = _left(before, np.asarray(to_host(Z), dtype=np.float64)[:, :k])
+        found[k] = _residual_variance(before, np.asarray(to_host(Z), dtype=np.float64)[:, :k])
     return found
 
 
-def _left(before: Distances, Z: np.ndarray) -> float:
-    """Return the residual variance of distances."""
+def _residual_variance(before: Distances, Z: np.ndarray) -> float:
+    """Return the residual variance of the distances in an embedding."""
     after, n = Distances(Z), len(Z)
 
     def sums(rows: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
-from dimetric.classify._neighbors import NearestNeighbors
+from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.learners._steps import last_step
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
@@ -86,7 +86,7 @@ def cross_validate(
         return_estimator=True,
     )
     train = found["train_score"]
-    if isinstance(last_step(estimator), NearestNeighbors):
+    if isinstance(last_step(estimator), NeighborsEstimator):
         train = np.array([last_step(each).score() for each in found["estimator"]])
     return CrossValidation(train, found["test_score"], found["fit_time"])
 

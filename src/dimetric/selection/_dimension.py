@@ -1,6 +1,6 @@
 """How many components to keep."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -83,11 +83,17 @@ def choose_dimension(
         raise ValueError("Give dimensions or a threshold, not both.")
     if not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
         raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
-    share = partial(_share_kept, learner, X, y)
-    low, high = 1, share(None)[0]
-    while low < high:  # the share grows with the dimension
+    return _smallest_dimension(partial(_share_kept, learner, X, y), float(threshold))
+
+
+def _smallest_dimension(
+    share_kept: Callable[[int | None], tuple[int, float]], threshold: float
+) -> int:
+    """Return the smallest dimension that keeps a share, by bisection: the share grows with it."""
+    low, high = 1, share_kept(None)[0]
+    while low < high:
         middle = (low + high) // 2
-        if share(middle)[1] >= float(threshold) - 1e-12:
+        if share_kept(middle)[1] >= threshold - 1e-12:
             high = middle
         else:
             low = middle + 1

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_consistent_length, check_random_state
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
@@ -171,7 +171,7 @@ def near_and_far(
     if y is not None:
         check_consistent_length(X, y)
         classes = LabelledCombinations(y)
-        sorted_ = namespace(X).take(X, like(classes.rows, X, dtype=namespace(X).int64), axis=0)
+        sorted_ = take_rows(X, classes.rows)
         found = []
         for role in (friends(sorted_, classes.codes, k), enemies(sorted_, classes.codes, k)):
             indices = to_host(role.indices)

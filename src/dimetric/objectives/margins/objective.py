@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
-from dimetric._arrays.validation import take_rows
+from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows, to_host
 from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, take_rows, to_host
 from dimetric.neighbors.roles import friends
 
 
@@ -37,7 +37,7 @@ def nearest_targets(
     """
     if most is not None and np.bincount(codes).max() > most:
         order, groups = _random_groups(codes, most, check_random_state(random_state))
-        grouped = namespace(X).take(X, like(order, X, dtype=namespace(X).int64), axis=0)
+        grouped = take_rows(X, order)
         return in_given_order(nearest_targets(grouped, groups, k), order)
     found = friends(X, codes, k)
     ranks = np.arange(found.indices.shape[1])

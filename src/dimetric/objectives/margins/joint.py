@@ -1,0 +1,112 @@
+"""The objective of LMNN with a metric for each class."""
+
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+from scipy import sparse
+
+from dimetric._arrays.blocks import row_blocks
+from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.squared_distances import squared_distances
+from dimetric.objectives.margins.hinge import hinge
+from dimetric.objectives.margins.objective import MarginRule
+from dimetric.objectives.margins.targets import nearest_targets
+from dimetric.objectives.side import Side
+
+BLOCK_ENTRIES = 2**18  # squared distances in a block
+SPARSE_IMPOSTOR_SHARE = 1 / 8  # below this share, single pairs cost less than whole blocks
+
+
+class JointMargins:
+    r"""The objective of LMNN, with the distance to a sample in the metric of its class.
+
+    .. math:: \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij}
+              + \mu \sum_{j \to i} \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr],
+              \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Samples, centred, sorted by class.
+    codes : ndarray of shape (n,)
+        Their classes, as integers from 0, ascending, on the host.
+    n_neighbors : int
+        Number of targets of each sample.
+    mu : float
+        Weight of the pushes; the pulls have weight ``1 - mu``.
+    """
+
+    def __init__(self, X: Array, codes: np.ndarray, n_neighbors: int, mu: float) -> None:
+        self.X, self.mu = X, mu
+        xp = namespace(X)
+        self._targets = like(nearest_targets(X, codes, n_neighbors), X, dtype=xp.int64)
+        self._side = Side.of(X, labels=codes)
+
+    def evaluate(self, maps: np.ndarray, width: float) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient.
+
+        Parameters
+        ----------
+        maps : ndarray of shape (C, p, d)
+            The map of each class.
+        width : float
+            Width of the smooth part of the hinge.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray of shape (C, p, d)
+        """
+        X, xp = self.X, namespace(self.X)
+        n = X.shape[0]
+        classes = [own for _, own in self._side.class_runs(0, n)]
+        mapped = [X @ like(L, X).T for L in maps]
+        loss, grad = 0.0, np.zeros(maps.shape)
+        for b in row_blocks(n, max(64, BLOCK_ENTRIES // n)):
+            D = [squared_distances(Z[b, :], Z[c, :]) for Z, c in zip(mapped, classes, strict=True)]
+            value, W = self._weights(xp.concat(D, axis=1), self._side[b], width)
+            loss += float(value)
+            for number, (Z, c) in enumerate(zip(mapped, classes, strict=True)):
+                Wc, ones = W[:, c], xp.ones_like(X[:, :1])
+                rows = (Wc @ ones[c, :]) * Z[b, :] - Wc @ Z[c, :]
+                columns = (Wc.T @ ones[b, :]) * Z[c, :] - Wc.T @ Z[b, :]
+                grad[number] += to_host(rows.T @ X[b, :] + columns.T @ X[c, :])
+        return loss / n, 2 * grad / n
+
+    def _weights(self, D: Array, rows: Side, width: float) -> tuple[float, Any]:
+        """Return the loss of a block of squared distances, and its derivatives, perhaps sparse."""
+        xp = namespace(D)
+        if compat.is_numpy_array(D):
+            targets = self._targets[rows.positions]
+            there = targets >= 0
+            near = np.take_along_axis(D, np.maximum(targets, 0), axis=1)
+            thresholds = np.where(there, 1 + near, -1 - width)
+            impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
+            impostors &= ~rows.same_label(self._side)
+            if np.count_nonzero(impostors) < SPARSE_IMPOSTOR_SHARE * D.size:
+                return self._sparse_weights(D, impostors, thresholds, targets, width)
+        rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width)
+        return rule.block(xp, D, rows, self._side)[:2]
+
+    def _sparse_weights(
+        self,
+        D: np.ndarray,
+        impostors: np.ndarray,
+        thresholds: np.ndarray,
+        targets: np.ndarray,
+        width: float,
+    ) -> tuple[float, sparse.csc_array]:
+        """Return the same, computed only from impostors and targets."""
+        (size, k), there = targets.shape, targets >= 0
+        i, l = np.nonzero(impostors)
+        value, slope = hinge(thresholds[i] - D[i, l][:, None], width)
+        pushed = np.stack([np.bincount(i, slope[:, r], size) for r in range(k)], axis=1)
+        pulls = np.where(there, 1 - self.mu + self.mu * pushed, 0.0)
+        rows = np.concatenate([i, np.repeat(np.arange(size), k)])
+        columns = np.concatenate([l, np.maximum(targets, 0).ravel()])
+        weights = np.concatenate([-self.mu * np.sum(slope, axis=1), pulls.ravel()])
+        near = np.sum(thresholds - 1, where=there, dtype=np.float64)
+        loss = self.mu * np.sum(value, dtype=np.float64) + (1 - self.mu) * near
+        W = sparse.csc_array((weights.astype(D.dtype), (rows, columns)), shape=D.shape)
+        return float(loss), W
