@@ -18,7 +18,6 @@ from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner, NamedObjects
 from dimetric.learners._pair_scoring import PairScoringMixin
-from dimetric.supervision._validation import checked_pair_rows
 
 ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
 
@@ -89,22 +88,7 @@ class KernelMetric(PairScoringMixin, Learner):
             "pair_distance() its distances."
         )
 
-    def pair_distance(self, pairs: Any, X: Array | None = None) -> Array:
-        """Return the learned distance between the two samples of each pair.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
-            Pairs of vectors, or pairs of row numbers of X.
-        X : array-like of shape (n_samples, n_features), optional
-            The samples that row numbers refer to.
-
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
-        """
-        check_is_fitted(self)
-        points, rows = checked_pair_rows(self, pairs, X)
+    def _distances(self, points: Array, rows: np.ndarray) -> Array:
         Z = self._mapped(points)
         difference = take_rows(Z, rows[:, 0]) - take_rows(Z, rows[:, 1])
         return namespace(difference).linalg.vector_norm(difference, axis=1)

@@ -10,7 +10,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, like, namespace
-from dimetric._arrays.validation import checked_array
 from dimetric._compat import Interval, Progress
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
@@ -176,11 +175,7 @@ class KPCA(KernelMetric):
         .. [1] G. H. Bakır, J. Weston, B. Schölkopf, "Learning to find pre-images", NeurIPS 2003.
         """
         check_is_fitted(self)
-        Z = checked_array(Z, "Z")
-        if Z.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but KPCA maps to {self._n_features_out} components."
-            )
+        Z = self._checked_mapped(Z)
         return self._inverse_kernel()(Z, like(self._Z_fit, Z)) @ like(self.dual_coef_, Z)
 
     def _inverse_kernel(self) -> KernelFunction:

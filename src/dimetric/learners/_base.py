@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.validation import (
+    checked_array,
     checked_samples,
     checked_samples_with_labels,
     encode_labels,
@@ -194,6 +195,16 @@ class Learner(
         )
         self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
         return samples, Labels(codes, self.classes_)
+
+    def _checked_mapped(self, Z: Array) -> Array:
+        """Return mapped samples as an array, or raise if they are not of as many components."""
+        Z = checked_array(Z, "Z")
+        if Z.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"Z has {Z.shape[1]} columns, but {type(self).__name__} maps to "
+                f"{self._n_features_out} components."
+            )
+        return Z
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, self._fitted_attribute)

@@ -2,18 +2,17 @@
 
 from typing import Any, ClassVar
 
+import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows
-from dimetric._arrays.validation import checked_array, checked_samples
+from dimetric._arrays.validation import checked_samples
 from dimetric._compat import check_same_namespace, framed
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
-from dimetric.supervision._validation import checked_pair_rows
-from dimetric.supervision.pairs import Pairs
 
 
 class LinearMetric(PairScoringMixin, Learner):
@@ -70,12 +69,7 @@ class LinearMetric(PairScoringMixin, Learner):
             In Z's namespace, dtype and device.
         """
         check_is_fitted(self)
-        Z = checked_array(Z, "Z")
-        if Z.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"Z has {Z.shape[1]} columns, but {type(self).__name__} maps to "
-                f"{self._n_features_out} components."
-            )
+        Z = self._checked_mapped(Z)
         xp = namespace(Z)
         L = like(self.components_, Z)
         # Rows of very different length (whitening) are no reason to drop the short ones.
@@ -99,22 +93,7 @@ class LinearMetric(PairScoringMixin, Learner):
         # The rank of M can take longer than a fit: only on demand.
         return super().metadata() | {"rank": self._map_rank()}
 
-    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
-        """Return the learned distance between the two samples of each pair.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
-            Pairs of vectors, or pairs of row numbers of X.
-        X : array-like of shape (n_samples, n_features), optional
-            The samples that row numbers refer to.
-
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
-        """
-        check_is_fitted(self)
-        points, rows = checked_pair_rows(self, pairs, X)
+    def _distances(self, points: Array, rows: np.ndarray) -> Array:
         L = like(self.components_, points)
         xp = namespace(points)
         blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))

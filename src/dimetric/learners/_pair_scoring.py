@@ -1,13 +1,15 @@
 """What a learned distance is asked about pairs and triplets: alike or not, and which more."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._validation import checked_pair_rows
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -15,13 +17,30 @@ STRATEGIES = ("accuracy", "f_beta", "tpr")
 
 
 class PairScoringMixin:
-    """Judgements by a learned distance, for classes that have a ``pair_distance``."""
+    """Learned distances of pairs, and judgements by them."""
 
     threshold_: float
 
     @abstractmethod
-    def pair_distance(self, pairs: Any, X: Array | None = None) -> Array:
-        """Return the learned distance between the two samples of each pair."""
+    def _distances(self, points: Array, rows: np.ndarray) -> Array:
+        """Return the learned distance between points of each pair of rows, (n_pairs, 2)."""
+
+    def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
+        """Return the learned distance between the two samples of each pair.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
+            Pairs of vectors, or pairs of row numbers of X.
+        X : array-like of shape (n_samples, n_features), optional
+            The samples that row numbers refer to.
+
+        Returns
+        -------
+        distances : array of shape (n_pairs,)
+        """
+        check_is_fitted(self)
+        return self._distances(*checked_pair_rows(self, pairs, X))
 
     def pair_score(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
