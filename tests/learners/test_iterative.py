@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from dimetric.learners._base import Learner
+from dimetric.learners._constrained import ConstrainedMetric
 from dimetric.learners._functions import stratified_order
+from dimetric.learners._iterative import IterativeMetric
+from dimetric.learners._mean_loss import MeanLossMetric
+from dimetric.objectives.engine import Rule
+from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers import SGD, GradientDescent
 
 X, y = samples(n=120)
@@ -146,3 +152,44 @@ def test_parts_of_a_stratified_order_have_all_classes():
     assert sorted(order) == list(range(100))
     for part in np.array_split(order, 5):
         assert_allclose(np.bincount(codes[part], minlength=3), [12, 6, 2], atol=2)
+
+
+class Collapse(MeanLossMetric):
+    """A learner in one method: the mean squared distance within classes, as near to 1 as can be."""
+
+    def _objective(self, X, supervision, order):
+        return PairwiseObjective(SpreadRule(), X, supervision.codes)
+
+
+class SpreadRule(Rule):
+    def block(self, xp, D, rows, columns, theta):
+        same = xp.astype(rows.same_label(columns), D.dtype)
+        return xp.sum(same * (D - 1) ** 2), 2 * same * (D - 1), 0.0
+
+
+def test_a_learner_states_its_objective_and_nothing_else():
+    learner = Collapse(2, solver=GradientDescent(), max_iter=500, tol=1e-6).fit(X, y)
+    facts = learner.metadata()
+    assert facts["converged"]
+    assert facts["final_objective"] < facts["initial_objective"]
+    Z = learner.transform(X)
+    D = np.sum((Z[:, None] - Z[None]) ** 2, axis=2)
+    same = y[:, None] == y
+    assert_allclose(facts["final_objective"], np.sum(same * (D - 1) ** 2) / len(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("base", "missing"),
+    [
+        (Learner, "_fit"),
+        (IterativeMetric, "_minimise, _problem|_problem, _minimise|'_minimise', '_problem'"),
+        (MeanLossMetric, "_objective"),
+        (ConstrainedMetric, "_certified"),
+    ],
+)
+def test_what_a_learner_must_say_is_asked_when_it_is_made(base, missing):
+    class Nothing(base):
+        pass
+
+    with pytest.raises(TypeError, match=rf"abstract.*({missing})"):
+        Nothing()

@@ -112,17 +112,18 @@ def certificate_facts(
 
 
 def _scale(objective: Objective, ridge: float) -> np.ndarray:
-    """Return what makes directions alike for a solver: about a root of the inverse Hessian.
+    """Return T for steps in A, L = A T: about a root of the inverse Hessian.
 
-    A step moves the loss by the spread of the samples in its direction, and the ridge by its
-    length. So whitened, convex objectives take a quarter of the iterations, or less.
+    The effect of a step on the loss grows with the spread of the samples in its direction, and that
+    on the ridge with its length. With T the curvature is about the same in all directions: convex
+    objectives take a quarter of the iterations, or less.
     """
     X = objective.points
     S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
     S += 3 * ridge * np.eye(len(S))
     unit = np.sqrt(np.diag(S))
     unit[unit == 0] = 1
-    # A flat direction has no gradient but rounding, which is not to be blown up.
+    # In a direction without variance the gradient is rounding alone, which T must not amplify.
     return inverse_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
 
 
@@ -134,10 +135,10 @@ def certified(
 ) -> Certificate:
     r"""Return a bound of how far a value is above the minimum of a convex objective.
 
-    The tangent at M bounds the objective f from below, :math:`f(N) \ge c + \langle G, N \rangle`,
-    but not well far away, if G is not quite positive semidefinite. So take another bound
-    :math:`f(N) \ge c' + \langle P, N \rangle` that is, with P definite: no metric N with
-    :math:`\langle P, N \rangle > f(M) - c'` is any better than M, and for all others
+    The tangent at M bounds the objective f from below, :math:`f(N) \ge c + \langle G, N \rangle`.
+    Far away the bound is poor if G is not quite positive semidefinite. So take another bound
+    :math:`f(N) \ge c' + \langle P, N \rangle` with P positive definite. No metric N with
+    :math:`\langle P, N \rangle > f(M) - c'` is better than M, and for all others
 
     .. math:: \langle G, N \rangle \ge (f(M) - c')
               \min(0, \lambda_{\min}(P^{-1/2} G P^{-1/2})).
@@ -159,7 +160,7 @@ def certified(
         return Certificate(0.0, np.inf, proven=True)
 
     def on_samples(G: np.ndarray) -> np.ndarray:
-        # Of all metrics that are alike to the samples, the ridge has the one of least trace.
+        # Of all metrics with the same distances between samples, the ridge prefers the smallest.
         return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
@@ -187,8 +188,8 @@ def _definite(
 ) -> Iterator[Below]:
     """Yield linear bounds that may grow in all directions, the best ones first.
 
-    Where a metric is a little too large, near pairs of different classes no longer outweigh the
-    spread within classes: there the objective rises in every direction, unless classes separate.
+    At a metric that is a little too large, the spread within classes outweighs near pairs of
+    different classes: the objective rises in every direction there, unless classes separate.
     """
     within = objective.within()
     white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,

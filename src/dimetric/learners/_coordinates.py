@@ -14,25 +14,26 @@ class Coordinates:
 
     .. math:: x' = u\, Q^T (x - c), \qquad L' = L Q / u
 
-    Pairs do not see the centre c, but rounding does: it lies among the samples, wherever an
-    outlier is. The unit u, a power of two, brings the samples near 1, so that a solver's tolerance
-    means the same in whatever unit features come. With fewer samples than features, steps along a
-    gradient never leave the span Q of the samples' differences, so r < n columns are learned
-    instead of d; what the start does to all other directions is kept, unless a ridge takes it to 0.
+    Distances do not depend on the centre c, but rounding errors do: c is a median, which outliers
+    do not move. The unit u, a power of two, makes the samples about 1 in size, so that a solver's
+    tolerance means the same in any unit of the features. With fewer samples than features, steps
+    along a gradient never leave the span Q of the samples' differences: r < n columns are learned
+    instead of d. What the start does in all other directions is kept, unless a ridge would drive it
+    to zero.
     """
 
     samples: Array
     start: np.ndarray
     unit: float
     basis: np.ndarray | None  # Q, (d, r); None is the identity
-    rest: np.ndarray  # of the start, outside of the span
+    rest: np.ndarray  # the part of the start outside of the span
     keeps_rest: bool
 
     @classmethod
     def of(cls, X: Array, L0: np.ndarray, *, keep_rest: bool, rotate: bool = True) -> Self:
-        """Choose coordinates for samples in canonical order, and bring the start L0 along.
+        """Choose coordinates for samples in canonical order, and transform the start L0 to them.
 
-        Unless they may `rotate`, they are those of the features.
+        Without `rotate` the axes are those of the features.
         """
         some = to_host(X[:: max(1, X.shape[0] // 1000), :])
         centre = np.median(some, axis=0)
@@ -50,11 +51,11 @@ class Coordinates:
 
     @property
     def dropped(self) -> float:
-        """Squared norm of what the start did outside of the span, where that is given up."""
+        """Squared norm of the part of the start outside of the span; 0 if that part is kept."""
         return 0.0 if self.keeps_rest else float(np.sum(self.rest**2))
 
     def back(self, A: np.ndarray) -> np.ndarray:
-        """Return the map of X that does what A does here."""
+        """Return the map of X with the same distances as the map A of the coordinates."""
         if self.basis is not None:
             A = A @ self.basis.T
             if self.keeps_rest:
@@ -63,11 +64,11 @@ class Coordinates:
 
 
 def _span(X: Array, rounding: float) -> Array:
-    """Return an orthonormal basis (d, r) of what samples differ in, of one direction at least.
+    """Return an orthonormal basis (d, r) of the span of the samples' differences, with r >= 1.
 
-    Directions that hold nothing but rounding errors are left out: a solver that makes directions
-    alike would blow them up. Errors of the samples' entries are a random matrix, whose norm grows
-    as the roots of its sides only.
+    Directions that hold nothing but rounding errors are left out: a solver that rescales directions
+    would amplify them. The errors of the samples' entries form a random matrix, whose norm grows
+    only as the square roots of its sides.
     """
     xp, (n, d) = namespace(X), X.shape
     X = xp.astype(X, xp.float64)

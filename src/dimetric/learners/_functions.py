@@ -32,7 +32,8 @@ class _MeanLoss:
     theta : ndarray of shape (p,), optional
         Start of the extra parameters; that of the objective by default.
     scale : ndarray of shape (d, d), optional
-        T, with maps L = A T; the identity by default. A good T makes all directions alike.
+        T, with maps L = A T; the identity by default. With a good T the curvature is about the same
+        in all directions.
     """
 
     def __init__(

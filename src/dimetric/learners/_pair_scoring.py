@@ -1,4 +1,4 @@
-"""What a learned distance is asked about pairs and triplets: alike or not, and which more."""
+"""Decisions and scores by a learned distance, about pairs and triplets."""
 
 from abc import abstractmethod
 from typing import Self
@@ -43,7 +43,7 @@ class PairScoringMixin:
         return self._distances(*checked_pair_rows(self, pairs, X))
 
     def pair_score(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
-        """Return how alike the samples of each pair are: minus their :meth:`pair_distance`."""
+        """Return how similar the samples of each pair are: minus their :meth:`pair_distance`."""
         return -self.pair_distance(pairs, X)
 
     def calibrate_threshold(

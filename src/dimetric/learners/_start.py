@@ -16,7 +16,7 @@ from dimetric.solvers import LBFGS
 from dimetric.solvers.result import SEPARABLE
 
 NAMES = {"auto", "identity", "pca", "lda", "random"}
-MAX_SAMPLES_FOR_SIZE = 500  # from which the size of a start is chosen
+MAX_SAMPLES_FOR_SIZE = 500  # the size of a start is fitted on at most so many samples
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -24,21 +24,21 @@ LossT = TypeVar("LossT", bound=Objective)
 def named_start(
     name: str, X: Array, codes: np.ndarray, k: int, *, random_state: Any = None
 ) -> np.ndarray:
-    """Return the map, on the host, that a name stands for.
+    """Return the map, on the host, that a value of ``init`` stands for.
 
     Parameters
     ----------
     name : {"auto", "identity", "pca", "lda", "random"}
-        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
-        and samples, else "identity".
+        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
+        features and samples, else "identity".
     X : array of shape (n, d)
         Samples.
     codes : ndarray of shape (n,)
         Labels as integers from 0, ascending.
     k : int
-        Rows of the map.
+        Number of rows of the map.
     random_state : int, RandomState or None
-        Of "random", and of "pca" where that is randomised.
+        Seed of "random", and of "pca" where that is randomised.
     """
     n, d = X.shape
     if name == "auto":
@@ -67,7 +67,7 @@ def named_start(
 
 
 def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
-    """Return a map that is given as the start, checked: k rows (None: any), d columns."""
+    """Return a given start, checked: it must have d columns, and k rows unless k is None."""
     L = check_array(to_host(L), dtype=np.float64, input_name=name)
     rows = f"n_components={k}" if k is not None else f"1 to {d}"
     if L.shape[1] != d or L.shape[0] > d or (k is not None and L.shape[0] != k):
@@ -80,10 +80,10 @@ def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
 def rescaled_start(
     problem: Problem[LossT], *, keep_size: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the start with the size that suits the objective, and the theta that suits the start.
+    """Return the start, rescaled to minimise the objective, and the best theta for it.
 
-    To change the size of a map by powers of ten takes a solver many iterations, and objectives are
-    flat where maps are much too small or too large; along a ray alone it is easy.
+    A solver needs many iterations to change the size of a map by powers of ten, and objectives are
+    flat where maps are much too small or too large. To search along the ray of the start is easy.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def rescaled_start(
     """
     objective, L0 = problem.objective, problem.start
     n = len(objective.strata)
-    # Fit the scale of the start on at most 500 samples.
+    # The samples in between would hardly change the size.
     some = objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_SIZE)) or objective
     spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
     if not keep_size and spread > 0:
@@ -117,14 +117,14 @@ def rescaled_start(
 
 
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
-    """Tell whether any class is more than a single point; X and codes are sorted by class."""
+    """Tell whether any class has two different points; X and codes are sorted by class."""
     same = codes[1:] == codes[:-1]
     moved = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
     return bool(np.any(same & moved))
 
 
 def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
-    """Return LDA with k rows also where samples spread in fewer directions within classes."""
+    """Return LDA with k rows, even if samples spread in fewer directions within classes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learner = LDA(n_components=k).fit(X, codes)

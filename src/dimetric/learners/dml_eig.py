@@ -61,14 +61,14 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
         :class:`~dimetric.solvers.FrankWolfe` is the authors' method, which adds a direction to M in
         each iteration, a top eigenvector.
     max_iter : int, default=100
-        Most iterations.
+        Largest number of iterations.
     tol : float, default=1e-5
         Stop when the gradient of the objective's logarithm is below, or that gains less than a
         tenth of it in an iteration, and the gap is as small as smoothing allows for; of
         "frank_wolfe", when the logarithm of the smoothed objective is proven to be this near to
         its optimum, relative to its change if that is above 1.
     unlabelled : float, str or None, default=None
-        Label of samples that have none, often -1: they are left out.
+        Label that marks samples without a label, often -1. These samples are left out.
     verbose : int, default=0
         Log each iteration if positive.
 
@@ -82,7 +82,7 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
     classes_ : ndarray of shape (n_classes,)
         Labels, if there are any.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     history_ : tuple of float
         The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int

@@ -69,13 +69,13 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         slacks put in, which leaves no constraint. "bregman" is the authors' method of cyclic
         projections on the constraints, :class:`~dimetric.solvers.BregmanProjections`.
     max_iter : int, default=100
-        Most iterations; of "bregman", sweeps over all constraints.
+        Largest number of iterations; with "bregman", of sweeps over all constraints.
     tol : float, default=1e-5
         Stop when the gradient's largest entry is below, or the objective falls by less than a
         tenth of it in an iteration, relative to its value; of "bregman", when the gap is that
         small.
     unlabelled : float, str or None, default=None
-        Label of samples that have none, often -1: they are left out.
+        Label that marks samples without a label, often -1. These samples are left out.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -92,7 +92,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     classes_ : ndarray of shape (n_classes,)
         Labels, if there are any.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     history_ : tuple of float
         The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int

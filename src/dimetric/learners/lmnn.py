@@ -65,8 +65,8 @@ class LMNN(MeanLossMetric[Smoothable]):
         How often targets are chosen: each time after the first by the distance learned so far.
     init : str or array of shape (n_components, n_features), default="auto"
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
-        and samples, else "identity".
+        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
+        features and samples, else "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         How the objective is minimised. :class:`~dimetric.solvers.LBFGS` sees a smooth hinge, which
         gets sharper from stage to stage, and so does, over metrics M,
@@ -76,20 +76,19 @@ class LMNN(MeanLossMetric[Smoothable]):
         found among them. Targets are then the nearest among 5,000 random samples of a class, and
         beyond 20,000 samples the objectives in the metadata are means over mini-batches.
     max_iter : int, default=300
-        Most iterations, of all passes together; with "sgd", epochs.
+        Largest number of iterations, of all passes together; with "sgd", of epochs.
     tol : float, default=1e-6
-        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
-        of it in an iteration.
+        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
         Weight of the ridge.
     warm_start : bool, default=False
         Start from the map of the last fit.
     unlabelled : float, str or None, default=None
-        Label of samples that have none, often -1: they are left out.
+        Label that marks samples without a label, often -1. These samples are left out.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
 
     Attributes
     ----------
@@ -102,7 +101,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     history_ : tuple of float
         The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int

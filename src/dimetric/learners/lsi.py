@@ -79,12 +79,12 @@ class LSI(ConstrainedMetric[Objective]):
         authors' gradient ascent over M with iterated projections,
         :class:`~dimetric.solvers.ProjectedGradient`.
     max_iter : int, default=100
-        Most iterations.
+        Largest number of iterations.
     tol : float, default=1e-5
         Stop when the gradient of the objective's logarithm is below, or that gains less than a
         tenth of it in an iteration.
     unlabelled : float, str or None, default=None
-        Label of samples that have none, often -1: they are left out.
+        Label that marks samples without a label, often -1. These samples are left out.
     verbose : int, default=0
         Log each iteration if positive.
 
@@ -98,7 +98,7 @@ class LSI(ConstrainedMetric[Objective]):
     classes_ : ndarray of shape (n_classes,)
         Labels, if there are any.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     history_ : tuple of float
         The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int

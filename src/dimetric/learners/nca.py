@@ -56,18 +56,17 @@ class NCA(MeanLossMetric[PairwiseObjective]):
         Rows of L; None is ``n_features``.
     init : str or array of shape (n_components, n_features), default="auto"
         Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if rows are to be fewer than features
-        and samples, else "identity".
+        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
+        features and samples, else "identity".
     solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
         How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
         :class:`~dimetric.solvers.GradientDescent`, or :class:`~dimetric.solvers.SGD` for data too
         large to evaluate all pairs of samples.
     max_iter : int, default=50
-        Most iterations. With "sgd" these are passes over the samples, or over 100 mini-batches of
-        them, and the objectives in the metadata are means over mini-batches.
+        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
+        mini-batches of them, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
-        of it in an iteration, or is within it of a supremum that only an infinite map attains.
+        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
         Weight of the ridge.
     warm_start : bool, default=False
@@ -75,7 +74,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
 
     Attributes
     ----------
@@ -86,7 +85,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_iter_ : int
-        Iterations done.
+        Number of iterations.
     history_ : tuple of float
         The objective at the start and after every iteration, as the solver saw it.
     n_features_in_ : int

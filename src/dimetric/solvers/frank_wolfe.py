@@ -95,7 +95,7 @@ class FrankWolfe(Solver):
 
 
 def top_eigenvector(S: np.ndarray) -> np.ndarray:
-    """Return a unit eigenvector of the largest eigenvalue, by Lanczos where that is worth it.
+    """Return a unit eigenvector of the largest eigenvalue; of large matrices, by Lanczos.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def top_eigenvector(S: np.ndarray) -> np.ndarray:
     """
     S = (S + S.T) / 2
     if len(S) >= 50:
-        start = np.random.default_rng(0).normal(size=len(S))  # a vector that nothing is special to
+        start = np.random.default_rng(0).normal(size=len(S))  # no direction is special
         try:
             return eigsh(S, k=1, which="LA", v0=start)[1][:, 0]
-        except ArpackError:  # pragma: no cover - eigenvalues too close to tell apart
+        except ArpackError:  # pragma: no cover - eigenvalues that are nearly equal
             pass
     return np.linalg.eigh(S)[1][:, -1]

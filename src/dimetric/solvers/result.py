@@ -1,4 +1,4 @@
-"""What every solver returns, and the trace that those with a loop of their own keep."""
+"""What every solver returns, and the record that a solver keeps of its iterations."""
 
 import warnings
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Result:
     history: tuple[float, ...]
 
     def warn_unless_converged(self, name: str, remedy: str) -> None:
-        """Warn that `name` did not converge, why, and what to do; whoever stopped it knows."""
+        """Warn that `name` did not converge, why, and what to do, unless a callback stopped it."""
         if not self.converged and self.reason != STOPPED_BY_CALLBACK:
             warnings.warn(
                 f"{name} did not converge: {self.reason}. {remedy}",
@@ -58,7 +58,7 @@ class Result:
 
 
 class Trace:
-    """Where a solver has been: its history, its best point, and why it stops.
+    """The record of a solver: its history, its best point, and why it stops.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Trace:
     value : float
         Objective there; ValueError if that is not finite.
     gradient : ndarray of shape (p,)
-        What is 0 at an optimum: the gradient there, as far as constraints leave it.
+        A vector that is 0 at an optimum: the gradient, or its residual under constraints.
     max_iter : int
-        Most iterations.
+        Largest number of iterations.
     tol : float
         Tolerance, see :class:`dimetric.solvers.LBFGS`.
     infimum : float
@@ -115,12 +115,12 @@ class Trace:
         Parameters
         ----------
         x, value, gradient : ndarray, float, ndarray
-            Where it led, as at the start.
+            The new point, as at the start.
         change : float
-            By how much the objective still moves.
+            How much the objective still changes.
         noise : float, default=0.0
-            How much of the value is chance: of points that are equal but for that, the last one
-            is the best.
+            Standard error of the value. Of points whose values differ by less, the last one counts
+            as the best.
         """
         self.history.append(value)
         if self.far_above(value):
@@ -136,7 +136,7 @@ class Trace:
         elif stop:
             self.stop(STOPPED_BY_CALLBACK)
         elif self.is_flat(gradient) or self.is_small(change):
-            if value > self.history[0]:  # the plateaus far out are flat as well
+            if value > self.history[0]:  # far from the optimum there are flat plateaus, too
                 self.stop(f"the objective stays at {value:.3g}, above its start: try another eta0")
             else:
                 reason = FLAT if self.is_flat(gradient) else NO_DECREASE
@@ -153,9 +153,9 @@ class Trace:
         return change <= self.tol * max(1.0, abs(self.history[-1])) / 10
 
     def far_above(self, value: float) -> bool:
-        """Tell whether a value is not finite, or so high that no descent leads there."""
+        """Tell whether a value is not finite, or so high that the solver must have diverged."""
         scale = max(1.0, abs(self.lowest), self.history[0] - self.lowest)
-        return not -np.inf < value - self.lowest <= 100 * scale  # so put, NaN counts too
+        return not -np.inf < value - self.lowest <= 100 * scale  # written so that NaN counts, too
 
     def stop(self, reason: str, *, converged: bool = False) -> None:
         """Stop, and say why."""
@@ -168,12 +168,12 @@ class Trace:
 
 
 def is_infimum(value: float, infimum: float, tol: float) -> bool:
-    """Tell whether a value is as good as the infimum: within `tol`, unless that says nothing."""
+    """Tell whether a value is within `tol` of the infimum; a large `tol` counts as 0.001."""
     return value <= infimum + min(tol, 1e-3)
 
 
 def no_finite_start(value: float) -> str:
-    """Return the sentence about a start that no solver can leave."""
+    """Return the error message for a start without a finite value."""
     return (
         f"The objective is {value:.3g} at the start, from where no finite value was reached: "
         "choose a smaller init or reg, or scale X."

@@ -53,7 +53,7 @@ class Solver(BaseEstimator, ABC):
         over mini-batches, which prove nothing about the function itself.
     models_curvature : bool
         Whether the solver relies on a quadratic model of the function. It then needs a function
-        without kinks, and gains from coordinates in which all directions are alike.
+        without kinks, and gains from coordinates in which all directions have the same curvature.
     """
 
     steps_over: ClassVar[Literal["maps", "metrics"]] = "maps"
