@@ -394,7 +394,7 @@ def test_unknown_data_set(tmp_path, monkeypatch):
         benchmark.run([None], ["irs"])
     with pytest.raises(ValueError, match="holds no data set"):
         benchmark.run([None], ["iris"], folder=tmp_path)
-    with pytest.raises(FileNotFoundError, match="is no folder of data sets"):
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
         benchmark.run([None], ["iris"], folder=tmp_path / "nowhere")
 
 

@@ -66,7 +66,7 @@ def test_info(folder):
     text = done("info", folder / "knn.dimetric")
     for part in (
         "TableEncoder(missing='raise')", "KNNClassifier(learner=LDA(reg=0.0), n_neighbors=3",
-        "4: a, b, c, colour", "3: x, y, z", "made up", "dimetric ", "format 1",
+        "4: a, b, c, colour", "3: x, y, z", "made up", "dimetric ", "format 2",
     ):  # fmt: skip
         assert part in text
 
@@ -96,7 +96,10 @@ def test_info_of_no_model(folder, capsys, monkeypatch):
     for name, error in (
         ("nowhere", "There is no file nowhere."),
         (str(folder), "is a folder, not a model file."),
-        (str(folder / "table.csv"), "is not a model file: it is no safetensors file, or it is cut"),
+        (
+            str(folder / "table.csv"),
+            "is not a model file: it is not a safetensors file, or it is cut",
+        ),
     ):
         monkeypatch.setattr("sys.argv", ["dimetric", "info", name])
         with pytest.raises(SystemExit, match=error):
@@ -193,16 +196,16 @@ def test_postgres(folder, columns, part):
     ("words", "error"),
     [
         (["lda.dimetric", "--to", "faiss"], "Give the samples to find: LDA has not kept any"),
-        (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index takes linear maps"),
-        (["kpca.dimetric", "--to", "duckdb"], "SQL takes linear maps"),
+        (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index needs a linear map"),
+        (["kpca.dimetric", "--to", "duckdb"], "SQL needs a linear map"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--kind", "tree"], "kind must be one of"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "knows samples by integ"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kee"], "Did you mean key?"),
         (["knn.dimetric", "empty.csv", "--to", "faiss"], "has no row without missing values"),
-        (["knn.dimetric", "nowhere.csv", "--to", "faiss"], "nowhere.csv is no file"),
+        (["knn.dimetric", "nowhere.csv", "--to", "faiss"], "There is no file nowhere.csv"),
         (["knn.dimetric", "--to", "onnx", "--dtype", "int8"], "dtype must be 'float32' or"),
         (["knn.dimetric", "--to", "duckdb", "--columns", "a,b"], "The model has 6 features"),
-        (["isomap.dimetric", "--to", "onnx"], "Isomap has no formula"),
+        (["isomap.dimetric", "--to", "onnx"], "Isomap cannot be exported"),
         (["table.csv", "--to", "onnx"], "table.csv is not a model file"),
     ],
 )

@@ -128,7 +128,7 @@ def test_rows_with_gaps_have_empty_results(typed, wine, model):
     out = wine.parent / "p.csv"
     done = typed("predict", model, wine, "--out", out, "--keep", "id")
     assert done.stderr.splitlines() == [
-        "Column 'colour' holds 1 values that are none of the model's categories.",
+        "Column 'colour' holds 1 values that were no categories in the fit.",
         "2 of 178 rows have missing values: their results are empty.",
     ]
     found = pd.read_csv(out)
@@ -235,10 +235,10 @@ def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
     [
         (["transform", "no.dimetric", "wine.csv"], "no.dimetric"),
         (["transform", "wine.csv", "wine.csv"], "wine.csv is not a model file"),
-        (["transform", "wine.dimetric", "no.csv"], "no.csv is no file"),
+        (["transform", "wine.dimetric", "no.csv"], "There is no file no.csv"),
         (["transform", "wine.dimetric", "other.csv"], "no column 'alcohol' and 6 others"),
         (["transform", "wine.dimetric", "wine.csv", "--keep", "idd"], "Did you mean id"),
-        (["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"], "is of no kind that can be"),
+        (["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"], "z.xls cannot be written"),
         (["predict", "pca.dimetric", "wine.csv"], "is a map without classes"),
     ],
 )

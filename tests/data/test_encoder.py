@@ -44,11 +44,11 @@ def test_read_table_encodes_as_the_encoder_does():
 def test_unknown_categories_are_as_far_from_all():
     encoder = TableEncoder().fit(pd.DataFrame(TRAIN))
     frame = pd.DataFrame({"size": [1.0], "colour": ["pink"], "new": [True], "mark": ["?!"]})
-    with pytest.warns(UserWarning, match="none of the categories") as told:
+    with pytest.warns(UserWarning, match="were no categories") as told:
         row = encoder.transform(frame)
     assert_array_equal(row, [[1, 0, 0, 0, 1, 0.5]])
     assert [str(each.message) for each in told] == [
-        f"Column {name!r} holds 1 values that are none of the categories of the fit."
+        f"Column {name!r} holds 1 values that were no categories in the fit."
         for name in ("colour", "mark")
     ]
     assert encoder.encode(frame)[1] == {"colour": 1, "mark": 1}
@@ -123,7 +123,7 @@ def test_arrays_pass_through():
         ({"sise": [1.0], "colour": ["red"], "new": [True], "mark": ["x"]},
          "no column 'size'. Did you mean sise"),
         ({"mark": ["x"]}, "no column 'size' and 2 others"),
-        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' is one of numbers.* but holds 'large' here"),
+        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' held numbers in the fit, but holds 'large'"),
         (TRAIN | {"size": [1, np.inf, 2, 3]}, "'size' holds infinite values"),
     ],
 )  # fmt: skip

@@ -73,7 +73,7 @@ def test_ways_to_write_a_table(tmp_path, content, X):
         ("a,b,class\nu,2,x\nu,4,y\n", "Column 'a' holds a single value, 'u'."),
         (
             "a,class\n" + "".join(f"{i},x\n" for i in [*range(20), "<5"]),
-            "is one-hot: 21 categories, numbers but for 1, as '<5'.",
+            "is one-hot: 21 categories, numbers except for 1, such as '<5'.",
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_dash_among_texts_is_a_category(tmp_path):
 def test_targets_by_name_and_number(tmp_path, target, name):
     path = file(tmp_path, "a,b,c\n1,2,3\n4,5,6\n")
     assert read_table(path, target).target_name == name
-    with pytest.raises(ValueError, match="there are 3 columns, from 0 on"):
+    with pytest.raises(ValueError, match="there are 3 columns, numbered from 0"):
         read_table(path, 3)
     named = file(tmp_path, "x,2,-1\n1,2,3\n4,5,6\n")
     assert read_table(named, "-1").target_name == "-1"
@@ -155,7 +155,10 @@ def test_classes_that_look_like_gaps_are_told(tmp_path):
     path = file(tmp_path, "a,class\n1,None\n2,x\n3,None\n4,\n")
     with pytest.warns(UserWarning, match="1 of 4 rows"):
         data = read_table(path)
-    assert data.notes[0] == "'None' in column 'class' is a class: empty fields are missing ones."
+    assert (
+        data.notes[0]
+        == "'None' in column 'class' is taken as a class: only empty fields and '?' are missing."
+    )
 
 
 def test_targets_with_decimal_commas(tmp_path):
@@ -280,10 +283,10 @@ def test_the_first_part_may_end_anywhere(tmp_path):
         ("a,b,class\n1,2,x\n3,4,y,5,6\n", "table.csv cannot be read as a table: .*line 3, saw 5"),
         (
             "# mine\n# yours\na,b,c\n1,2,3\n",
-            "table: Expected 1 fields .*; take out what stands above",
+            "table: Expected 1 fields .*; remove lines above the names",
         ),
         ("Table 1\n\na,class\n1,x\n", r"no column that is a feature: there is \['Table 1'\] alone"),
-        (bytes(range(256)), "table.csv cannot be read as a table: it is no file of text"),
+        (bytes(range(256)), "table.csv cannot be read as a table: it is not a text file"),
     ],
 )
 def test_files_that_are_no_tables(tmp_path, content, sentence):
@@ -306,7 +309,7 @@ def test_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"Z": np.ones((2, 2))}, "holds Z; a table is X, and y"),
+        ({"Z": np.ones((2, 2))}, "holds Z: a table is X, and perhaps y"),
         ({"X": np.ones(2)}, r"an X of shape \(2,\)"),
         ({"X": np.ones((2, 2)), "y": np.ones(3)}, "2 rows of X, but a y of shape"),
     ],

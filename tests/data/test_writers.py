@@ -75,5 +75,5 @@ def test_missing_values_of_any_kind_are_empty(tmp_path):
 
 
 def test_unknown_endings(tmp_path):
-    with pytest.raises(ValueError, match=r"t\.xls is of no kind that can be written"):
+    with pytest.raises(ValueError, match=r"t\.xls cannot be written: its ending must be"):
         ColumnWriter(tmp_path / "t.xls")

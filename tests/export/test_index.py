@@ -114,7 +114,7 @@ def test_errors(make, monkeypatch):
 
 def test_faiss_takes_linear_maps_only():
     X, y = samples()
-    with pytest.raises(ValueError, match="A faiss index takes linear maps"):
+    with pytest.raises(ValueError, match="A faiss index needs a linear map"):
         to_faiss(KPCA(2).fit(X), X)
     with pytest.raises(ValueError, match="kind must be one of flat, hnsw, not 'tree'"):
         to_faiss(LDA().fit(X, y), X, kind="tree")

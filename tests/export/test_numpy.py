@@ -108,5 +108,5 @@ def test_errors():
             neighbors(X[:2], k)
     with pytest.raises(ValueError, match=r"X has shape \(2, 3\); it must have 4 columns"):
         loaded(LDA().fit(X, y))["transform"](X[:2, :3])
-    with pytest.raises(ValueError, match="Isomap has no formula"):
+    with pytest.raises(ValueError, match="Isomap cannot be exported"):
         to_numpy(Isomap().fit(X))

@@ -155,12 +155,12 @@ def cubic(X, Y):
 @pytest.mark.parametrize(
     ("model", "error"),
     [
-        (Isomap(), "Isomap has no formula"),
-        (EnergyClassifier(), "EnergyClassifier has no formula"),
-        (make_pipeline(MinMaxScaler(clip=True), PCA()), "MinMaxScaler has no formula"),
+        (Isomap(), "Isomap cannot be exported"),
+        (EnergyClassifier(), "EnergyClassifier cannot be exported"),
+        (make_pipeline(MinMaxScaler(clip=True), PCA()), "MinMaxScaler cannot be exported"),
         (MultiMetricKNNClassifier(max_iter=2), "a metric for each class"),
         (KNNClassifier(weights=np.exp), "weights that are a function"),
-        (KPCA(2, kernel=cubic), "The kernel is a function"),
+        (KPCA(2, kernel=cubic), "The kernel is a Python function"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*did not converge")

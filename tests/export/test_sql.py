@@ -107,7 +107,7 @@ def test_columns_of_texts(missing):
     new.loc[1, 'b"ig'] = "perhaps"
     if missing == "impute":
         new.loc[2, "colour"] = new.loc[3, 'b"ig'] = new.loc[4, "size"] = None
-    with pytest.warns(UserWarning, match="none of the categories"):
+    with pytest.warns(UserWarning, match="were no categories"):
         wanted = model.transform(new)
     new = new.assign(id=range(60))
     with duckdb.connect() as base:
@@ -201,7 +201,7 @@ def test_file_and_errors(tmp_path):
     model = LDA().fit(frame[NAMES], y)
     text = to_sql(model, tmp_path / "map.sql")
     assert (tmp_path / "map.sql").read_text(encoding="utf-8") == text
-    with pytest.raises(ValueError, match="SQL takes linear maps"):
+    with pytest.raises(ValueError, match="SQL needs a linear map"):
         to_sql(KPCA(2).fit(X))
     with pytest.raises(ValueError, match="dialect must be one of duckdb, postgres and form"):
         to_sql(model, dialect="oracle")

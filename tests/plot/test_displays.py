@@ -158,7 +158,10 @@ class TestEmbedding:
             (([[np.nan, 1]], [1]), "NaN"),
             ((X[:2, :2], [1.0, np.nan]), "y holds NaN or infinity"),
             ((X[:2, :2], ["a", None]), "y has missing values"),
-            ((np.zeros((500, 2)), [f"id {i}" for i in range(500)]), "y holds 500 classes, and no"),
+            (
+                (np.zeros((500, 2)), [f"id {i}" for i in range(500)]),
+                "y holds 500 classes, and",
+            ),
         ],
     )
     def test_bad_input(self, given, error):

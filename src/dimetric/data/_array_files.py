@@ -23,7 +23,9 @@ def array_chunks(path: Path, cells: int | None) -> Iterator[dict[str, np.ndarray
         return
     with np.load(path, allow_pickle=False) as file:
         if "X" not in file:
-            raise ValueError(f"{path} holds {', '.join(file) or 'nothing'}; a table is X, and y.")
+            raise ValueError(
+                f"{path} holds {', '.join(file) or 'nothing'}: a table is X, and perhaps y."
+            )
         y = file["y"] if "y" in file.files else None
     with _StreamedArray(path, "X.npy") as X:
         yield from _chunks(path, X, y, cells)

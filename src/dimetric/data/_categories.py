@@ -57,7 +57,7 @@ def learn_column(name: str, values: np.ndarray, known: Sequence[str] | None) -> 
     texts, counts = np.unique([category_name(each) for each in present], return_counts=True)
     odd = _odd_among_numbers(texts, counts)
     if len(texts) > max(MAX_CATEGORIES, len(values) // 2):
-        what = odd or f"as {str(texts[0])[:40]!r}: they are no categories"
+        what = odd or f"such as {str(texts[0])[:40]!r}: they are not categories"
         raise ValueError(
             f"Column {name!r} holds {len(texts)} different texts in {len(values)} rows, {what}."
             f" Turn it into numbers, or {drop_hint(name)}."
@@ -72,12 +72,12 @@ def learn_column(name: str, values: np.ndarray, known: Sequence[str] | None) -> 
 
 
 def _odd_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
-    """Describe the texts that are no numbers in a column where most values are; "" if few are."""
+    """Describe the texts that are not numbers in a column of numbers; "" in other columns."""
     odd = np.array([not is_number(each) for each in texts.tolist()])
     if np.sum(~odd) <= MIN_NUMBERS or np.sum(counts[odd]) > np.sum(counts) / 2:
         return ""
     examples = ", ".join(repr(str(each)[:40]) for each in texts[odd][:3])
-    return f"numbers but for {int(np.sum(counts[odd]))}, as {examples}"
+    return f"numbers except for {int(np.sum(counts[odd]))}, such as {examples}"
 
 
 def category_name(value: Any) -> str:

@@ -122,7 +122,7 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
                 and not is_number(each)
             )  # fmt: skip
             raise ValueError(
-                f"Column {name!r} is one of numbers in the fit, but holds {str(odd)[:40]!r} here."
+                f"Column {name!r} held numbers in the fit, but holds {str(odd)[:40]!r} here."
             )
         numbers = np.full(len(values), np.nan) if found is None else found
     numbers = numbers.astype(np.float64)

@@ -97,7 +97,7 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
     encoding = _encoding(head)
     text = _decode_head(head, encoding)
     if "\0" in text:
-        raise ValueError("it is no file of text")
+        raise ValueError("it is not a text file")
     lines = list(islice((each for each in text.splitlines() if each.strip()), HEAD_LINES))
     if len(head) == HEAD_BYTES and 1 < len(lines) < HEAD_LINES:
         lines.pop()  # the head ends in the middle of it
@@ -177,7 +177,7 @@ def _split(lines: list[str], separator: str) -> Iterator[list[str]]:
         for row in csv.reader(lines, delimiter=separator, skipinitialspace=True):
             yield [each.strip() for each in row]
     except csv.Error as error:
-        raise ValueError(f"it is no file of text ({error})") from error
+        raise ValueError(f"it is not a text file ({error})") from error
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:

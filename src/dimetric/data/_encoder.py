@@ -135,7 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         features, unknown = self.encode(X)
         for name, count in unknown.items():
             warnings.warn(
-                f"Column {name!r} holds {count} values that are none of the categories of the fit.",
+                f"Column {name!r} holds {count} values that were no categories in the fit.",
                 stacklevel=2,
             )
         self._check_missing(features)

@@ -200,7 +200,7 @@ class FeatureReader:
                 f"{', '.join(map(repr, self._others))} left out."
             )
         notes += [
-            f"Column {name!r} holds {count} values that are none of the model's categories."
+            f"Column {name!r} holds {count} values that were no categories in the fit."
             for name, count in self._n_unknown.items()
         ]
         return notes

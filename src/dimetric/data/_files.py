@@ -113,7 +113,7 @@ class TableFile:
 
 
 def table_name(path: Path) -> str:
-    """Return the name of a file without the endings that tell its kind.
+    """Return the name of a file without the endings for its kind.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def table_name(path: Path) -> str:
 def _kind(path: Path) -> str:
     """Return "text", "parquet" or "arrays"; raise if there is no such file."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file.")
+        raise FileNotFoundError(f"There is no file {path}.")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty.")
     endings = {each.lower() for each in path.suffixes}
@@ -137,7 +137,7 @@ def _kind(path: Path) -> str:
         return "arrays"
     if endings & TEXT_ENDINGS:
         return "text"
-    raise ValueError(f"{path.name} is of no known kind: a table is a {KNOWN_ENDINGS} file.")
+    raise ValueError(f"{path.name} is not a table: a table is a {KNOWN_ENDINGS} file.")
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def _explained(path: Path) -> Iterator[None]:
             raise
         why = str(error).strip().rstrip(".").removeprefix("Error tokenizing data. C error: ")
         if why.startswith("Expected "):
-            why += "; take out what stands above the names, or is no row"
+            why += "; remove lines above the names, and lines that are not rows"
         raise ValueError(f"{path} cannot be read as a table: {why}.") from error
 
 
@@ -210,7 +210,7 @@ def _parse_grouped(frame: Any, dialect: Dialect, texts: Iterable[str]) -> Any:
 
 def _read_by_polars(polars: Any, path: Path, dialect: Dialect, **options: Any) -> Any:
     if len(dialect.separator) > 1:
-        raise ValueError("values with spaces between them are read by pandas: pip install pandas")
+        raise ValueError("polars cannot read values separated by spaces: pip install pandas")
     options |= {
         "separator": dialect.separator,
         "has_header": dialect.header,

@@ -95,7 +95,7 @@ def make_swiss_roll(
     n_samples : int, default=100
         Number of points.
     noise : float, default=0.0
-        Standard deviation of the Gaussian noise on each feature.
+        Standard deviation of the Gaussian noise that is added to each feature.
     hole : bool, default=False
         Leave out the middle ninth of the sheet. Geodesics around the hole are longer than straight
         lines in `coordinates`.
@@ -211,7 +211,7 @@ def make_rings(
     n_classes : int, default=3
         Number of rings. Their sizes differ by at most one point.
     noise : float, default=0.05
-        Standard deviation of the Gaussian noise on each feature.
+        Standard deviation of the points around their ring, in each direction.
     random_state : int, Generator, RandomState or None, default=None
         Seed, or source of randomness.
 

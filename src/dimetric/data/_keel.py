@@ -86,7 +86,7 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
 
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is no file.")
+        raise FileNotFoundError(f"There is no file {path}.")
     content = path.read_bytes()
     try:
         return content.decode("utf-8-sig").splitlines()
@@ -139,8 +139,8 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
             kind = (found["kind"] or "").lower() if found else "?"
             if found is None or kind not in ("", "real", "integer", "numeric"):
                 raise ValueError(
-                    f"{path}, line {number}: {text!r} is no attribute; one is '@attribute name "
-                    "real [low, high]', 'integer [low, high]' or '{value, value}'."
+                    f"{path}, line {number}: {text!r} is not an attribute, such as "
+                    "'@attribute name real [low, high]', 'integer [low, high]' or '{value, value}'."
                 )
             name = found["name"]
             name = name[1:-1] if name[0] in "'\"" and name[0] == name[-1] else name
@@ -157,10 +157,10 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
             return header, number
         else:
             raise ValueError(
-                f"{path}, line {number}: {text[:40]!r} is no line of a KEEL header, which has "
+                f"{path}, line {number}: {text[:40]!r} is not a line of a KEEL header, which has "
                 "@relation, @attribute, @inputs, @outputs and @data."
             )
-    raise ValueError(f"{path} is no KEEL file: it has no @data.")
+    raise ValueError(f"{path} is not a KEEL file: it has no @data.")
 
 
 def _names(rest: str, header: _Header) -> list[str]:
@@ -193,11 +193,12 @@ def _column(
             column.append(float(text) if values is None else text)
         except ValueError:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is no number, but {name!r} is an attribute of "
+                f"{path}, line {number}: {text!r} is not a number, but {name!r} is an attribute of "
                 "numbers."
             ) from None
         if values is not None and text not in values:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is none of the values of {name!r}, {values[:20]}."
+                f"{path}, line {number}: {text!r} is not among the values of {name!r}, "
+                f"{values[:20]}."
             )
     return np.array(column, dtype=np.float64 if values is None else object)

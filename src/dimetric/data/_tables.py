@@ -114,7 +114,7 @@ def open_table(
     header: bool | None = None,
     labelled: bool = True,
 ) -> Table:
-    """Return the columns of a table, and which of them are no features.
+    """Return the columns of a table, and which of them are not features.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _notes_on_classes(columns: dict[str, np.ndarray], target: str | None) -> lis
         return []
     classes = {each for each in columns[target] if isinstance(each, str)}
     return [
-        f"{each!r} in column {target!r} is a class: empty fields are missing ones."
+        f"{each!r} in column {target!r} is taken as a class: only empty fields and '?' are missing."
         for each in sorted(MISSING_MARKERS & classes)
     ]
 
@@ -246,7 +246,8 @@ def _target(target: str | int | None, names: list[str], all_names: list[str]) ->
         chosen = all_names[target]
     else:
         raise ValueError(
-            f"target={target}: there are {len(all_names)} columns, from 0 on, or from -1 back."
+            f"target={target}: there are {len(all_names)} columns, numbered from 0, or from -1 "
+            "backwards."
         )
     return _known([chosen], names, "target")[0]
 

@@ -23,8 +23,7 @@ def check_ending(path: Path | None) -> None:
     """Raise if a file has an ending that cannot be written, before any work is done."""
     if path is not None and not path.name.lower().endswith(ENDINGS):
         raise ValueError(
-            f"{path} is of no kind that can be written: its ending must be one of "
-            f"{', '.join(ENDINGS)}."
+            f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}."
         )
 
 
@@ -193,8 +192,8 @@ class _NpzWriter:
             numbers = values.dtype.kind in "iufb"
             if name in (self._texts if numbers else self._waiting):
                 raise ValueError(
-                    f"Column {name!r} holds numbers in some rows, none in others, which is no "
-                    "array of NumPy: write .csv or .parquet."
+                    f"Column {name!r} holds numbers in some rows and texts in others, which one "
+                    "array cannot hold: write .csv or .parquet."
                 )
             if numbers:
                 self._kinds.setdefault(name, (values.dtype, values.shape[1:]))

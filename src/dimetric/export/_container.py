@@ -22,7 +22,7 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
             start = file.read(8)
             length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
             if not 2 <= length <= min(MAX_HEADER_BYTES, size - 8):
-                raise ValueError("it is no safetensors file, or it is cut off")
+                raise ValueError("it is not a safetensors file, or it is cut off")
             outer = parse_object(file.read(length))
         metadata = outer.pop("__metadata__", {})
         if not isinstance(metadata, dict) or not isinstance(metadata.get(METADATA_KEY), str):
@@ -58,17 +58,17 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
 
     def finite(digits: str) -> float:
         if not isfinite(value := float(digits)):
-            raise ValueError("its header has a number that is none")
+            raise ValueError("its header has NaN or infinity")
         return value
 
     try:
         found = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
     except RecursionError:
-        raise ValueError("its header holds objects within objects, too deep") from None
+        raise ValueError("its header is nested too deeply") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
-        raise ValueError("its header is no JSON") from None
+        raise ValueError("its header is not JSON") from None
     if not isinstance(found, dict):
-        raise ValueError("its header is no JSON object")
+        raise ValueError("its header is not a JSON object")
     level: list[Any] = [found]
     for _ in range(MAX_DEPTH):
         level = [
@@ -78,7 +78,7 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
             if isinstance(each, (dict, list))
         ]
     if level:
-        raise ValueError("its header holds objects within objects, too deep")
+        raise ValueError("its header is nested too deeply")
     return found
 
 
@@ -88,14 +88,14 @@ def _check_tensors(tensors: dict[str, Any], size: int) -> None:
     for name, each in tensors.items():
         keys = {"dtype", "shape", "data_offsets"}
         if not isinstance(each, dict) or set(each) != keys or each["dtype"] not in DTYPES:
-            raise ValueError(f"its tensor {name!r} is of no kind that a model has")
+            raise ValueError(f"its tensor {name!r} has a dtype or a layout that no model has")
         shape, offsets = each["shape"], each["data_offsets"]
         if not all(isinstance(both, list) and all(type(i) is int and i >= 0 for i in both)
                    for both in (shape, offsets)) or len(offsets) != 2:  # fmt: skip
-            raise ValueError(f"its tensor {name!r} has no shape or place")
+            raise ValueError(f"its tensor {name!r} has no valid shape or place")
         end = max(end, offsets[1])
     if end != size:
-        raise ValueError(f"it is cut off, or has more to it: {size} bytes where {end} should be")
+        raise ValueError(f"it has {size} bytes of tensors where {end} should be")
 
 
 def sentence(error: BaseException) -> str:

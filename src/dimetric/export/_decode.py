@@ -46,13 +46,15 @@ class Decoder:
         if not isinstance(found, BaseEstimator):
             raise ValueError("it holds no estimator")
         if self._tensors:
-            raise ValueError(f"it holds a tensor {next(iter(self._tensors))!r} of no use")
+            raise ValueError(
+                f"it holds a tensor {next(iter(self._tensors))!r} that nothing refers to"
+            )
         return found
 
     def value(self, data: Any, depth: int = 0) -> Any:
         """Return the value that JSON describes."""
         if depth > MAX_DEPTH:
-            raise ValueError("it holds objects within objects, too deep")
+            raise ValueError("it is nested too deeply")
         if isinstance(data, list):
             return [self.value(each, depth + 1) for each in data]
         if not isinstance(data, dict):
@@ -112,7 +114,7 @@ class Decoder:
         values = _listed(data["$array"])
         kinds = (str,) if data["text"] else (str, int, float, bool, type(None))
         if not all(isinstance(each, kinds) for each in values):
-            raise ValueError("an array holds something else than texts or numbers")
+            raise ValueError("an array may hold texts and numbers alone")
         array = np.empty(len(values), dtype=object)
         array[:] = values
         return (array.astype(str) if data["text"] else array).reshape(data["shape"])
@@ -121,18 +123,18 @@ class Decoder:
         dtype = np.dtype(data["dtype"])
         value = self.value(data["$scalar"], depth)
         if dtype.kind not in NUMERIC_KINDS or not isinstance(value, (bool, int, float)):
-            raise ValueError("a scalar is no number")
+            raise ValueError("a scalar is not a number")
         return dtype.type(value)
 
     def _float(self, data: dict[str, Any], depth: int) -> float:
         if data["$float"] not in ("inf", "-inf", "nan"):
-            raise ValueError("a number is none")
+            raise ValueError("a float is none of inf, -inf and nan")
         return float(data["$float"])
 
     def _dtype(self, data: dict[str, Any], depth: int) -> np.dtype[Any]:
         dtype = np.dtype(_text(data["$dtype"]))
         if dtype.kind not in NUMERIC_KINDS + "OU":
-            raise ValueError(f"a dtype {dtype} is of no use")
+            raise ValueError(f"a dtype {dtype} is not allowed")
         return dtype
 
     def _tuple(self, data: dict[str, Any], depth: int) -> tuple[Any, ...]:
@@ -148,14 +150,17 @@ class Decoder:
 
 
 def _require(value: Any, kind: str, key: str) -> None:
-    fits = {
-        "object": isinstance(value, dict),
-        "text": isinstance(value, str),
-        "bool": isinstance(value, bool),
-        "shape": isinstance(value, list) and all(type(size) is int and size >= 0 for size in value),
+    fits, wanted = {
+        "object": (isinstance(value, dict), "an object"),
+        "text": (isinstance(value, str), "a text"),
+        "bool": (isinstance(value, bool), "true or false"),
+        "shape": (
+            isinstance(value, list) and all(type(size) is int and size >= 0 for size in value),
+            "a list of sizes",
+        ),
     }[kind]
     if not fits:
-        raise ValueError(f"{key!r} is not as it must be ({kind})")
+        raise ValueError(f"{key!r} must be {wanted}")
 
 
 def _text(value: Any) -> str:
@@ -165,7 +170,7 @@ def _text(value: Any) -> str:
 
 def _listed(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError("a list is none")
+        raise ValueError("a list is missing")
     return value
 
 
@@ -195,7 +200,7 @@ def _check_relations(model: Any) -> None:
         and names.shape == (held.get("n_features_in_"),)
         and all(isinstance(each, str) for each in names)
     ):
-        raise ValueError(f"{name} has other feature names than features")
+        raise ValueError(f"{name} must have one name for each feature")
     inner, points = held.get("learner_"), held.get("_points", held.get("centroids_"))
     if inner is not None and not hasattr(inner, "transform"):
         raise ValueError(f"{name} has a learner that cannot transform")
@@ -207,11 +212,11 @@ def _check_relations(model: Any) -> None:
         and points is not None
         and held["n_samples_fit_"] != points.shape[0]
     ):
-        raise ValueError(f"{name} has other than n_samples_fit_ points")
+        raise ValueError(f"{name} must have n_samples_fit_ points")
     if name == "TableEncoder" and not _is_encoder(held):
-        raise ValueError(f"{name} has other than a list of categories, or none, for each column")
+        raise ValueError(f"{name} must have a list of categories, or None, for each column")
     if "_kernel" in held and held["_kernel"].name != as_kernel(held["kernel"]).name:
-        raise ValueError(f"{name} has learned with another kernel than its own")
+        raise ValueError(f"{name} was learned with another kernel than its parameter says")
 
 
 def _is_encoder(held: dict[str, Any]) -> bool:

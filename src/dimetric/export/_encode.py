@@ -66,7 +66,9 @@ class Encoder:
         state = {key: each for key, each in vars(model).items() if fitted and key not in unfitted}
         for key in state:
             if not is_state(cls, key):
-                raise ValueError(f"{name}{_at(path)} has an attribute {key!r} that is no state.")
+                raise ValueError(
+                    f"{name}{_at(path)} has an attribute {key!r} that cannot be saved."
+                )
         if name == "Pipeline":
             given["memory"] = None  # it names a folder of this machine
             given["steps"] = [(step, each) for step, each in given["steps"]]

@@ -196,7 +196,9 @@ def _labels(classes: np.ndarray) -> str:
     values: list[Any] = classes.tolist()
     known = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
     if not known:
-        raise ValueError("The classes are no texts or numbers: a Python file cannot name them.")
+        raise ValueError(
+            "The classes are neither texts nor numbers: a Python file cannot hold them."
+        )
     return f"np.array({_texts(values)}{', dtype=object' if classes.dtype.kind == 'O' else ''})"
 
 

@@ -101,8 +101,8 @@ class Plan:
         if len(self.maps) == 1 and isinstance(self.maps[0], Linear):
             return self.maps[0]
         raise ValueError(
-            f"{wanted} takes linear maps, and this model's is one of a kernel. ONNX and NumPy take "
-            "those; an index of usearch holds mapped samples of any model."
+            f"{wanted} needs a linear map, and this model has a kernel. Export it to ONNX or "
+            "NumPy, or put its mapped samples into an index of usearch."
         )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
@@ -135,7 +135,7 @@ def plan_of(model: BaseEstimator) -> Plan:
     check_is_fitted(model)
     steps = steps_of(model)
     if not steps:
-        raise ValueError("The pipeline has no step that maps samples: there is nothing to tell.")
+        raise ValueError("The pipeline has no step that maps samples: there is nothing to export.")
     features = None
     if type(steps[0]).__name__ == "TableEncoder" and len(steps) > 1:
         features = list(steps.pop(0).get_feature_names_out())
@@ -212,7 +212,7 @@ def _map_of(step: Any) -> Linear | KernelMap:
         return Linear(L, offset, np.zeros(len(L)))
     if isinstance(step, KernelMetric) and step._kernel.name != "precomputed":
         if callable(step._kernel.name):
-            raise ValueError("The kernel is a function, which other programs cannot be told.")
+            raise ValueError("The kernel is a Python function, which cannot be exported.")
         kernel = replace(step._kernel, centre=_centre_of(step._kernel))
         return KernelMap(
             kernel, _double(step.X_fit_), _double(step.components_), _double(step.offset_)
@@ -221,8 +221,8 @@ def _map_of(step: Any) -> Linear | KernelMap:
     if type(step) in SCALERS and not clips:
         return SCALERS[type(step)](step)
     raise ValueError(
-        f"{type(step).__name__} has no formula that could be told to other programs: linear and "
-        "kernel learners, scalers, and nearest-neighbour or centroid classifiers have."
+        f"{type(step).__name__} cannot be exported: linear and kernel learners, scalers, and "
+        "nearest-neighbour or centroid classifiers can."
     )
 
 
@@ -236,7 +236,7 @@ def _vote_of(step: Any) -> Vote:
     if isinstance(step, MultiMetricKNNClassifier) or callable(step.weights):
         raise ValueError(
             f"{type(step).__name__} with a metric for each class, or with weights that are a "
-            "function, cannot be told to other programs."
+            "function, cannot be exported."
         )
     points = step._points
     points = points.toarray() if hasattr(points, "toarray") else points

@@ -198,7 +198,7 @@ def check_held(cls: type, held: dict[str, Any]) -> None:
     """Raise unless the attributes of an instance meet the schema of its class."""
     schema = schema_of(cls)
     if is_dataclass(cls) and set(held) != set(schema):
-        raise ValueError(f"{cls.__name__} has other fields than it must have")
+        raise ValueError(f"{cls.__name__} must have the fields {', '.join(schema)}")
     sizes = {} if is_dataclass(cls) else {"d": held.get("n_features_in_")}
     for name, text in schema.items():
         wanted, _, none = text.removeprefix("maybe ").partition(" or ")
@@ -207,7 +207,9 @@ def check_held(cls: type, held: dict[str, Any]) -> None:
                 continue
             raise ValueError(f"{cls.__name__} has no {name}")
         if not (none and held[name] is None) and not _fits(held[name], wanted, sizes):
-            raise ValueError(f"{name} of {cls.__name__} is not as it must be ({text})")
+            raise ValueError(
+                f"{name} of {cls.__name__} has a wrong type or shape: it must be {text}"
+            )
 
 
 def _fits(value: Any, wanted: str, sizes: dict[str, Any]) -> bool:

@@ -41,8 +41,8 @@ class EmbeddingDisplay(StyledDisplay):
     y : array-like of shape (n_samples,), optional
         Classes, or numbers, of the samples.
     by : {"auto", "classes", "numbers"}, default="auto"
-        What y is. "auto": numbers if some are no integers, if more than 20 and more than a third of
-        the samples have different ones, or if there are more than 200 different ones.
+        What y is. "auto": numbers if some are not integers, if more than 20 and more than a third
+        of the samples have different ones, or if there are more than 200 different ones.
     legend : {"auto", "beside", "centres", "none"}, default="auto"
         Where the names of the classes stand.
     title : str, default=""

@@ -70,8 +70,8 @@ def in_order(y: np.ndarray, most: int | None = None) -> tuple[np.ndarray, np.nda
     classes, codes = np.unique(y, return_inverse=True)
     if most is not None and len(classes) > most:
         raise ValueError(
-            f"y holds {len(classes)} classes, and no picture tells more than {most} apart: leave y "
-            "out, or join some."
+            f"y holds {len(classes)} classes, and a picture can show at most {most}: leave y out, "
+            "or join some."
         )
     if classes.dtype.kind not in "US":
         return classes, codes

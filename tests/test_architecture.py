@@ -1,0 +1,152 @@
+"""docs/architecture.md is true: its examples run, its rooms and flows are those of the code."""
+
+import doctest
+import re
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+import dimetric
+
+TREE = Path(__file__).parents[1]
+SOURCE = Path(dimetric.__file__).parent
+PAGE = TREE / "docs" / "architecture.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def section(title):
+    """Return the text of a section of the page."""
+    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", TEXT, re.S | re.M)
+    assert found, f"there is no section {title!r}"
+    return found[1]
+
+
+def examples():
+    """Return the code blocks of the page, each with the number of its line."""
+    blocks = re.finditer(r"^ *```python\n(.*?)^ *```$", TEXT, re.S | re.M)
+    return [(TEXT[: block.start()].count("\n") + 1, block[1]) for block in blocks]
+
+
+@pytest.fixture(scope="module")
+def names():
+    """Names that the examples define: they are pasted one after the other."""
+    names = {"__name__": "pasted"}
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    failures = []
+    for line, block in examples():
+        code = textwrap.dedent(block)
+        if ">>>" not in code:
+            exec(compile("\n" * line + code, str(PAGE), "exec"), names)
+            continue
+        test = doctest.DocTestParser().get_doctest(code, names, f"line {line}", str(PAGE), line)
+        runner.run(test, out=failures.append, clear_globs=False)
+        names |= test.globs
+    assert not failures, "".join(failures)
+    return names
+
+
+def test_examples_run(names):
+    assert {"FisherWeights", "PullAndPush", "Momentum", "to_json"} <= set(names)
+
+
+@pytest.mark.parametrize("code", [code for _, code in examples() if ">>>" not in code])
+def test_each_example_is_a_complete_module(code):
+    exec(compile(code, str(PAGE), "exec"), {"__name__": "pasted"})
+
+
+@pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])
+def test_pasted_learners_keep_the_contract(names, name, namespace):
+    """A taste of the contract: parameters, metadata, and that everything follows X."""
+    X, y = load_iris(return_X_y=True)
+    cls = names[name]
+    expected = cls().fit(X, y)
+    learner = cls().fit(namespace.asarray(X), y)
+    assert isinstance(learner.transform(namespace.asarray(X)), type(namespace.asarray(X)))
+    np.testing.assert_allclose(
+        np.asarray(learner.metric()), expected.metric(), rtol=1e-4, atol=1e-4
+    )
+    assert learner.metadata()["n_components"] == 4
+    assert cls().fit(X.astype(np.float32), y).components_.dtype == np.float32
+    with pytest.raises(ValueError, match="must be"):
+        cls(**{next(iter(set(cls().get_params()) & {"power", "push"})): -1}).fit(X, y)
+
+
+def test_rooms_are_those_of_the_tree():
+    """The table lists every room and module, in the order of the layers."""
+    told = re.findall(r"^\| (`.*?`) \|", section("The rooms"), re.M)
+    told = [name for row in told for name in re.findall(r"`(\w+)`", row)]
+    there = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    there |= {path.stem for path in SOURCE.glob("_*.py")} - {"__init__"}
+    assert sorted(told) == sorted(there)
+    contracts = tomllib.loads((TREE / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = [re.findall(r"\w+", layer) for layer in contracts["contracts"][0]["layers"]]
+    level = {name: i for i, layer in enumerate(reversed(layers)) for name in layer}
+    assert [level[name] for name in told] == sorted(level[name] for name in told)
+
+
+def test_files_and_sections_that_are_named_exist():
+    for path in re.findall(r"`([\w/]+\.(?:pyi?|txt|md|toml))`", TEXT):
+        if "fisher_weights" in path or path.endswith(("momentum.py", "_json.py")):
+            continue  # what the reader is to write
+        assert any((folder / path).exists() for folder in (SOURCE, TREE)), path
+
+
+def calls_in(run):
+    """Return (file, function) of every function of dimetric in the order of their first calls."""
+    found = {}
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(SOURCE)):
+            found.setdefault((code.co_filename[len(str(SOURCE)) + 1 :], code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return list(found)
+
+
+def compare_iris(folder):
+    """Run the command in this process."""
+    from dimetric.cli.main import app
+
+    X, y = load_iris(return_X_y=True)
+    lines = [
+        "a,b,c,d,kind",
+        *(",".join([*map(str, row), f"k{k}"]) for row, k in zip(X, y, strict=True)),
+    ]
+    (folder / "iris.csv").write_text("\n".join(lines))
+    words = ["compare", "iris.csv", "--learners", "LDA", "--budget", "3", "--jobs", "1", "--json"]
+    result = CliRunner().invoke(app, [*words[:1], str(folder / words[1]), *words[2:], "--out",
+                                      str(folder / "out")])  # fmt: skip
+    assert result.exit_code == 0, result.output
+
+
+FLOWS = {
+    "From `NCA().fit(X, y)` to a distance": lambda _: dimetric.NCA().fit(
+        *load_iris(return_X_y=True)
+    ),
+    "From `dimetric compare table.csv` to a report": compare_iris,
+}
+
+
+@pytest.mark.parametrize("title", FLOWS)
+def test_flows_are_those_of_the_code(title, tmp_path):
+    """Every step of a flow is called, in the order in which the page lists them."""
+    steps = re.findall(r"^\d+\. `([\w/]+\.py)` `([\w.]+)`", section(title), re.M)
+    assert len(steps) > 10
+    called = calls_in(lambda: FLOWS[title](tmp_path))
+    if title.startswith("From `dimetric"):
+        steps = steps[1:]  # the runner of the tests calls the verb itself
+    assert not [step for step in steps if tuple(step) not in called]
+    places = [called.index(tuple(step)) for step in steps]
+    assert places == sorted(places)
