@@ -94,7 +94,7 @@ def _with_params(
 ) -> Any:
     """Return an estimator of dimetric.
 
-    Where parameters are nested, as ``kernel__gamma``, names of kernels and solvers become objects.
+    Where parameters are nested, as ``solver__batch_size``, names of solvers become objects.
     `usual` are parameters for classes that have them.
     """
     estimator, given = cls(), dict(params or {})
@@ -102,7 +102,8 @@ def _with_params(
     _check_names(given, with_objects(estimator).get_params(), cls)
     own = estimator.get_params(deep=False)
     estimator.set_params(**({each: usual[each] for each in usual if each in own} | given))
-    estimator = with_objects(estimator, {each.partition("__")[0] for each in nested})
+    # The kernel is always an object, so that its landmarks, if there will be any, have the seed.
+    estimator = with_objects(estimator, {"kernel", *(each.partition("__")[0] for each in nested)})
     own = estimator.get_params()
     _check_names(nested, own, cls)
     seeds = {each for each in own if each.rpartition("__")[2] == "random_state"}
