@@ -50,7 +50,7 @@ def _quality(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Call
             {},
             {"y": y, "n_neighbors": 7},
             {"metric": "cityblock"},
-            {"sample": 30, "random_state": 0},
+            {"sample_size": 30, "random_state": 0},
         ):
             told = {key: "labels" if key == "y" else value for key, value in params.items()}
             yield (
