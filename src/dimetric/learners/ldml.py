@@ -51,7 +51,8 @@ class LDMLRule(Rule):
         half = xp.astype(rows.is_other(columns), D.dtype) / 2
         losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
-        return xp.sum(half * losses), W, -float(xp.sum(W))
+        loss = xp.sum(half * losses, dtype=xp.float64)
+        return loss, W, -float(xp.sum(W, dtype=xp.float64))
 
     def listed(
         self, xp: Any, D: Array, kinds: Array, theta: np.ndarray

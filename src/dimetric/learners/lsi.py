@@ -39,7 +39,7 @@ class DistanceRule(Rule):
         """Return (sum, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
         R = xp.where(rows.same_label(columns), 0.0, xp.sqrt(D + float(theta[0]))) / 2
         W = xp.where(R > 0, 1 / xp.where(R > 0, 8 * R, 1.0), 0.0)
-        return xp.sum(R), W, 0.0
+        return xp.sum(R, dtype=xp.float64), W, 0.0
 
     def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
         """Return (sum, w, 0) of listed pairs, see :mod:`dimetric.objectives.listed`."""

@@ -37,7 +37,8 @@ class MCMLRule(Rule):
         n_friends = xp.sum(friends, axis=1, keepdims=True)
         is_anchor = xp.astype(n_friends > 0, D.dtype)
         target = friends / xp.clip(n_friends, 1.0, None)
-        loss = xp.sum(target * D) + xp.sum(is_anchor * xp.log(total))
+        losses = xp.sum(target * D, axis=1, keepdims=True) + is_anchor * xp.log(total)
+        loss = xp.sum(losses, dtype=xp.float64)
         return loss, target - is_anchor * E / total, 0.0
 
     def n_terms(self, rows: Side, columns: Side) -> float:

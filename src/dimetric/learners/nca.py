@@ -32,7 +32,7 @@ class NCARule(Rule):
         P = E / xp.sum(E, axis=1, keepdims=True)
         same = xp.astype(rows.same_label(columns), D.dtype)
         p = xp.sum(P * same, axis=1, keepdims=True)
-        return -xp.sum(p), P * (same - p), 0.0
+        return -xp.sum(p, dtype=xp.float64), P * (same - p), 0.0
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return minus the share of samples that have another one of their class."""
