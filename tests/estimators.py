@@ -37,8 +37,8 @@ from dimetric import (
 )
 from dimetric.kernels import Kernel
 from dimetric.kernels._base import KernelMetric
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._mean_loss import MeanLossMetric
 from dimetric.manifold._embedding import Embedding
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers import ProjectedGradient

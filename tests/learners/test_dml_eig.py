@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import LSI, DMLEig
-from dimetric.learners._gain import GainOnSphere, RegularizedGain
+from dimetric.learners._fitting.gain import GainOnSphere, RegularizedGain
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import FrankWolfe
 from dimetric.supervision.pairs import Pairs

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from dimetric.learners._base import Learner
-from dimetric.learners._constrained import ConstrainedMetric
-from dimetric.learners._functions import stratified_order
-from dimetric.learners._iterative import IterativeMetric
-from dimetric.learners._mean_loss import MeanLossMetric
+from dimetric.learners._fitting.constrained import ConstrainedMetric
+from dimetric.learners._fitting.functions import stratified_order
+from dimetric.learners._fitting.iterative import IterativeMetric
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers import SGD, GradientDescent

@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_digits, load_iris
 
 from dimetric import ITML
-from dimetric.learners._divergence import DivergenceOverMaps, ITMLRule, dual_value
+from dimetric.learners._fitting.divergence import DivergenceOverMaps, ITMLRule, dual_value
 from dimetric.objectives.listed import ListedObjective
 from dimetric.solvers import BregmanProjections
 from dimetric.solvers.bregman_projections import BoundedDivergence

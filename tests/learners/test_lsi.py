@@ -9,8 +9,13 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import ITML, LSI, DMLEig
-from dimetric.learners._constrained import similar_scatter
-from dimetric.learners._gain import GainOnSphere, RegularizedGain, onto_metrics, onto_simplex
+from dimetric.learners._fitting.constrained import similar_scatter
+from dimetric.learners._fitting.gain import (
+    GainOnSphere,
+    RegularizedGain,
+    onto_metrics,
+    onto_simplex,
+)
 from dimetric.learners.lsi import DistanceRule
 from dimetric.objectives import numpy_kernels as fast
 from dimetric.objectives.engine import laplacian_product

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.learners._mean_loss import MeanLossMetric
-from dimetric.learners._problem import Problem
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
+from dimetric.learners._fitting.problem import Problem
 from dimetric.objectives.centroids import CentroidObjective, group_means
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 

@@ -8,8 +8,8 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
+from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._ordering import in_canonical_order
 from dimetric.linalg.sample_span import in_span
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors

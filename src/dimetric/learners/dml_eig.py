@@ -10,9 +10,14 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, like, namespace
 from dimetric._compat import Interval
 from dimetric.learners._base import NamedObjects
-from dimetric.learners._constrained import ConstrainedMetric
-from dimetric.learners._gain import GainOnSphere, GainOverMetrics, RegularizedGain, as_square
-from dimetric.learners._problem import Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._fitting.constrained import ConstrainedMetric
+from dimetric.learners._fitting.gain import (
+    GainOnSphere,
+    GainOverMetrics,
+    RegularizedGain,
+    as_square,
+)
+from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
 from dimetric.objectives.objective import LeastDistance
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver

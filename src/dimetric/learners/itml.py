@@ -11,17 +11,17 @@ from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
-from dimetric.learners._constrained import check_dissimilar
-from dimetric.learners._coordinates import Coordinates
-from dimetric.learners._divergence import (
+from dimetric.learners._fitting.constrained import check_dissimilar
+from dimetric.learners._fitting.coordinates import Coordinates
+from dimetric.learners._fitting.divergence import (
     DivergenceOverMaps,
     DivergenceOverMetrics,
     ITMLRule,
     dual_value,
 )
-from dimetric.learners._iterative import IterativeMetric
-from dimetric.learners._ordering import in_canonical_order
-from dimetric.learners._problem import MapFunction, Problem, Solution, Watch, solve
+from dimetric.learners._fitting.iterative import IterativeMetric
+from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing

@@ -9,8 +9,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._compat import Interval
-from dimetric.learners._convex import Below, ConvexMetric
-from dimetric.learners._problem import Problem, Solution, Watch
+from dimetric.learners._fitting.convex import Below, ConvexMetric
+from dimetric.learners._fitting.problem import Problem, Solution, Watch
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective

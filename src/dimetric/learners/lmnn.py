@@ -8,11 +8,11 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace
 from dimetric._compat import Interval
-from dimetric.learners._convex import ConvexMetric, certificate_facts
-from dimetric.learners._functions import loss_over
-from dimetric.learners._mean_loss import MeanLossMetric
-from dimetric.learners._problem import Problem, Solution, Watch, counted_from, solve
-from dimetric.learners._start import rescaled_start
+from dimetric.learners._fitting.convex import ConvexMetric, certificate_facts
+from dimetric.learners._fitting.functions import loss_over
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
+from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._fitting.start import rescaled_start
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
 from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets

@@ -6,9 +6,9 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, eps, like, namespace
 from dimetric.learners._base import NamedObjects
-from dimetric.learners._constrained import ConstrainedMetric
-from dimetric.learners._gain import GainOnSphere, GainOverMetrics, RegularizedGain
-from dimetric.learners._problem import Problem, Solution, Watch, solve
+from dimetric.learners._fitting.constrained import ConstrainedMetric
+from dimetric.learners._fitting.gain import GainOnSphere, GainOverMetrics, RegularizedGain
+from dimetric.learners._fitting.problem import Problem, Solution, Watch, solve
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.learners._convex import ConvexMetric
+from dimetric.learners._fitting.convex import ConvexMetric
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array
-from dimetric.learners._mean_loss import MeanLossMetric
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective

@@ -1,7 +1,7 @@
 """Nearest class mean metric learning."""
 
 from dimetric.learners._centroid import CentroidMetric
-from dimetric.learners._convex import ConvexMetric
+from dimetric.learners._fitting.convex import ConvexMetric
 from dimetric.objectives.centroids import CentroidObjective
 
 

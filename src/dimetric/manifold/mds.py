@@ -11,7 +11,7 @@ from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
-from dimetric.learners._verbose import report
+from dimetric.learners._fitting.verbose import report
 from dimetric.manifold._classical import Axes, References, principal_axes, scaled_references
 from dimetric.manifold._embedding import LandmarkEmbedding
 from dimetric.manifold._smacof import Configuration, best_smacof, starts

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric.learners._problem import Problem, Solution
+from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
 from dimetric.solvers import Solver

@@ -8,10 +8,10 @@ import numpy as np
 
 from dimetric._arrays.namespaces import eps, to_host, triangular_factor
 from dimetric.learners._base import NamedObjects
-from dimetric.learners._functions import loss_over
-from dimetric.learners._mean_loss import MeanLossMetric
-from dimetric.learners._problem import MapFunction, Problem, Solution
-from dimetric.learners._start import rescaled_start
+from dimetric.learners._fitting.functions import loss_over
+from dimetric.learners._fitting.mean_loss import MeanLossMetric
+from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
+from dimetric.learners._fitting.start import rescaled_start
 from dimetric.linalg.psd import inverse_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric.learners._problem import Problem
+from dimetric.learners._fitting.problem import Problem
 from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps

@@ -13,11 +13,11 @@ from dimetric._arrays.blocks import row_blocks, tall_block
 from dimetric._arrays.namespaces import Array, like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
-from dimetric.learners._coordinates import Coordinates
-from dimetric.learners._gain import GainT, RegularizedGain
-from dimetric.learners._iterative import IterativeMetric
-from dimetric.learners._ordering import in_canonical_order
-from dimetric.learners._problem import Problem, Solution
+from dimetric.learners._fitting.coordinates import Coordinates
+from dimetric.learners._fitting.gain import GainT, RegularizedGain
+from dimetric.learners._fitting.iterative import IterativeMetric
+from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import whitening
 from dimetric.objectives.listed import differing

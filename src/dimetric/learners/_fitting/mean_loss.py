@@ -13,12 +13,12 @@ from dimetric._arrays.namespaces import Array, like
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
-from dimetric.learners._coordinates import Coordinates
-from dimetric.learners._functions import LossOverMaps, grown_to_infimum
-from dimetric.learners._iterative import IterativeMetric
-from dimetric.learners._ordering import in_canonical_order
-from dimetric.learners._problem import MapFunction, Problem, Solution, Watch, solve
-from dimetric.learners._start import NAMES, given_start, named_start, rescaled_start
+from dimetric.learners._fitting.coordinates import Coordinates
+from dimetric.learners._fitting.functions import LossOverMaps, grown_to_infimum
+from dimetric.learners._fitting.iterative import IterativeMetric
+from dimetric.learners._fitting.ordering import in_canonical_order
+from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
+from dimetric.learners._fitting.start import NAMES, given_start, named_start, rescaled_start
 from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Solver
 from dimetric.supervision.labels import Labels, Supervision

@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
+from dimetric.learners._fitting.problem import ObjectiveT, Problem, Solution, Watch
+from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
-from dimetric.learners._problem import ObjectiveT, Problem, Solution, Watch
-from dimetric.learners._verbose import report
 from dimetric.solvers import Result, Solver
 from dimetric.solvers.result import FLAT
 from dimetric.solvers.sgd import NO_BATCH
