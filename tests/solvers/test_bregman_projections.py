@@ -71,6 +71,15 @@ def test_stops_at_max_iter_with_the_best_metric(rng):
     assert 0 < result.value - exact.value <= result.gap
 
 
+def test_the_value_is_that_of_the_returned_metric(rng):
+    """The first sweep makes this problem worse: the start stays the best metric."""
+    V, similar = rng.normal(size=(40, 4)), np.arange(40) < 20
+    args = V, similar, np.where(similar, 0.5, 9.0), 1.0
+    result = projections(*args, max_iter=1)
+    assert result.history[1] > result.history[0]
+    assert result.value == BoundedDivergence(*args)(result.x)[0] == result.history[0]
+
+
 def test_met_bounds_leave_the_identity(rng):
     V = rng.normal(size=(5, 3))
     result = projections(V, np.ones(5, bool), np.full(5, 1e3), 1.0)
