@@ -83,9 +83,14 @@ def choose(
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
     left = seconds - (perf_counter() - started)
     grid, final_scores, n_repeats = _final(
-        best, models[best], X[final], y[final], fit_seconds[best],
-        SETTINGS.final_share / (1 - SETTINGS.race_share) * left, options,
-    )  # fmt: skip
+        best,
+        models[best],
+        X[final],
+        y[final],
+        fit_seconds[best],
+        SETTINGS.final_share / (1 - SETTINGS.race_share) * left,
+        options,
+    )
     params = _best_params(models[best], X[race], y[race], grid, n_neighbors, random_state)
     posterior = correlated_t_test(
         final_scores[BASELINE], final_scores[best], rope, random_state, n_repeats=n_repeats
@@ -139,19 +144,28 @@ def _split_rows(
 
 
 def _final(
-    best: str, learner: Any, X: np.ndarray, y: np.ndarray, fit_seconds: float, seconds: float,
+    best: str,
+    learner: Any,
+    X: np.ndarray,
+    y: np.ndarray,
+    fit_seconds: float,
+    seconds: float,
     options: RaceOptions,
-) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:  # fmt: skip
+) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
     """Return the grid of the final, the scores of both learners, and the number of repeats."""
     smallest_class = np.min(np.unique(y, return_counts=True)[1])
     can_tune = smallest_class >= SETTINGS.min_tuning_members
     grid = candidate_grid(learner, X.shape[1]) if can_tune else {}
     grid, n_repeats = _affordable(grid, fit_seconds, seconds, options)
     scores, n_repeats = run_final(
-        {BASELINE: None, best: learner}, X, y, seconds,
+        {BASELINE: None, best: learner},
+        X,
+        y,
+        seconds,
         replace(options, random_state=options.random_state + 1),  # other folds than in the race
-        param_grids={best: grid} if grid else None, n_repeats=n_repeats,
-    )  # fmt: skip
+        param_grids={best: grid} if grid else None,
+        n_repeats=n_repeats,
+    )
     return grid, scores, n_repeats
 
 

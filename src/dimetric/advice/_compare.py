@@ -108,10 +108,15 @@ def compare(
         warnings.warn(str(each.message), stacklevel=2)
     samples = labelled_samples(table, cv=int(cv), missing=missing)
     return compare_samples(
-        samples, None if learners is None else _checked_learners(learners), budget=budget,
-        n_neighbors=n_neighbors, rope=rope, random_state=seed_from(random_state), n_jobs=n_jobs,
+        samples,
+        None if learners is None else _checked_learners(learners),
+        budget=budget,
+        n_neighbors=n_neighbors,
+        rope=rope,
+        random_state=seed_from(random_state),
+        n_jobs=n_jobs,
         callback=callback,
-    )  # fmt: skip
+    )
 
 
 def compare_samples(
@@ -138,10 +143,17 @@ def compare_samples(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of fits that failed are among the results
         choice = choose(
-            samples.X, samples.y, learners, seconds=SETTINGS.choosing_share * budget,
-            n_neighbors=n_neighbors, cv=samples.n_folds, rope=rope, random_state=random_state,
-            n_jobs=n_jobs, callback=callback,
-        )  # fmt: skip
+            samples.X,
+            samples.y,
+            learners,
+            seconds=SETTINGS.choosing_share * budget,
+            n_neighbors=n_neighbors,
+            cv=samples.n_folds,
+            rope=rope,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            callback=callback,
+        )
     seconds = {"choice": perf_counter() - started}
     return Comparison(samples, choice, n_neighbors, rope, budget, random_state, seconds)
 

@@ -102,10 +102,17 @@ class Comparison:
     def insight(self) -> Insight:
         """Which features count under the best learner, and which neighbours it changes."""
         samples = self.samples
-        return self._timed("insight", lambda: insight(
-            self.choice.learner, samples.X, samples.y, samples.feature_names,
-            n_neighbors=self.n_neighbors, random_state=self.random_state,
-        ))  # fmt: skip
+        return self._timed(
+            "insight",
+            lambda: insight(
+                self.choice.learner,
+                samples.X,
+                samples.y,
+                samples.feature_names,
+                n_neighbors=self.n_neighbors,
+                random_state=self.random_state,
+            ),
+        )
 
     @property
     def learner_description(self) -> str:
@@ -143,23 +150,40 @@ class Comparison:
         """Return all results as plain data: texts, numbers, lists and arrays."""
         choice, samples = self.choice, self.samples
         table = [
-            {"learner": row.learner, "score": row.score, "spread": row.spread,
-             "scores": choice.scores[row.learner], "seconds": row.seconds}
+            {
+                "learner": row.learner,
+                "score": row.score,
+                "spread": row.spread,
+                "scores": choice.scores[row.learner],
+                "seconds": row.seconds,
+            }
             for row in choice.table
-        ]  # fmt: skip
+        ]
         verdict = {
-            "words": choice.verdict, "learner": choice.best, "params": choice.params,
-            "better": choice.posterior.right, "equal": choice.posterior.rope,
-            "worse": choice.posterior.left, "scores": choice.final_scores,
-            "runs": choice.n_repeats, "on_other_rows": choice.judged_on_unseen_rows,
+            "words": choice.verdict,
+            "learner": choice.best,
+            "params": choice.params,
+            "better": choice.posterior.right,
+            "equal": choice.posterior.rope,
+            "worse": choice.posterior.left,
+            "scores": choice.final_scores,
+            "runs": choice.n_repeats,
+            "on_other_rows": choice.judged_on_unseen_rows,
             "rows": choice.n_final,
-        }  # fmt: skip
+        }
         return {
-            "data": samples.table.name, "rows": len(samples.y), "target": samples.target,
-            "classes": samples.classes, "notes": samples.notes, "race_rows": choice.n_race,
-            "table": table, "dropped": choice.dropped, "verdict": verdict,
-            "model": self.learner_description, "seconds": self.seconds,
-        }  # fmt: skip
+            "data": samples.table.name,
+            "rows": len(samples.y),
+            "target": samples.target,
+            "classes": samples.classes,
+            "notes": samples.notes,
+            "race_rows": choice.n_race,
+            "table": table,
+            "dropped": choice.dropped,
+            "verdict": verdict,
+            "model": self.learner_description,
+            "seconds": self.seconds,
+        }
 
     def report(
         self,
@@ -214,9 +238,13 @@ class Comparison:
         samples = self.samples
         try:
             return render_summary(
-                self.choice, classes=samples.classes, n_features=samples.X.shape[1],
-                n_neighbors=self.n_neighbors, target=samples.target, notes=samples.notes,
-            )  # fmt: skip
+                self.choice,
+                classes=samples.classes,
+                n_features=samples.X.shape[1],
+                n_neighbors=self.n_neighbors,
+                target=samples.target,
+                notes=samples.notes,
+            )
         except ImportError:
             return None
 

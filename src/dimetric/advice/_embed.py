@@ -47,9 +47,16 @@ class EmbeddedTable(NamedTuple):
 
 
 def embed_table(
-    table: TableSamples, model: Any, *, n_components: int, n_neighbors: int, scale: str,
-    missing: str, random_state: int, fixed: Container[str] = (),
-) -> EmbeddedTable:  # fmt: skip
+    table: TableSamples,
+    model: Any,
+    *,
+    n_components: int,
+    n_neighbors: int,
+    scale: str,
+    missing: str,
+    random_state: int,
+    fixed: Container[str] = (),
+) -> EmbeddedTable:
     """Embed the rows of a table.
 
     Parameters

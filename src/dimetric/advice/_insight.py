@@ -111,9 +111,13 @@ def _metric(learner: Any) -> np.ndarray | None:
 
 
 def _changed(
-    plain: KNNClassifier, learned: KNNClassifier, B: np.ndarray, y: np.ndarray,
-    train: np.ndarray, test: np.ndarray,
-) -> tuple[list[ChangedNeighbors], list[ChangedNeighbors]]:  # fmt: skip
+    plain: KNNClassifier,
+    learned: KNNClassifier,
+    B: np.ndarray,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+) -> tuple[list[ChangedNeighbors], list[ChangedNeighbors]]:
     """Return samples that only one of the distances classifies correctly, most changed first."""
     before, after = (each.kneighbors(B)[1] for each in (plain, learned))
     was, now = plain.predict(B) == y, learned.predict(B) == y

@@ -49,8 +49,12 @@ class RaceOptions:
             if callback is not None:
                 callback(stage, n_done, n_all)
 
-        return {"n_neighbors": self.n_neighbors, "cv": self.cv, "n_jobs": self.n_jobs,
-                "callback": report}  # fmt: skip
+        return {
+            "n_neighbors": self.n_neighbors,
+            "cv": self.cv,
+            "n_jobs": self.n_jobs,
+            "callback": report,
+        }
 
 
 class _RaceControl:
@@ -130,10 +134,15 @@ def run_race(
             racing = {name: models[name] for name in group if name not in control.dropped}
             if racing and not control.is_over:
                 run(
-                    racing, {"data": (X, y)}, time_budget=limit, store=store,
-                    random_state=options.random_state, stop=control.stop, drop=control.drop,
+                    racing,
+                    {"data": (X, y)},
+                    time_budget=limit,
+                    store=store,
+                    random_state=options.random_state,
+                    stop=control.stop,
+                    drop=control.drop,
                     **options.for_run("race"),
-                )  # fmt: skip
+                )
     return control.cells, control.dropped
 
 
@@ -191,9 +200,15 @@ def _common_folds(done: dict[str, dict[int, Cell]]) -> list[int]:
 
 
 def run_final(
-    pair: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions,
-    *, param_grids: dict[str, Any] | None, n_repeats: int,
-) -> tuple[dict[str, np.ndarray], int]:  # fmt: skip
+    pair: dict[str, Any],
+    X: np.ndarray,
+    y: np.ndarray,
+    seconds: float,
+    options: RaceOptions,
+    *,
+    param_grids: dict[str, Any] | None,
+    n_repeats: int,
+) -> tuple[dict[str, np.ndarray], int]:
     """Judge two learners in repeated folds; parameters are tuned inside each fold.
 
     Parameters
@@ -227,10 +242,15 @@ def run_final(
         return failed or (first_is_whole and perf_counter() > deadline)
 
     cells = run(
-        pair, {"data": (X, y)}, n_repeats=n_repeats, param_grids=param_grids,
-        tuning_cv=SETTINGS.tuning_folds, random_state=options.random_state, stop=stop,
+        pair,
+        {"data": (X, y)},
+        n_repeats=n_repeats,
+        param_grids=param_grids,
+        tuning_cv=SETTINGS.tuning_folds,
+        random_state=options.random_state,
+        stop=stop,
         **options.for_run("final"),
-    ).cells  # fmt: skip
+    ).cells
     for cell in cells:
         if cell.status != "ok":
             raise ValueError(f"{cell.learner} could not be judged: {cell.message or cell.status}")

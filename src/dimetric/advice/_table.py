@@ -78,10 +78,14 @@ def read_samples(
     samples = samples_of(table.columns, table.target, missing=missing, name=table.name)
     is_file = isinstance(source, str | Path)
     return TableSamples(
-        samples.columns, samples.y, samples.rows, table.target,
-        table.name if is_file else "table", str(source) if is_file else "a data frame",
+        samples.columns,
+        samples.y,
+        samples.rows,
+        table.target,
+        table.name if is_file else "table",
+        str(source) if is_file else "a data frame",
         [*table.notes, *samples.notes],
-    )  # fmt: skip
+    )
 
 
 def samples_from(

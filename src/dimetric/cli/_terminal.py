@@ -84,10 +84,14 @@ class progress:
 
         console = Console(stderr=True)
         self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-            TimeRemainingColumn(), console=console, transient=True,
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
             disable=not console.is_terminal,
-        )  # fmt: skip
+        )
         self._task = self._bar.add_task(title, total=None)
 
     def __enter__(self) -> Any:

@@ -50,11 +50,11 @@ def compare(
     header: Header = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
-    out: Annotated[
-        Path, typer.Option(help="Folder for the report and the model.")
-    ] = Path("dimetric-compare"),
+    out: Annotated[Path, typer.Option(help="Folder for the report and the model.")] = Path(
+        "dimetric-compare"
+    ),
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Find the distance that suits a table best, and test whether it beats the Euclidean distance.
 
     Cross-validates every learner that suits the table, tunes the best one, and tests it against the
@@ -96,9 +96,14 @@ def _bundled(name: str) -> "TableSamples":
 
 
 def _compared(
-    table: "TableSamples", wanted: list[str] | None, folds: int, missing: str,
-    options: dict[str, Any], out: Path, console: "Console | None",
-) -> dict[str, Any]:  # fmt: skip
+    table: "TableSamples",
+    wanted: list[str] | None,
+    folds: int,
+    missing: str,
+    options: dict[str, Any],
+    out: Path,
+    console: "Console | None",
+) -> dict[str, Any]:
     """Compare on one table, write report and model, and print; return the results."""
     from dimetric._files import atomic
     from dimetric.advice._compare import compare_samples
@@ -115,9 +120,11 @@ def _compared(
     with atomic(files["report"]) as report:
         with progress(table.name) as watch:
             comparison = compare_samples(
-                samples, learners, callback=lambda stage, done, total: watch(done, total),
+                samples,
+                learners,
+                callback=lambda stage, done, total: watch(done, total),
                 **options,
-            )  # fmt: skip
+            )
             _ = comparison.learner, comparison.insight  # computed while the progress is shown
         comparison.report(report, model_file=files["model"])
         comparison.save(files["model"])

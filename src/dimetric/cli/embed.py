@@ -89,9 +89,15 @@ def embed(
         class_counts(table.y, str(table.target), "--color")
     check_choice("--scale", scale, SCALERS)
     found = embed_table(
-        table, model, n_components=components, n_neighbors=k, scale=scale, missing=missing,
-        random_state=seed, fixed=params,
-    )  # fmt: skip
+        table,
+        model,
+        n_components=components,
+        n_neighbors=k,
+        scale=scale,
+        missing=missing,
+        random_state=seed,
+        fixed=params,
+    )
     notes = list(found.notes)
     for file in files:
         if is_picture(file):
@@ -128,12 +134,15 @@ def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
 def _results(found: "EmbeddedTable", model: Any) -> dict[str, Any]:
     quality = found.quality
     return {
-        "method": type(model).__name__, "rows": len(found.Z), "features": found.X.shape[1],
-        "components": found.Z.shape[1], "seconds": found.seconds,
+        "method": type(model).__name__,
+        "rows": len(found.Z),
+        "features": found.X.shape[1],
+        "components": found.Z.shape[1],
+        "seconds": found.seconds,
         "scores": {} if quality is None else quality.scores(),
         "standard_errors": {} if quality is None else quality.standard_error,
         "n_neighbors": None if quality is None else quality.n_neighbors,
-    }  # fmt: skip
+    }
 
 
 def lines_of(quality: "EmbeddingQuality") -> list[str]:

@@ -131,9 +131,14 @@ def _show(facts: dict[str, Any], to: To, out: Path) -> None:
 
 
 def _write_index(
-    model: Any, to: To, out: Path, data: Path | None, id: str | None, kind: str,
+    model: Any,
+    to: To,
+    out: Path,
+    data: Path | None,
+    id: str | None,
+    kind: str,
     header: bool | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Write an index; return how many samples it holds, and notes."""
     from dimetric.export import _index
     from dimetric.export._plan import plan_of

@@ -65,10 +65,15 @@ def fit(
         about = {"data": str(data), "target": table.target, "rows": n_rows}
         dimetric.save(found.model, begun, about=about)
     results = {
-        "model": out, "rows": n_rows, "features": found.model[-1].n_features_in_,
-        "target": table.target, "classes": classes, "seconds": found.seconds,
-        "left_one_out": found.leave_one_out, "notes": found.notes,
-    }  # fmt: skip
+        "model": out,
+        "rows": n_rows,
+        "features": found.model[-1].n_features_in_,
+        "target": table.target,
+        "classes": classes,
+        "seconds": found.seconds,
+        "left_one_out": found.leave_one_out,
+        "notes": found.notes,
+    }
     if json:
         as_json(results)
     else:

@@ -13,8 +13,16 @@ except ImportError:  # pragma: no cover - the tests have it
     typer = None  # type: ignore[assignment]
 
 VERBS = (
-    "compare", "fit", "transform", "predict", "embed", "neighbors", "info", "export", "reproduce",
-)  # fmt: skip
+    "compare",
+    "fit",
+    "transform",
+    "predict",
+    "embed",
+    "neighbors",
+    "info",
+    "export",
+    "reproduce",
+)
 
 
 def main() -> None:

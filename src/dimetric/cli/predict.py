@@ -35,5 +35,12 @@ def predict(
     results = Predictions(reader.parts.last, shares=shares)
     write(reader, results, out, "rows predicted")
     if json:
-        as_json({"out": out, "rows": reader.n_rows, "empty": reader.n_incomplete,
-                 "classes": results.counts, "notes": reader.notes()})  # fmt: skip
+        as_json(
+            {
+                "out": out,
+                "rows": reader.n_rows,
+                "empty": reader.n_incomplete,
+                "classes": results.counts,
+                "notes": reader.notes(),
+            }
+        )

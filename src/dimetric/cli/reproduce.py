@@ -58,7 +58,7 @@ def reproduce(
     """Run a published experiment, and show our scores beside the published ones.
 
     A run that was stopped continues when the same command is given again.
-    """  # fmt: skip
+    """
     from rich.console import Console
 
     from dimetric.experiments import _paper as paper
@@ -72,10 +72,17 @@ def reproduce(
         try:
             with progress(f"experiment {experiment}, k = {each}") as callback:
                 found = paper.reproduce(
-                    experiment, k=each, folder=data, only=names(only), learners=names(learners),
-                    store=out / "cells.sqlite", time_budget=budget, retry=retry, n_jobs=jobs,
+                    experiment,
+                    k=each,
+                    folder=data,
+                    only=names(only),
+                    learners=names(learners),
+                    store=out / "cells.sqlite",
+                    time_budget=budget,
+                    retry=retry,
+                    n_jobs=jobs,
                     callback=callback,
-                )  # fmt: skip
+                )
         except KeyboardInterrupt:
             Console(stderr=True).print("Stopped. The same command goes on from here.")
             raise SystemExit(130) from None

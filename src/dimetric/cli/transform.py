@@ -25,5 +25,12 @@ def transform(
     results = Coordinates(parts.last, parts.encoder.get_feature_names_out())
     write(reader, results, out, "rows transformed")
     if json:
-        as_json({"out": out, "rows": reader.n_rows, "empty": reader.n_incomplete,
-                 "columns": results.names, "notes": reader.notes()})  # fmt: skip
+        as_json(
+            {
+                "out": out,
+                "rows": reader.n_rows,
+                "empty": reader.n_incomplete,
+                "columns": results.names,
+                "notes": reader.notes(),
+            }
+        )

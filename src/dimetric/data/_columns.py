@@ -118,9 +118,10 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
             odd = next(
                 each
                 for each in values
-                if each is not None and str(each).lower() not in BOOLEAN_TEXTS
+                if each is not None
+                and str(each).lower() not in BOOLEAN_TEXTS
                 and not is_number(each)
-            )  # fmt: skip
+            )
             raise ValueError(
                 f"Column {name!r} held numbers in the fit, but holds {str(odd)[:40]!r} here."
             )

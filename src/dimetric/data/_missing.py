@@ -12,9 +12,26 @@ import numpy as np
 CLASS_MISSING_MARKERS = frozenset({"", "?"})
 # In any other column of a table.
 MISSING_MARKERS = CLASS_MISSING_MARKERS | {
-    "NA", "N/A", "n/a", "NaN", "nan", "-NaN", "-nan", "null", "NULL", "None", "<NA>", "NaT",
-    "#N/A", "#NA", "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN",
-}  # fmt: skip
+    "NA",
+    "N/A",
+    "n/a",
+    "NaN",
+    "nan",
+    "-NaN",
+    "-nan",
+    "null",
+    "NULL",
+    "None",
+    "<NA>",
+    "NaT",
+    "#N/A",
+    "#NA",
+    "#N/A N/A",
+    "1.#IND",
+    "-1.#IND",
+    "1.#QNAN",
+    "-1.#QNAN",
+}
 # In a column whose other values are numbers: among texts, "-" may well be a category.
 NUMBER_MISSING_MARKERS = MISSING_MARKERS | {"-", "--", ".", "n.a.", "na"}
 # In a KEEL file, in upper or lower case.

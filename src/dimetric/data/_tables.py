@@ -170,9 +170,13 @@ class _Roles(NamedTuple):
 
 
 def _roles(
-    names: list[str], target: str | int | None, drop: Iterable[str], extra: Iterable[str],
-    name: str | None, labelled: bool,
-) -> _Roles:  # fmt: skip
+    names: list[str],
+    target: str | int | None,
+    drop: Iterable[str],
+    extra: Iterable[str],
+    name: str | None,
+    labelled: bool,
+) -> _Roles:
     """Return which columns are the target, are dropped, or are kept beside the features."""
     drop, extra = _known(drop, names, "drop"), _known(extra, names, "extra")
     candidates = [each for each in names if each not in (*extra, *drop)]

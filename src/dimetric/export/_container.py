@@ -90,8 +90,13 @@ def _check_tensors(tensors: dict[str, Any], size: int) -> None:
         if not isinstance(each, dict) or set(each) != keys or each["dtype"] not in DTYPES:
             raise ValueError(f"its tensor {name!r} has a dtype or a layout that no model has")
         shape, offsets = each["shape"], each["data_offsets"]
-        if not all(isinstance(both, list) and all(type(i) is int and i >= 0 for i in both)
-                   for both in (shape, offsets)) or len(offsets) != 2:  # fmt: skip
+        if (
+            not all(
+                isinstance(both, list) and all(type(i) is int and i >= 0 for i in both)
+                for both in (shape, offsets)
+            )
+            or len(offsets) != 2
+        ):
             raise ValueError(f"its tensor {name!r} has no valid shape or place")
         end = max(end, offsets[1])
     if end != size:

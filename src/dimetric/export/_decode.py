@@ -141,8 +141,10 @@ class Decoder:
         return tuple(self.value(each, depth) for each in _listed(data["$tuple"]))
 
     def _dict(self, data: dict[str, Any], depth: int) -> dict[Any, Any]:
-        pairs = [(self.value(key, depth), self.value(each, depth)) for key, each in
-                 map(_listed, _listed(data["$dict"]))]  # fmt: skip
+        pairs = [
+            (self.value(key, depth), self.value(each, depth))
+            for key, each in map(_listed, _listed(data["$dict"]))
+        ]
         found = dict(pairs)
         if len(found) < len(pairs):
             raise ValueError("a dict has a key twice")

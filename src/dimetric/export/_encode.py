@@ -112,8 +112,10 @@ class Encoder:
     def _object(self, value: Any, path: str) -> Any:
         if sparse.issparse(value):
             rows = sparse.csr_array(value)
-            parts = [self._tensor(getattr(rows, part), f"{path}.{part}") for part in
-                     ("data", "indices", "indptr")]  # fmt: skip
+            parts = [
+                self._tensor(getattr(rows, part), f"{path}.{part}")
+                for part in ("data", "indices", "indptr")
+            ]
             return {"$sparse": parts, "shape": list(rows.shape)}
         if compat.is_array_api_obj(value):
             return self._array(to_host(value), path)

@@ -90,14 +90,12 @@ KERNELS = {
         "squared = np.sum(X * X, axis=1)[:, None] - 2 * X @ S.T + np.sum(S * S, axis=1)\n"
         "return np.exp(-{gamma!r} * np.maximum(squared, 0))"
     ),
-    "laplacian": (
-        "return np.exp([-{gamma!r} * np.sum(np.abs(S - x), axis=1) for x in X])"
-    ),
+    "laplacian": ("return np.exp([-{gamma!r} * np.sum(np.abs(S - x), axis=1) for x in X])"),
     "cosine": (
         "X, S = (A / np.maximum(np.linalg.norm(A, axis=1), 1e-300)[:, None] for A in (X, S))\n"
         "return X @ S.T"
     ),
-}  # fmt: skip
+}
 
 
 def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -> str:

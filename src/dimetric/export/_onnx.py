@@ -220,8 +220,12 @@ class Graph:
         if classes.dtype.kind not in "if":
             classes = classes.astype(str).astype(object)
         self.node("Gather", classes, best, outputs=["label"], axis=0)
-        self.node("Cast", shares, outputs=["probabilities"],
-                  to=self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))  # fmt: skip
+        self.node(
+            "Cast",
+            shares,
+            outputs=["probabilities"],
+            to=self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype),
+        )
         kind = (
             self.onnx.TensorProto.STRING
             if classes.dtype == object

@@ -232,9 +232,13 @@ class Script:
         ]
         vector = self._as_vector(f"array_agg({product} + shift ORDER BY coordinate)")
         return MATRIX.format(
-            **named, row=row, rows=",\n".join(rows), vector=vector, values=values,
+            **named,
+            row=row,
+            rows=",\n".join(rows),
+            vector=vector,
+            values=values,
             complete=complete,
-        )  # fmt: skip
+        )
 
     def _as_vector(self, values: str) -> str:
         k = self.linear.b.shape[0]

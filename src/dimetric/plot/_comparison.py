@@ -127,13 +127,26 @@ class ComparisonDisplay(Display):
         if np.isfinite(row.mean):
             text = f"{row.mean:.3f} ± {row.spread:.3f}"
             bar = self.ax_.errorbar(
-                row.mean, place, xerr=row.spread, fmt="D", color=INK, markerfacecolor=color,
-                markersize=6, linewidth=1.2, zorder=3,
-            )  # fmt: skip
+                row.mean,
+                place,
+                xerr=row.spread,
+                fmt="D",
+                color=INK,
+                markerfacecolor=color,
+                markersize=6,
+                linewidth=1.2,
+                zorder=3,
+            )
             self.means_.append(bar)
         self.text_.append(
             self.ax_.text(
-                1.02, place, text, transform=self.ax_.get_yaxis_transform(), va="center",
-                fontsize=9, family="monospace", color=INK,
+                1.02,
+                place,
+                text,
+                transform=self.ax_.get_yaxis_transform(),
+                va="center",
+                fontsize=9,
+                family="monospace",
+                color=INK,
             )
-        )  # fmt: skip
+        )

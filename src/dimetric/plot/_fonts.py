@@ -1,10 +1,19 @@
 """Fonts for characters that matplotlib's own font lacks."""
 
 FALLBACK_FONTS = (
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei",
-    "Microsoft YaHei", "PingFang SC", "Hiragino Sans", "Malgun Gothic", "Noto Sans Arabic",
-    "Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS",
-)  # fmt: skip
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "WenQuanYi Zen Hei",
+    "Microsoft YaHei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Malgun Gothic",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
+    "Noto Sans Thai",
+    "Arial Unicode MS",
+)
 
 
 def font_families() -> list[str]:

@@ -165,16 +165,28 @@ def legend_of_classes(
         ax.set_anchor("W")  # the cube leaves room on both sides; the legend needs all of it
     handles = [
         Line2D(
-            [], [], linestyle="none", marker=look.marker, markersize=4 if many else 5,
-            color=look.color, markerfacecolor=look.color if look.filled else "none",
+            [],
+            [],
+            linestyle="none",
+            marker=look.marker,
+            markersize=4 if many else 5,
+            color=look.color,
+            markerfacecolor=look.color if look.filled else "none",
         )
         for look in looks
-    ]  # fmt: skip
+    ]
     return legend_beside(
-        ax, handles, short_names(names, _longest_name(names)), x=1.15 if ax.name == "3d" else 1.02,
-        title=plain(title) or None, alignment="left", ncols=-(-len(names) // LEGEND_ROWS),
-        fontsize=7 if many else 9, handletextpad=0.2, columnspacing=0.8,
-    )  # fmt: skip
+        ax,
+        handles,
+        short_names(names, _longest_name(names)),
+        x=1.15 if ax.name == "3d" else 1.02,
+        title=plain(title) or None,
+        alignment="left",
+        ncols=-(-len(names) // LEGEND_ROWS),
+        fontsize=7 if many else 9,
+        handletextpad=0.2,
+        columnspacing=0.8,
+    )
 
 
 def legend_width(names: Sequence[object]) -> float:
@@ -249,10 +261,18 @@ def _names_apart(
         away = bool(np.hypot(*offset) > 1.5 * size)
         line = {"arrowstyle": "-", "color": look.color, "linewidth": 0.5, "shrinkA": 0}
         label = ax.annotate(
-            text, centre, xytext=offset, textcoords="offset points", fontsize=size, color=INK,
-            ha="center", va="center", zorder=5, arrowprops=line if away else None,
+            text,
+            centre,
+            xytext=offset,
+            textcoords="offset points",
+            fontsize=size,
+            color=INK,
+            ha="center",
+            va="center",
+            zorder=5,
+            arrowprops=line if away else None,
             annotation_clip=False,
-        )  # fmt: skip
+        )
         label.set_in_layout(False)  # the layout that found its place must not change
         label.set_path_effects([patheffects.withStroke(linewidth=2, foreground="white")])
         written.append(label)

@@ -127,11 +127,16 @@ class MetricDisplay(StyledDisplay):
         """Write the entries, in black or white, whichever is seen on their colour."""
         return [
             self.ax_.text(
-                j, i, _short(value), ha="center", va="center", fontsize=7,
+                j,
+                i,
+                _short(value),
+                ha="center",
+                va="center",
+                fontsize=7,
                 color="white" if abs(value) > 0.6 * limit else INK,
             )
             for (i, j), value in np.ndenumerate(M)
-        ]  # fmt: skip
+        ]
 
 
 def _short(value: float) -> str:

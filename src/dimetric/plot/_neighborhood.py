@@ -142,11 +142,24 @@ class NeighborhoodDisplay(Display):
                 color = colors.get(int(code), QUIET)
                 how = {"s": 14, "alpha": 0.4, "linewidths": 0, "zorder": 2, "marker": "o"}
                 if kind != "other":
-                    how = {"s": 55, "edgecolors": INK, "linewidths": 0.7, "zorder": 3,
-                           "marker": MARKERS[kind]}  # fmt: skip
+                    how = {
+                        "s": 55,
+                        "edgecolors": INK,
+                        "linewidths": 0.7,
+                        "zorder": 3,
+                        "marker": MARKERS[kind],
+                    }
                 drawn[kind].append(ax.scatter(*places[at][theirs == code].T, color=color, **how))
-        ax.scatter(0, 0, marker="*", s=170, color=colors[int(codes[near.row])], edgecolors=INK,
-                   linewidths=1.0, zorder=4)  # fmt: skip
+        ax.scatter(
+            0,
+            0,
+            marker="*",
+            s=170,
+            color=colors[int(codes[near.row])],
+            edgecolors=INK,
+            linewidths=1.0,
+            zorder=4,
+        )
         return drawn
 
     def _frame(self, ax: Any, radius: float, title: str) -> None:
@@ -166,8 +179,16 @@ class NeighborhoodDisplay(Display):
         from matplotlib.lines import Line2D
 
         def sign(marker: str, color: str, size: float, rim: str = INK) -> Any:
-            return Line2D([], [], linestyle="none", marker=marker, markersize=size, color=color,
-                          markeredgecolor=rim, markeredgewidth=0.7)  # fmt: skip
+            return Line2D(
+                [],
+                [],
+                linestyle="none",
+                marker=marker,
+                markersize=size,
+                color=color,
+                markeredgecolor=rim,
+                markeredgewidth=0.7,
+            )
 
         near = self.neighborhood
         counts = {"stayed": near.stayed, "came in": near.came, "left": near.left}

@@ -195,9 +195,14 @@ class RegionsDisplay(Display):
         columns = self.n_columns
         beside = legend_width(list(classes)) + any(solid) if legend else 0.0
         self.axes_ = grid_of_axes(
-            type(self).__name__, ax, len(self.pictures), (3.9, self._height(len(classes), legend)),
-            columns=columns, beside=beside, solid=solid,
-        )  # fmt: skip
+            type(self).__name__,
+            ax,
+            len(self.pictures),
+            (3.9, self._height(len(classes), legend)),
+            columns=columns,
+            beside=beside,
+            solid=solid,
+        )
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         self.surfaces_, self.points_, self.labels_ = [], [], list[Any]()
         for each, picture in zip(self.axes_, self.pictures, strict=True):

@@ -87,9 +87,13 @@ class ScreeDisplay(StyledDisplay):
         k, sums = np.arange(1, len(shares) + 1), np.cumsum(shares)
         self.bars_ = ax.bar(k, shares, **({"color": COLORS[0], "label": "each"} | artist))
         (self.line_,) = ax.plot(
-            k, sums, color=COLORS[1], marker="o" if len(k) <= 40 else None, markersize=4,
+            k,
+            sums,
+            color=COLORS[1],
+            marker="o" if len(k) <= 40 else None,
+            markersize=4,
             label="together",
-        )  # fmt: skip
+        )
         self.threshold_ = None if t is None else ax.axhline(t, color=INK, linestyle="--", lw=0.9)
         self.n_components_ = None if t is None else self._enough(float(t), sums, self.threshold_)
         ax.xaxis.get_major_locator().set_params(integer=True)

@@ -99,8 +99,14 @@ class SimplexDisplay(StyledDisplay):
         longest = max(len(plain(name, MAX_NAME)) for name in self.names)
         ax = self._open_axes(ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
         places = samples @ CORNERS
-        options = {"gridsize": 50, "mincnt": 1, "cmap": "viridis", "bins": "log",
-                   "extent": (0, 1, 0, 3**0.5 / 2), "linewidths": 0.1}  # fmt: skip
+        options = {
+            "gridsize": 50,
+            "mincnt": 1,
+            "cmap": "viridis",
+            "bins": "log",
+            "extent": (0, 1, 0, 3**0.5 / 2),
+            "linewidths": 0.1,
+        }
         self.points_ = ax.hexbin(*places.T, **(options | artist))
         (outline,) = ax.fill(*CORNERS.T, fill=False, edgecolor="black")
         self.points_.set_clip_path(outline)

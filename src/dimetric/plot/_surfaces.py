@@ -68,11 +68,15 @@ def draw_regions(
         order = {} if samples.shape[1] == 3 else {"zorder": 3}
         points.append(
             ax.scatter(
-                *samples[codes == code].T, s=18, marker=look.marker, linewidths=0.5,
+                *samples[codes == code].T,
+                s=18,
+                marker=look.marker,
+                linewidths=0.5,
                 facecolors=look.color if look.filled else "none",
-                edgecolors="white" if look.filled else look.color, **order,
+                edgecolors="white" if look.filled else look.color,
+                **order,
             )
-        )  # fmt: skip
+        )
     names = [plain(picture.feature_names[j], 28) for j in found.features]
     ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), names, strict=False)))
     if samples.shape[1] == 3:
@@ -93,9 +97,14 @@ def _on_a_line(
     """Draw regions as stripes."""
     (x,) = found.grid
     stripes = ax.pcolormesh(
-        _edges(x), [-0.6, n_classes - 0.4], predicted[None], cmap=_colours(looks), vmin=-0.5,
-        vmax=n_classes - 0.5, rasterized=True,
-    )  # fmt: skip
+        _edges(x),
+        [-0.6, n_classes - 0.4],
+        predicted[None],
+        cmap=_colours(looks),
+        vmin=-0.5,
+        vmax=n_classes - 0.5,
+        rasterized=True,
+    )
     ax.set_ylim(n_classes - 0.4, -0.6)
     ax.set_xlim(x[0], x[-1])
     return stripes
@@ -107,9 +116,15 @@ def _in_a_plane(
     """Draw regions as areas, with lines between them."""
     x, y = found.grid
     areas = ax.pcolormesh(
-        x, y, predicted.T, cmap=_colours(looks), vmin=-0.5, vmax=n_classes - 0.5,
-        shading="nearest", rasterized=True,
-    )  # fmt: skip
+        x,
+        y,
+        predicted.T,
+        cmap=_colours(looks),
+        vmin=-0.5,
+        vmax=n_classes - 0.5,
+        shading="nearest",
+        rasterized=True,
+    )
     here = np.unique(predicted)
     if 1 < len(here) <= MAX_OUTLINED_CLASSES:
         for code in here:

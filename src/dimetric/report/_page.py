@@ -56,26 +56,35 @@ def render_report(record: ReportRecord) -> str:
     from dimetric.report import _pictures as pictures
 
     choice, insight = record.choice, record.insight
-    return _environment().get_template("report.html").render(
-        record=record,
-        baseline=BASELINE,
-        outcomes=_outcomes(choice, record.rope),
-        listed_classes=dict(list(record.classes.items())[:MAX_LISTED]),
-        listed_features=dict(list(insight.importance.items())[:MAX_LISTED]),
-        no_scores=_no_scores(choice),
-        pictures=pictures.draw_all(record),
-        legend_fits=len(record.classes) <= pictures.MAX_LEGEND_CLASSES,
-        n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
-        examples=_examples(record),
-        usage=_usage(record),
-        versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
-    )  # fmt: skip
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            record=record,
+            baseline=BASELINE,
+            outcomes=_outcomes(choice, record.rope),
+            listed_classes=dict(list(record.classes.items())[:MAX_LISTED]),
+            listed_features=dict(list(insight.importance.items())[:MAX_LISTED]),
+            no_scores=_no_scores(choice),
+            pictures=pictures.draw_all(record),
+            legend_fits=len(record.classes) <= pictures.MAX_LEGEND_CLASSES,
+            n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
+            examples=_examples(record),
+            usage=_usage(record),
+            versions=", ".join(f"{name} {each}" for name, each in record.versions.items()),
+        )
+    )
 
 
 def render_summary(
-    choice: Choice, *, classes: dict[str, int], n_features: int, n_neighbors: int, target: str,
+    choice: Choice,
+    *,
+    classes: dict[str, int],
+    n_features: int,
+    n_neighbors: int,
+    target: str,
     notes: list[str],
-) -> str:  # fmt: skip
+) -> str:
     """Return a short summary of a comparison as a piece of HTML, for notebooks.
 
     Parameters
@@ -91,17 +100,21 @@ def render_summary(
     notes : list of str
         What was done to the table, in sentences.
     """
-    return _environment().get_template("summary.html").render(
-        choice=choice,
-        baseline=BASELINE,
-        no_scores=_no_scores(choice),
-        n_rows=sum(classes.values()),
-        n_classes=len(classes),
-        n_features=n_features,
-        n_neighbors=n_neighbors,
-        target=target,
-        notes=notes,
-    )  # fmt: skip
+    return (
+        _environment()
+        .get_template("summary.html")
+        .render(
+            choice=choice,
+            baseline=BASELINE,
+            no_scores=_no_scores(choice),
+            n_rows=sum(classes.values()),
+            n_classes=len(classes),
+            n_features=n_features,
+            n_neighbors=n_neighbors,
+            target=target,
+            notes=notes,
+        )
+    )
 
 
 @cache
@@ -114,9 +127,12 @@ def _environment() -> "Environment":
             "A report is rendered by Jinja2: install it with pip install 'dimetric[cli]'."
         ) from error
     environment = Environment(
-        loader=PackageLoader("dimetric.report"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("dimetric.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters |= {"cut": cut, "shorten": shorten}
     return environment
 
