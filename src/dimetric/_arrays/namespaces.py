@@ -48,7 +48,7 @@ def to_host(a: Array) -> np.ndarray:
     return np.asarray(a)
 
 
-def like(a: Array, X: Array, dtype: Any = None) -> Array:
+def asarray_like(a: Array, X: Array, dtype: Any = None) -> Array:
     """Return `a` in X's namespace, on X's device and in X's dtype, unless another is given."""
     xp = namespace(X)
     dtype = X.dtype if dtype is None else dtype
@@ -64,7 +64,7 @@ def take_rows(X: Array, rows: np.ndarray) -> Array:
     if sparse.issparse(X):
         return X[rows].toarray()
     xp = namespace(X)
-    return xp.take(X, like(rows, X, dtype=xp.int64), axis=0)
+    return xp.take(X, asarray_like(rows, X, dtype=xp.int64), axis=0)
 
 
 def eps(a: Array) -> float:

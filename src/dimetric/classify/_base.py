@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import (
     checked_samples,
     checked_samples_with_labels,
@@ -152,7 +152,7 @@ def values_like(values: np.ndarray, X: Any) -> Array:
         return values
     xp = namespace(X)
     dtype = {"b": xp.bool, "i": xp.int64, "u": xp.int64}.get(values.dtype.kind)
-    return like(values, X, dtype=dtype)
+    return asarray_like(values, X, dtype=dtype)
 
 
 def _array(Z: Any) -> Array:

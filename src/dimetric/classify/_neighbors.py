@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, is_foreign, like, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, to_host
 from dimetric._compat import Interval, StrOptions
 from dimetric.classify._base import DistanceEstimator
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
@@ -164,7 +164,7 @@ def _first_of_equals(
 def points_like(points: Array, Z: Array) -> Array:
     """Return points in the namespace of Z; on the host they keep their dtype."""
     if is_foreign(Z):
-        return like(points, Z)
+        return asarray_like(points, Z)
     return to_host(points) if is_foreign(points) else points
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
@@ -77,7 +77,7 @@ class CentroidClassifier(DistanceClassifier):
         """Return minus half the squared distance to the nearest centroid of each class."""
         Z = self._mapped(X)
         xp = namespace(Z)
-        C = like(self.centroids_, Z, dtype=xp.float64)
+        C = asarray_like(self.centroids_, Z, dtype=xp.float64)
         centre = xp.mean(C, axis=0)
         D = squared_distances(xp.astype(Z, xp.float64) - centre, C - centre)
         starts = np.searchsorted(self._owners, np.arange(len(self.classes_) + 1)).tolist()

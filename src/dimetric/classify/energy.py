@@ -8,8 +8,8 @@ import numpy as np
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import (
     Array,
+    asarray_like,
     is_host,
-    like,
     namespace,
     one_hot,
     smallest_in_rows,
@@ -133,9 +133,9 @@ class EnergyClassifier(DistanceClassifier):
         """
         Z = self._mapped(X)
         xp = namespace(Z)
-        centred = xp.astype(Z, xp.float64) - like(self._centre, Z, dtype=xp.float64)
-        points = like(self._points, Z, dtype=xp.float64)
-        thresholds = like(self._thresholds, Z, dtype=xp.float64)
+        centred = xp.astype(Z, xp.float64) - asarray_like(self._centre, Z, dtype=xp.float64)
+        points = asarray_like(self._points, Z, dtype=xp.float64)
+        thresholds = asarray_like(self._thresholds, Z, dtype=xp.float64)
         size = 2**21 if is_host(Z) else 2**26
         blocks = [
             self._energies(squared_distances(centred[rows, :], points), thresholds)
@@ -154,9 +154,9 @@ class EnergyClassifier(DistanceClassifier):
         invaded = xp.zeros_like(D)  # how far x is inside the margins of each training sample
         for rank in range(thresholds.shape[1]):
             invaded = invaded + hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
-        labels = one_hot(like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
+        labels = one_hot(asarray_like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
         by_class = invaded @ labels
-        third = by_class @ like(1 - np.eye(n_classes), D)
+        third = by_class @ asarray_like(1 - np.eye(n_classes), D)
         energies = []
         for c in range(n_classes):
             own, k = slice(starts[c], starts[c + 1]), min(self._k, starts[c + 1] - starts[c])
@@ -174,8 +174,8 @@ class EnergyClassifier(DistanceClassifier):
         """Return 1 plus the squared distance to each target: a nearer sample invades the margin."""
         Z = self._points
         xp = namespace(Z)
-        there = like(targets >= 0, Z, dtype=xp.bool)
-        rows = like(np.maximum(targets, 0), Z, dtype=xp.int64)
+        there = asarray_like(targets >= 0, Z, dtype=xp.bool)
+        rows = asarray_like(np.maximum(targets, 0), Z, dtype=xp.int64)
         ranks = []
         for rank in range(targets.shape[1]):
             difference = Z - xp.take(Z, rows[:, rank], axis=0)

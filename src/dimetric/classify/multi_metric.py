@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, nearest_in_order, points_like
 from dimetric.classify.knn import KNNClassifier
@@ -133,7 +133,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         result.warn_unless_converged(
             type(self).__name__, "Raise max_iter or tol, or scale the features."
         )
-        self.components_ = like(unit * maps, Z)
+        self.components_ = asarray_like(unit * maps, Z)
         self.n_iter_ = result.n_iter
         self._members = [np.flatnonzero(self._codes == c) for c in range(len(self.classes_))]
         return self
@@ -187,9 +187,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         queries = self._points if Z is None else Z
         xp, size = namespace(queries), len(members)
         points = xp.take(
-            points_like(self._points, queries), like(members, queries, xp.int64), axis=0
+            points_like(self._points, queries), asarray_like(members, queries, xp.int64), axis=0
         )
-        L = like(L, queries)
+        L = asarray_like(L, queries)
         if Z is not None:
             yield slice(None), nearest_in_order(queries @ L.T, min(k, size), points @ L.T)
             return

@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import StrOptions, check_same_namespace, framed
@@ -96,7 +96,7 @@ class KernelMetric(PairScoringMixin, Learner):
     def _mapped(self, X: Array) -> Array:
         """Map checked samples in blocks; sums are in float64."""
         xp = namespace(X)
-        A, offset = (like(a, X, dtype=xp.float64) for a in (self.components_, self.offset_))
+        A, offset = (asarray_like(a, X, dtype=xp.float64) for a in (self.components_, self.offset_))
         blocks = row_blocks(X.shape[0], max(1, BLOCK // A.shape[1]))
         mapped = [(self._references(X[rows, :]) - offset) @ A.T for rows in blocks]
         return xp.astype(xp.concat(mapped), X.dtype, copy=False)
@@ -105,9 +105,9 @@ class KernelMetric(PairScoringMixin, Learner):
         """Return the kernel between samples and the references of the map, in float64."""
         xp = namespace(X)
         if self._kernel.name != "precomputed":
-            K = self._kernel(X, like(self.X_fit_, X))
+            K = self._kernel(X, asarray_like(self.X_fit_, X))
         elif hasattr(self, "landmarks_"):
-            K = xp.take(X, like(self.landmarks_, X, dtype=xp.int64), axis=1)
+            K = xp.take(X, asarray_like(self.landmarks_, X, dtype=xp.int64), axis=1)
         else:
             K = X
         return xp.astype(K, xp.float64, copy=False)
@@ -118,13 +118,13 @@ class KernelMetric(PairScoringMixin, Learner):
         self._kernel, self.gamma_ = found.function, found.function.gamma
         self.X_fit_ = found.references
         if found.rows is not None:
-            self.landmarks_ = like(found.rows, X, dtype=namespace(X).int64)
+            self.landmarks_ = asarray_like(found.rows, X, dtype=namespace(X).int64)
         return found.space
 
     def _map(self, space: Space, L: Array, X: Array) -> dict[str, Array]:
         """Return the fitted attributes of a map L of the coordinates."""
         A = space.lift(to_host(L).astype(np.float64))
-        return {"components_": like(A, X), "offset_": like(space.mean, X)}
+        return {"components_": asarray_like(A, X), "offset_": asarray_like(space.mean, X)}
 
     @property
     def _n_features_out(self) -> int:

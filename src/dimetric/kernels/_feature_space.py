@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
@@ -128,7 +128,7 @@ def _with_landmarks(
     chosen = landmark_rows(strategy, function, X, m, random_state)
     S = take_rows(X, chosen)
     if precomputed:
-        columns = like(chosen, X, dtype=namespace(X).int64)
+        columns = asarray_like(chosen, X, dtype=namespace(X).int64)
         X, S = (namespace(X).take(K, columns, axis=1) for K in (X, S))
     elif callable(function.name):
         check_symmetric(function.gram(S), order[chosen])

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
-from dimetric._arrays.namespaces import Array, is_foreign, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair
 from dimetric.kernels.kernel import NAMES, Kernel
@@ -160,7 +160,7 @@ class KernelFunction:
         xp = namespace(X)
         X, Y = (xp.astype(A, xp.float64, copy=False) for A in (X, Y))
         if self.centre is not None:
-            centre = like(self.centre, X)
+            centre = asarray_like(self.centre, X)
             X, Y = X - centre, Y - centre
         if self.name == "rbf":  # X @ Y.T is the exponent: gamma is in the norms, not in the ones
             x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
@@ -239,7 +239,7 @@ def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, An
             f"for samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
             f"{type(K).__name__} of shape {tuple(values.shape)} and dtype {values.dtype}."
         )
-    return like(values, X, dtype=namespace(X).float64)
+    return asarray_like(values, X, dtype=namespace(X).float64)
 
 
 def _exp_below_0(K: Array) -> Array:

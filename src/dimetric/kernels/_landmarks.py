@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric.kernels._factor import ONE_POINT, greedy_factor
 from dimetric.kernels._function import KernelFunction
 from dimetric.neighbors.landmarks import draw_landmarks
@@ -95,7 +95,7 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
 
     random = check_random_state(random_state)
     found = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
-    return like(found.cluster_centers_, X)
+    return asarray_like(found.cluster_centers_, X)
 
 
 def _diagonal(kernel: KernelFunction, X: Array) -> np.ndarray:

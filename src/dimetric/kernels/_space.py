@@ -18,7 +18,7 @@ from numbers import Integral
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.threads import one_blas_thread
 from dimetric.kernels._factor import (
     ONE_POINT,
@@ -99,7 +99,7 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
         rank=rank,
         lift=found.lift if V is None else lambda L: found.lift(L @ V),
         mean=_means(K),
-        scores=lambda: like(F, K, dtype=_double(K)),
+        scores=lambda: asarray_like(F, K, dtype=_double(K)),
         total=total,
     )
 
@@ -129,7 +129,7 @@ def principal_space(
         rank=len(V),
         lift=lambda L: found.lift(L @ V),
         mean=_means(K),
-        scores=lambda: like(signed.T, K, dtype=_double(K)),
+        scores=lambda: asarray_like(signed.T, K, dtype=_double(K)),
         total=float(np.sum(F * F)),
         values=values,
     )
@@ -148,7 +148,7 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
     xp, n, m = namespace(X), X.shape[0], S.shape[0]
     W = kernel.gram(S)
     found = factor(to_host(W), definite=kernel.is_definite, one_point=ONE_LANDMARK)
-    B = like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
+    B = asarray_like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
         for rows in row_blocks(n, max(1, BLOCK // m)):
@@ -157,7 +157,7 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
     mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
     values, V = _principal(moments, n_components, n / m * noise_of(W))
-    axes = like(V.T, X, dtype=xp.float64)
+    axes = asarray_like(V.T, X, dtype=xp.float64)
     return Space(
         rank=len(V),
         lift=lambda L: found.lift(L @ V),
@@ -187,7 +187,7 @@ def _space_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Sp
         rank=k,
         lift=lambda L: (L * inverse) @ V,
         mean=mean,
-        scores=lambda: like(V.T * np.sqrt(values), values_of_K, dtype=_double(values_of_K)),
+        scores=lambda: asarray_like(V.T * np.sqrt(values), values_of_K, dtype=_double(values_of_K)),
         total=max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
         values=values,
     )

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows
 from dimetric._compat import Progress, StrOptions
 from dimetric.kernels._base import KernelMetric
 from dimetric.kernels.kernel import KernelLike
@@ -104,6 +104,6 @@ class KANMM(KernelizedMetric):
         far = enemies(Z, codes, self.n_enemies)
         S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))
         values, A = top_eigenvectors(S - C, k)
-        self.components_, self.offset_ = like(A, X), like(space.mean, X)
+        self.components_, self.offset_ = asarray_like(A, X), asarray_like(space.mean, X)
         margin = float(namespace(X).sum(values))
         return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": space.rank}

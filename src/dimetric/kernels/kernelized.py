@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.base import clone
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._compat import Progress, check_params
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels.kernel import KernelLike, as_kernel
@@ -76,9 +76,9 @@ class KernelizedMetric(KernelMetric):
 def _signed_by(Z: Array, L: Array) -> Array:
     """Return the map with signs fixed by the mapped samples: those of coordinates are arbitrary."""
     xp = namespace(Z)
-    scores = like(L, Z) @ Z.T
+    scores = asarray_like(L, Z) @ Z.T
     flipped = xp.any(fixed_signs(scores) != scores, axis=1)
-    return xp.where(flipped[:, None], -like(L, Z), like(L, Z))
+    return xp.where(flipped[:, None], -asarray_like(L, Z), asarray_like(L, Z))
 
 
 class _InSpace(Progress):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._compat import Interval, Progress
 from dimetric.kernels._base import KernelMetric, blas_threads_for
 from dimetric.kernels._function import KernelFunction
@@ -125,7 +125,7 @@ class KPCA(KernelMetric):
             )
         for name, value in self._map(space, np.eye(space.rank), X).items():
             setattr(self, name, value)
-        self.eigenvalues_ = like(values, X)
+        self.eigenvalues_ = asarray_like(values, X)
         if self.fit_inverse_transform:
             self._fit_inverse(X)
         return {
@@ -176,7 +176,9 @@ class KPCA(KernelMetric):
         """
         check_is_fitted(self)
         Z = self._checked_mapped(Z)
-        return self._inverse_kernel()(Z, like(self._Z_fit, Z)) @ like(self.dual_coef_, Z)
+        return self._inverse_kernel()(Z, asarray_like(self._Z_fit, Z)) @ asarray_like(
+            self.dual_coef_, Z
+        )
 
     def _inverse_kernel(self) -> KernelFunction:
         """Return the kernel between mapped samples."""
@@ -188,7 +190,7 @@ class KPCA(KernelMetric):
         K = xp.astype(self._inverse_kernel().gram(self._Z_fit), xp.float64)
         S = xp.astype(self.X_fit_, xp.float64)
         if self.alpha == 0:  # the limit of a small ridge: equal samples make K singular
-            self.dual_coef_ = like(xp.linalg.pinv(K) @ S, X)
+            self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
             return
         K = K + self.alpha * xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
-        self.dual_coef_ = like(xp.linalg.solve(K, S), X)
+        self.dual_coef_ = asarray_like(xp.linalg.solve(K, S), X)

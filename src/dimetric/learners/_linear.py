@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import check_same_namespace, framed
 from dimetric.learners._base import Learner
@@ -47,7 +47,7 @@ class LinearMetric(PairScoringMixin, Learner):
         # Raises only under scikit-learn's array_api_dispatch, which wants one namespace all along.
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        L, offset = like(self.components_, samples), like(self.offset_, samples)
+        L, offset = asarray_like(self.components_, samples), asarray_like(self.offset_, samples)
         if sparse.issparse(samples):
             return framed(samples @ L.T - offset @ L.T, X, self)
         moved = samples - offset if namespace(offset).any(offset != 0) else samples
@@ -71,12 +71,12 @@ class LinearMetric(PairScoringMixin, Learner):
         check_is_fitted(self)
         Z = self._checked_mapped(Z)
         xp = namespace(Z)
-        L = like(self.components_, Z)
+        L = asarray_like(self.components_, Z)
         # Rows of very different length (whitening) are no reason to drop the short ones.
         length = xp.sqrt(xp.sum(L * L, axis=1))
         length = xp.where(length > 0, length, xp.ones_like(length))
         back = xp.linalg.pinv(L / length[:, None]) / length
-        return Z @ back.T + like(self.offset_, Z)
+        return Z @ back.T + asarray_like(self.offset_, Z)
 
     def transformer(self) -> Array:
         """Return the map L, of shape (n_components, n_features)."""
@@ -94,7 +94,7 @@ class LinearMetric(PairScoringMixin, Learner):
         return super().metadata() | {"rank": self._map_rank()}
 
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
-        L = like(self.components_, points)
+        L = asarray_like(self.components_, points)
         xp = namespace(points)
         blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
         distances = [

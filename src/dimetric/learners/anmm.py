@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
@@ -98,8 +98,8 @@ class ANMM(LinearMetric):
         Z, lifted = in_span(X, k)
         S, C = (difference_scatter(Z, r.indices, r.counts, root=False) for r in (far, near))
         values, V = top_eigenvectors(S - C, Z.shape[1])
-        self.components_ = like(lifted(V[:k, :]), X)
-        self.offset_ = like(np.zeros(d), X)
+        self.components_ = asarray_like(lifted(V[:k, :]), X)
+        self.offset_ = asarray_like(np.zeros(d), X)
         xp = namespace(values)
         gains = xp.clip(values, 0)
         total = float(xp.sum(gains))

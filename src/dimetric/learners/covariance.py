@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._linear import LinearMetric
@@ -72,8 +72,8 @@ class Covariance(LinearMetric):
         if T.shape[0] == 0:
             raise ValueError("All samples are the same point: there is no covariance to invert.")
         T = _on_range(T, S.T @ (S @ T.T) if is_root else S @ T.T)
-        self.components_ = like(fixed_signs(T) * factor, X)
-        self.offset_ = like(np.zeros(d), X)
+        self.components_ = asarray_like(fixed_signs(T) * factor, X)
+        self.offset_ = asarray_like(np.zeros(d), X)
         return {"n_components": T.shape[0], "reg": float(self.reg)}
 
     def _whitening(self, S: Array, X: Array, is_root: bool) -> tuple[Array, bool]:

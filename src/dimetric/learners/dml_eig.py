@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._compat import Interval
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
@@ -248,7 +248,7 @@ def _levels(last: float) -> list[float]:
 def _smallest(gain: LeastGain, L: np.ndarray) -> float:
     """Return the least squared distance of dissimilar samples at a map."""
     objective = gain.objective
-    return objective.smallest(objective.points @ like(L, objective.points).T)
+    return objective.smallest(objective.points @ asarray_like(L, objective.points).T)
 
 
 def _typical_least(gain: LeastGain, L: np.ndarray) -> float:

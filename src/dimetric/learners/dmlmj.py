@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
@@ -119,8 +119,8 @@ class DMLMJ(LinearMetric):
                 stacklevel=2,
             )
         best = best[: min(k, L.shape[0])]
-        self.components_ = like(lifted(xp.take(L, best, axis=0)) * factor, X)
-        self.offset_ = like(np.zeros(d), X)
+        self.components_ = asarray_like(lifted(xp.take(L, best, axis=0)) * factor, X)
+        self.offset_ = asarray_like(np.zeros(d), X)
         kept, total = float(xp.sum(xp.take(scores, best))), float(xp.sum(scores))
         if self.alpha > 0:  # both covariances are multiples of I in the directions that Z lacks
             ratio = xp.reshape(xp.linalg.trace(D) / xp.linalg.trace(S), (1,))

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
@@ -167,7 +167,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         xp, rng = namespace(X), check_random_state(self.random_state)
         # Under the root T of the prior, the prior is the identity.
         T = self._root_of_prior(X)
-        samples = xp.astype(X, xp.float64) @ like(T, X, dtype=xp.float64).T
+        samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
         at = Coordinates.of(samples, np.eye(len(T)), keep_rest=True)
         points = at.samples / at.unit
         self.bounds_ = self._checked_bounds(points, rng)
@@ -176,7 +176,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         return Problem(
             objective=self._objective(points, supervision, X),
             start=np.eye(points.shape[1]),
-            restore=lambda B: like(at.back(at.start @ B) @ T * factor, X),
+            restore=lambda B: asarray_like(at.back(at.start @ B) @ T * factor, X),
         )
 
     def _root_of_prior(self, X: Array) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import checked_samples_with_labels, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric.learners._linear import LinearMetric
@@ -109,14 +109,18 @@ class LDA(LinearMetric):
                 "The number of samples must be more than the number of classes; there are "
                 f"{X.shape[0]} samples of {n_classes} classes."
             )
-        labels = like(codes, X, dtype=namespace(X).int64)
+        labels = asarray_like(codes, X, dtype=namespace(X).int64)
         if self.shrinkage == "auto":
             moments = Moments.of_all(X, labels, n_classes, root=False)
             within, between = _ledoit_wolf(to_host(X), codes)
             ridge = self.reg / X.shape[1] * float(np.trace(within))
             in_float64 = moments.means
             pencil = _Pencil(
-                like(within, in_float64), False, like(between, in_float64), False, ridge
+                asarray_like(within, in_float64),
+                False,
+                asarray_like(between, in_float64),
+                False,
+                ridge,
             )
             T, _ = pencil.whitening()  # there is no root of such covariances to turn to
         else:
@@ -160,7 +164,7 @@ class LDA(LinearMetric):
         X, y = checked_samples_with_labels(self, X, y, reset=seen is None, min_samples=1)
         rescale_for_squares(X)  # refuses what has no variance in this dtype
         classes, codes = np.unique(y, return_inverse=True)
-        labels = like(codes, X, dtype=namespace(X).int64)
+        labels = asarray_like(codes, X, dtype=namespace(X).int64)
         moments = Moments.root_of(X, labels, n_classes=len(classes))
         if seen is None:
             self.__dict__.pop("components_", None)  # of an earlier fit
@@ -242,7 +246,7 @@ class LDA(LinearMetric):
         """Bring the fitted attributes, learned in float64, to X's dtype; return metadata."""
         xp = namespace(self.components_)
         for name in ("components_", "offset_", "means_", "explained_variance_ratio_"):
-            setattr(self, name, like(getattr(self, name), X))
+            setattr(self, name, asarray_like(getattr(self, name), X))
         return {
             "n_components": self.components_.shape[0],
             "accumulated_eigenvalues": float(xp.sum(self.explained_variance_ratio_)),

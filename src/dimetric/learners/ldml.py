@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import Below, ConvexMetric
 from dimetric.learners._fitting.problem import Problem, Solution, Watch
@@ -252,7 +252,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
 def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
     """Return the solver's result for the b that is best for a map, with the mean loss there."""
     X, n = objective.points, objective.n_terms
-    Z = X @ like(L, X).T
+    Z = X @ asarray_like(L, X).T
 
     def value_and_grad(b: np.ndarray) -> tuple[float, np.ndarray]:
         loss, _, slope = objective.evaluate(Z, Z[:, :1], b)

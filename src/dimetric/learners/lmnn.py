@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, certificate_facts
 from dimetric.learners._fitting.functions import loss_over
@@ -230,7 +230,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         if not isinstance(objective, MarginObjective):
             return None
         X = objective.points
-        targets = self._nearest(X @ like(L, X).T, objective.strata)
+        targets = self._nearest(X @ asarray_like(L, X).T, objective.strata)
         return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
 
     def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
@@ -238,7 +238,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         if isinstance(first, MarginObjective) and isinstance(last, MarginObjective):
             assert first.order is not None  # of the samples that were given
             targets, X = in_given_order(last.targets, first.order), first.points
-            self.targets_ = like(targets, X, dtype=namespace(X).int64)
+            self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(
         self, problem: Problem[Smoothable], solver: Solver, watch: Watch, max_iter: int

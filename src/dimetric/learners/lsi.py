@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
 from dimetric.learners._fitting.gain import GainOnSphere, GainOverMetrics, RegularizedGain
@@ -173,7 +173,7 @@ class LSI(ConstrainedMetric[Objective]):
         return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
 
     def _value(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
-        Z = gain.objective.points @ like(L, gain.objective.points).T
+        Z = gain.objective.points @ asarray_like(L, gain.objective.points).T
         return float(gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))[0])
 
     def _certified(

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags, check_random_state
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric.learners._linear import LinearMetric
@@ -268,10 +268,10 @@ class PCA(LinearMetric):
             k = int(np.argmax(reached)) + 1 if reached.any() else k
         s, V, ratio = s[:k], axes.V[:k, :], ratio[:k]
         L = V / self._deviations(s, n, X)[:, None] if self.whiten else V
-        self.components_, self.offset_ = like(L, X), like(axes.mean, X)
-        self.singular_values_ = like(s, X)
-        self.explained_variance_ = like(s**2 / (n - 1), X)
-        self.explained_variance_ratio_ = like(ratio, X)
+        self.components_, self.offset_ = asarray_like(L, X), asarray_like(axes.mean, X)
+        self.singular_values_ = asarray_like(s, X)
+        self.explained_variance_ = asarray_like(s**2 / (n - 1), X)
+        self.explained_variance_ratio_ = asarray_like(ratio, X)
         self.n_components_, self.n_samples_ = k, n
         return {"n_components": k, "accumulated_eigenvalues": float(xp.sum(ratio))}
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigs
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
@@ -109,8 +109,8 @@ class PrincipalCoordinates:
         xp = namespace(D)
         lengths = self.lengths
         scale = np.where(lengths > 0, 0.5 / np.where(lengths > 0, lengths, 1), 0)
-        back = like((self.V * scale[:, None]).T, D, dtype=xp.float64)
-        means = like(self.means, D, dtype=xp.float64)
+        back = asarray_like((self.V * scale[:, None]).T, D, dtype=xp.float64)
+        means = asarray_like(self.means, D, dtype=xp.float64)
         blocks = row_blocks(D.shape[0], max(1, BLOCK_ENTRIES // D.shape[1]))
         placed = [(means - xp.astype(D[b, :], xp.float64) ** 2) @ back for b in blocks]
         return xp.concat(placed)
@@ -227,7 +227,7 @@ def _product(K: Array | PackedSymmetric, power: int) -> Product:
     xp, rows = namespace(K), max(1, BLOCK_ENTRIES // K.shape[1])
 
     def product(V: np.ndarray) -> np.ndarray:
-        there = like(V, K, dtype=xp.float64)
+        there = asarray_like(V, K, dtype=xp.float64)
         blocks = (xp.astype(K[b, :], xp.float64) ** power for b in row_blocks(K.shape[0], rows))
         return np.concatenate([to_host(block @ there) for block in blocks])
 

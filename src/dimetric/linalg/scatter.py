@@ -8,7 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks, tall_block
-from dimetric._arrays.namespaces import Array, eps, like, namespace, one_hot, triangular_factor
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    eps,
+    namespace,
+    one_hot,
+    triangular_factor,
+)
 from dimetric.linalg.reductions import tree_reduce
 
 
@@ -124,16 +131,16 @@ class Moments:
     def moved_to(self, other: "Moments") -> "Moments":
         """Return the moments in the namespace and on the device of others."""
         return Moments(
-            like(self.counts, other.counts),
-            like(self.means, other.means),
-            like(self.spread, other.spread),
+            asarray_like(self.counts, other.counts),
+            asarray_like(self.means, other.means),
+            asarray_like(self.spread, other.spread),
             self.is_root,
         )
 
     def widened(self, positions: np.ndarray, n_classes: int) -> "Moments":
         """Return the same moments among more classes: old class c becomes ``positions[c]``."""
         xp = namespace(self.counts)
-        place = like(np.eye(n_classes)[:, positions], self.means)
+        place = asarray_like(np.eye(n_classes)[:, positions], self.means)
         return Moments(place @ self.counts, xp.matmul(place, self.means), self.spread, self.is_root)
 
 
@@ -150,7 +157,7 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
             mean = np.asarray(X.mean(axis=0))
         else:
             mean = xp.ones((n,), dtype=X.dtype, device=X.device) @ X / n  # BLAS beats a plain sum
-        return like(np.asarray([n]), mean), xp.reshape(mean, (1, -1))
+        return asarray_like(np.asarray([n]), mean), xp.reshape(mean, (1, -1))
     member = one_hot(codes, n_classes, X.dtype)
     counts = xp.sum(member, axis=0)
     sums = member.T @ X
@@ -213,7 +220,7 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     """
     xp = namespace(X)
     d = X.shape[1]
-    weight = like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
+    weight = asarray_like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
     # A root begins with a row of zeros, as there may be no neighbours.
     total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)
     for rows in row_blocks(X.shape[0], tall_block(d)):

@@ -6,7 +6,14 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from dimetric._arrays.namespaces import Array, eps, largest_eigenpairs, like, namespace, to_host
+from dimetric._arrays.namespaces import (
+    Array,
+    asarray_like,
+    eps,
+    largest_eigenpairs,
+    namespace,
+    to_host,
+)
 
 
 def fixed_signs(V: Array) -> Array:
@@ -176,12 +183,12 @@ def lanczos_svd(
     operator = LinearOperator(
         shape=X.shape,
         dtype=to_host(mean).dtype,
-        matvec=lambda v: to_host(product(like(v.reshape(-1), mean))),
-        rmatvec=lambda v: to_host(transposed(like(v.reshape(-1), mean))),
+        matvec=lambda v: to_host(product(asarray_like(v.reshape(-1), mean))),
+        rmatvec=lambda v: to_host(transposed(asarray_like(v.reshape(-1), mean))),
     )
     _, s, V = svds(operator, k=k, tol=tol, v0=start, solver="arpack", return_singular_vectors="vh")
     order = np.argsort(-s)
-    return like(s[order], mean), fixed_signs(like(V[order], mean))
+    return asarray_like(s[order], mean), fixed_signs(asarray_like(V[order], mean))
 
 
 def randomized_svd(
@@ -198,7 +205,7 @@ def randomized_svd(
     """
     xp = namespace(mean)
     product, transposed = _centred_products(X, mean)
-    Q = like(start, mean)
+    Q = asarray_like(start, mean)
     for _ in range(n_iter + 1):
         Q = xp.linalg.qr(transposed(product(Q)), mode="reduced").Q
     _, s, W = xp.linalg.svd(product(Q), full_matrices=False)

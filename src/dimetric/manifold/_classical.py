@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric.learners.pca import PCA
 from dimetric.linalg.classical_scaling import (
     PrincipalCoordinates,
@@ -40,7 +40,7 @@ class Axes:
 
     def place(self, X: Array) -> Array:
         """Return the coordinates of samples."""
-        return (X - like(self.offset, X)) @ like(self.L, X).T
+        return (X - asarray_like(self.offset, X)) @ asarray_like(self.L, X).T
 
 
 def principal_axes(X: Array, k: int) -> Axes:
@@ -65,7 +65,7 @@ def principal_axes(X: Array, k: int) -> Axes:
     L = np.pad(np.where(flip, -L, L), [(0, k - there), (0, 0)])
     values = np.pad(to_host(pca.singular_values_).astype(np.float64) ** 2, (0, k - there))
     share = pca.metadata()["accumulated_eigenvalues"]
-    return Axes(values, pca.offset_, like(L, X), share)
+    return Axes(values, pca.offset_, asarray_like(L, X), share)
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,15 @@ class References:
         if self.points is not None:
             metric, params = self.metric, self.metric_params
             D = distances_between(to_host(X), self.points, metric=metric, metric_params=params)
-            D = like(D, X)
+            D = asarray_like(D, X)
         elif bool(xp.any(X < 0)):
             raise ValueError("Dissimilarities must not be negative.")
         else:
-            D = X if self.rows is None else xp.take(X, like(self.rows, X, dtype=xp.int64), axis=1)
+            D = (
+                X
+                if self.rows is None
+                else xp.take(X, asarray_like(self.rows, X, dtype=xp.int64), axis=1)
+            )
         return D if self.constant == 0 else self._raised(D, fitted)
 
     def rows_of(self, D: Array) -> Array:
@@ -119,7 +123,7 @@ class References:
         if fitted:
             own[slice(None) if self.rows is None else self.rows] = np.arange(D.shape[1])
         columns = np.arange(D.shape[1])
-        itself = like(own[:, None] == columns, D, dtype=xp.bool)
+        itself = asarray_like(own[:, None] == columns, D, dtype=xp.bool)
         return xp.where(itself, 0.0, D + self.constant)
 
 

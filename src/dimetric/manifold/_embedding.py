@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import check_same_namespace, framed
 from dimetric.learners._base import Learner
@@ -65,7 +65,7 @@ class Embedding(Learner, ABC):
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="embedding_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return framed(like(self._place(samples), samples), X, self)
+        return framed(asarray_like(self._place(samples), samples), X, self)
 
     @property
     def _n_features_out(self) -> int:
@@ -104,5 +104,5 @@ class LandmarkEmbedding(Embedding):
             return None
         features = None if self.metric == "precomputed" else on_host
         rows = draw_landmarks(n, self.n_landmarks, self.random_state, features)
-        self.landmarks_ = like(rows, X, dtype=namespace(X).int64)
+        self.landmarks_ = asarray_like(rows, X, dtype=namespace(X).int64)
         return rows

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.manifold._stress import BLOCK_ENTRIES, Stress
 from dimetric.neighbors.paths import geodesics
@@ -121,7 +121,7 @@ def starts(
             known = sparse.coo_array(W > 0)
             edges = to_host(D)[known.row, known.col].astype(np.float64)
             ends = known.row, known.col
-            D = like(geodesics(sparse.csr_array((edges, ends), shape=W.shape)), D)
+            D = asarray_like(geodesics(sparse.csr_array((edges, ends), shape=W.shape)), D)
         classical = principal_coordinates(D, k)
         # A coordinate that is 0 everywhere would never change.
         flat = classical.lengths == 0
@@ -171,7 +171,7 @@ class Configuration:
         for b in row_blocks(len(moving), max(1, BLOCK_ENTRIES // len(Z))):
             rows = moving[b]
             placed[rows] = self._settled(placed[rows], wanted[rows], max_iter, tol)
-        return like(placed, D, dtype=namespace(D).float64)
+        return asarray_like(placed, D, dtype=namespace(D).float64)
 
     def _settled(
         self, new: np.ndarray, wanted: np.ndarray, max_iter: int, tol: float

@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.utils.validation import check_array
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.squared_distances import left_factor, right_factor, squared_distances
 from dimetric._arrays.threads import run_on_threads
 
@@ -59,7 +59,7 @@ class Stress:
 
     def _set_target(self, D: Array) -> None:
         self._D = D
-        self._weighted = D if self._W is None else like(to_host(D) * self._W, D)
+        self._weighted = D if self._W is None else asarray_like(to_host(D) * self._W, D)
         self._square = self.value(np.zeros((self._n, 1)))
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
@@ -167,7 +167,7 @@ def pull_of(D: Array, Z: np.ndarray) -> np.ndarray:
     if compat.is_numpy_array(D):
         return _pull_by_halves(D, Z)
     xp = namespace(D)
-    there = like(Z - Z.mean(axis=0), D, dtype=xp.float64)
+    there = asarray_like(Z - Z.mean(axis=0), D, dtype=xp.float64)
     parts = []
     for b in row_blocks(len(Z), max(1, BLOCK_ENTRIES // len(Z))):
         square = xp.clip(squared_distances(there[b, :], there), _least(Z))

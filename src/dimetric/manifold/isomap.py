@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
@@ -174,8 +174,8 @@ class Isomap(LandmarkEmbedding):
         kept = None if self.metric == "precomputed" else samples
         self._map = Geodesics(kept, G.T, model)
         Z = model.coordinates if rows is None else model.place(G.T)
-        self.embedding_ = like(Z / self._factor, X)
-        self.eigenvalues_ = like(model.values / self._factor**2, X)
+        self.embedding_ = asarray_like(Z / self._factor, X)
+        self.eigenvalues_ = asarray_like(model.values / self._factor**2, X)
         if self.regressor is not None:
             target = to_host(self.embedding_)
             self.regressor_ = clone(self.regressor).fit(self._on_host(given), target)

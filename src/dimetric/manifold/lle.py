@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csgraph
 
-from dimetric._arrays.namespaces import Array, like, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric._arrays.row_order import distinct_rows
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
@@ -125,8 +125,8 @@ class LLE(Embedding):
             ]
             Y = _side_by_side(points, parts, [piece for piece, _ in embedded])
             error = sum(error for _, error in embedded)
-        self.embedding_ = like(Y[member], X)
-        self._points, self._coordinates = like(points, X), like(Y, X)
+        self.embedding_ = asarray_like(Y[member], X)
+        self._points, self._coordinates = asarray_like(points, X), asarray_like(Y, X)
         self.reconstruction_error_ = error
         return {
             "final_objective": self.reconstruction_error_,

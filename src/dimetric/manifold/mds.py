@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dimetric._arrays.memory import require_memory
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._fitting.verbose import report
@@ -253,9 +253,9 @@ class MDS(LandmarkEmbedding):
 
     def _set_coordinates(self, X: Array, Z: Array, share: float, smallest: float) -> dict[str, Any]:
         """Set the attributes of classical scaling; return metadata."""
-        self.embedding_ = like(Z, X) / self._factor
+        self.embedding_ = asarray_like(Z, X) / self._factor
         self.n_iter_ = 1
-        self.eigenvalues_ = like(self._model.values / self._factor**2, X)
+        self.eigenvalues_ = asarray_like(self._model.values / self._factor**2, X)
         return {
             "n_components": self.n_components,
             "accumulated_eigenvalues": share,
@@ -303,7 +303,7 @@ class MDS(LandmarkEmbedding):
     def _at(self, Z: np.ndarray, objective: Stress, X: Array) -> dict[str, Any]:
         """Return the fitted attributes for coordinates that SMACOF has reached."""
         model = Configuration(Z, objective.steps())
-        return {"_model": model, "embedding_": like(Z / self._unit, X)}
+        return {"_model": model, "embedding_": asarray_like(Z / self._unit, X)}
 
     def _place(self, X: Array) -> Array:
         X = X * self._factor

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
 
 
@@ -68,9 +68,9 @@ def _neighbors(X: Array, codes: np.ndarray, k: int, role: str) -> Neighbors:
     _warn_of_missing(counts, k, role)
     k = int(counts.max())
     if k == 0:
-        return Neighbors(like(np.empty((n, 0)), X, dtype=xp.int64), counts)
+        return Neighbors(asarray_like(np.empty((n, 0)), X, dtype=xp.int64), counts)
     found = _found(X, codes, k, role)
-    itself = like(np.arange(n)[:, None], X, dtype=xp.int64)
+    itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
     return Neighbors(xp.where(found < 0, itself, found), counts)
 
 
@@ -78,7 +78,7 @@ def _found(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
     """Return the indices of k neighbours of all samples; -1 where there are fewer."""
     xp = namespace(X)
     n = len(codes)
-    search, labels = EuclideanSearch(X), like(codes, X, dtype=xp.int64)
+    search, labels = EuclideanSearch(X), asarray_like(codes, X, dtype=xp.int64)
 
     def hide(D: Array, rows: Array, columns: slice) -> Array:
         same = xp.take(labels, rows)[:, None] == labels[columns][None, :]

@@ -11,7 +11,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, one_hot, take_rows
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, one_hot, take_rows
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.bipartite import BipartiteObjective
@@ -190,6 +190,6 @@ def group_means(X: Array, groups: np.ndarray, n_groups: int) -> Array:
     def sums(X_block: Array, groups_block: Array) -> Any:
         return one_hot(groups_block, n_groups, xp.float64).T @ xp.astype(X_block, xp.float64)
 
-    total = tree_reduce(sums, X, like(groups, X, dtype=xp.int64))
-    counts = like(np.bincount(groups, minlength=n_groups), X, dtype=xp.float64)
+    total = tree_reduce(sums, X, asarray_like(groups, X, dtype=xp.int64))
+    counts = asarray_like(np.bincount(groups, minlength=n_groups), X, dtype=xp.float64)
     return xp.astype(total / counts[:, None], X.dtype)

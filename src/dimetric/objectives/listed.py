@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
@@ -86,8 +86,8 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         self.kinds = self.strata = kinds
         self.theta, self.infimum = np.asarray(theta, dtype=np.float64), infimum
         self.n_terms = float(len(rows))
-        self._kinds = like(kinds, X, dtype=xp.int64)
-        self._rows = like(self.rows, X, dtype=xp.int64)
+        self._kinds = asarray_like(kinds, X, dtype=xp.int64)
+        self._rows = asarray_like(self.rows, X, dtype=xp.int64)
         self._graph = Graph(self.rows, len(named))
 
     @classmethod
@@ -102,7 +102,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return what ``Objective.evaluate`` does."""
         loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
-        return loss, like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
+        return loss, asarray_like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
 
     def scatter(
         self, L: Array, A: Array | None, theta: np.ndarray

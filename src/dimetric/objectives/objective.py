@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, to_host
 from dimetric.linalg.psd import map_of
 
 ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -153,7 +153,7 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
-        there = like(L, X)
+        there = asarray_like(L, X)
         loss, LS, dtheta = objective.scatter(there, there, theta)
         grad = 2 * (_host(LS) / n + ridge * L)
         value = loss / n + ridge * float(np.vdot(L, L))
@@ -188,7 +188,7 @@ def metric_gradient(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the mean objective at a map, and its gradients in the metric M = L^T L and theta."""
     n = objective.n_terms
-    loss, S, dtheta = objective.scatter(like(L, objective.points), None, theta)
+    loss, S, dtheta = objective.scatter(asarray_like(L, objective.points), None, theta)
     G = _host(S) / n
     G = (G + G.T) / 2 + ridge * np.eye(len(G))
     value = loss / n + ridge * float(np.vdot(L, L))

@@ -5,7 +5,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.engine import Rule, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
@@ -92,7 +92,7 @@ class PairwiseObjective(SimilarityObjective):
 def covariance_within(points: Array, labels: np.ndarray) -> np.ndarray:
     """Return the covariance within classes of samples, the first of some points."""
     X = points[: len(labels), :]
-    codes = like(labels, X, dtype=namespace(X).int64)
+    codes = asarray_like(labels, X, dtype=namespace(X).int64)
     moments = Moments.of_all(X, codes, int(labels[-1]) + 1, root=False)
     return to_host(moments.spread) / len(labels)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,9 @@ class Side:
         xp, n = namespace(X), X.shape[0]
         return cls(
             xp.arange(first, first + n, dtype=xp.int64, device=compat.device(X)),
-            None if labels is None else like(labels, X, dtype=xp.int64),
-            None if targets is None else like(targets, X),
-            None if weights is None else like(weights, X),
+            None if labels is None else asarray_like(labels, X, dtype=xp.int64),
+            None if targets is None else asarray_like(targets, X),
+            None if weights is None else asarray_like(weights, X),
         )
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, differing
@@ -51,7 +51,7 @@ class SoftminObjective(LeastDistance):
         self._collapsed = _equal_pairs(positions)
         self.side = replace(
             Side.of(self.points, labels=self.strata),
-            positions=like(positions, X, dtype=namespace(X).int64),
+            positions=asarray_like(positions, X, dtype=namespace(X).int64),
         )
         n, counts = len(kept), np.bincount(self.strata)
         self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._collapsed)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, is_host, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, is_host, namespace, to_host
 from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import map_on_threads
 from dimetric.neighbors.metric_search import Metric, is_euclidean
@@ -59,7 +59,7 @@ class Distances:
         if self.metric == "precomputed":
             D = xp.astype(xp.take(self._X, index, axis=0), xp.float64)
         elif self._squared is None:
-            D = like(self._by_metric(rows), self._like, dtype=xp.float64)
+            D = asarray_like(self._by_metric(rows), self._like, dtype=xp.float64)
         else:
             D = self._squared(xp.take(self._left, index, axis=0), self._right)
             D = xp.sqrt(D) if root else D
@@ -68,7 +68,7 @@ class Distances:
     def index(self, rows: np.ndarray) -> Array:
         """Return row numbers where the points are."""
         xp = namespace(self._like)
-        return like(rows, self._like, dtype=xp.int64)
+        return asarray_like(rows, self._like, dtype=xp.int64)
 
     def _by_metric(self, rows: np.ndarray) -> np.ndarray:
         D = pairwise_distances(self._X[rows], self._X, metric=self.metric, **self._params)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric.linalg.correlation import correlation, residual_variance
 from dimetric.neighbors.metric_search import Metric
 from dimetric.quality._distances import Distances, over_blocks
@@ -208,8 +208,8 @@ def embedding_quality(
         n_neighbors=k,
         **_summarised(table, n, k, unit, X),
         procrustes=None if metric == "precomputed" else procrustes(X, Z),
-        q_nx=like(q, X),
-        r_nx=like(r, X),
+        q_nx=asarray_like(q, X),
+        r_nx=asarray_like(r, X),
         points=before.index(points),
     )
 
@@ -282,5 +282,5 @@ def _summarised(table: Scores, n: int, k: int, unit: float, X: Array) -> dict[st
     errors["shepard_correlation"] = error_of_mean(influence, n) / float(spread or 1)
     table["scaled_stress"] = stress(scaled(pairs, best_scale(pairs.mean(axis=0))))
     scores.setdefault("neighborhood_hit", None)
-    per_point = {name: like(values, X) for name, values in table.items()}
+    per_point = {name: asarray_like(values, X) for name, values in table.items()}
     return scores | {"per_point": per_point, "standard_error": errors}

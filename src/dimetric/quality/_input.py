@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from dimetric._arrays.namespaces import Array, is_foreign, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
 from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
 
 
@@ -42,7 +42,7 @@ def checked_embedding(
             stacklevel=3,
         )
     X, per_x = rescale_for_squares(X)
-    Z, per_z = rescale_for_squares(like(Z, X, dtype=namespace(X).float64), "Z")
+    Z, per_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
     return X, Z, per_x / per_z, int(n_neighbors)
 
 
@@ -60,7 +60,7 @@ def checked_labels(y: Any, X: Array) -> Array:
     y = column_or_1d(to_host(y) if is_foreign(y) else y)
     check_consistent_length(X, y)
     check_classification_targets(y)
-    return like(np.unique(y, return_inverse=True)[1], X, dtype=namespace(X).int64)
+    return asarray_like(np.unique(y, return_inverse=True)[1], X, dtype=namespace(X).int64)
 
 
 def sampled_points(n: int, sample_size: Any, random_state: Any) -> np.ndarray:

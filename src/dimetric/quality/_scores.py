@@ -6,7 +6,7 @@ import array_api_compat as compat
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, like, namespace
+from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric.quality._ranks import counts_of
 
 Scores = dict[str, Array]
@@ -52,7 +52,7 @@ class RankScores:
         missing = xp.sum(xp.clip(ranks[:, :k] - k, 0), axis=1)
         larger = xp.maximum(ranks, own)
         flat = xp.reshape(larger, (-1,))
-        area = xp.take(like(self._area, intruders), flat)
+        area = xp.take(asarray_like(self._area, intruders), flat)
         scores = {
             "trustworthiness": 1 - intruders / self._worst_penalty,
             "continuity": 1 - xp.astype(missing, xp.float64) / self._worst_penalty,

@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric.quality._distances import Distances, over_blocks, with_own
 from dimetric.quality._ranks import counts_of
 
@@ -57,7 +57,7 @@ class DistanceRanks:
         """Return the cells of a block of distances."""
         xp = namespace(D)
         if self._edges is not None:
-            flat = xp.searchsorted(like(self._edges, D), xp.reshape(D, (-1,)), side="right")
+            flat = xp.searchsorted(asarray_like(self._edges, D), xp.reshape(D, (-1,)), side="right")
             return xp.astype(xp.reshape(flat, D.shape), xp.int64)
         logs = xp.log(D + float(np.finfo(float).tiny))
         logs -= self._low
@@ -118,4 +118,4 @@ def _looked_up(table: np.ndarray, cells: Array) -> Array:
     """Return the entries of a table, in the shape of `cells`."""
     xp = namespace(cells)
     flat = xp.reshape(cells, (-1,))
-    return xp.reshape(xp.take(like(table, cells, dtype=xp.float64), flat), cells.shape)
+    return xp.reshape(xp.take(asarray_like(table, cells, dtype=xp.float64), flat), cells.shape)

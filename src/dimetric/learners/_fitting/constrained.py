@@ -10,7 +10,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.blocks import row_blocks, tall_block
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
 from dimetric.learners._fitting.coordinates import Coordinates
@@ -74,14 +74,14 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
             xp.astype(X, xp.float64), np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal
         )
         T = self._whitening(at, supervision, at.unit * to_host(rounding_of(X)))
-        objective = self._objective(at.samples @ like(T, at.samples).T, supervision, X)
+        objective = self._objective(at.samples @ asarray_like(T, at.samples).T, supervision, X)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5
         gain = replace(gain, initial=self._value(gain, start))
         return Problem(
             objective=gain,
             start=start,
-            restore=lambda L: like(at.back(L / np.linalg.norm(L) @ T) * factor, X),
+            restore=lambda L: asarray_like(at.back(L / np.linalg.norm(L) @ T) * factor, X),
             shown=lambda value: gain.unit * float(np.exp(-value)),
         )
 
@@ -158,7 +158,7 @@ def similar_scatter(X: Array, supervision: Supervision) -> np.ndarray:
     """Return the sum of the outer products of similar pairs' differences, on the host."""
     xp, d = namespace(X), X.shape[1]
     if isinstance(supervision, Pairs):
-        left, right = (like(side, X, dtype=xp.int64) for side in supervision.similar.T)
+        left, right = (asarray_like(side, X, dtype=xp.int64) for side in supervision.similar.T)
         scatter = xp.zeros((d, d), dtype=X.dtype, device=compat.device(X))
         for b in row_blocks(len(supervision.similar), tall_block(d)):
             delta = xp.take(X, left[b], axis=0) - xp.take(X, right[b], axis=0)

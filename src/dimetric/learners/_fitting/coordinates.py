@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Coordinates:
         size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
         unit = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
         rounding = unit * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
-        X, L0 = (X - like(centre, X)) * unit, L0 / unit
+        X, L0 = (X - asarray_like(centre, X)) * unit, L0 / unit
         if X.shape[0] > X.shape[1] or not rotate:
             return cls(X, L0, unit, None, np.zeros(0), keep_rest)
         Q = _span(X, rounding)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective
 from dimetric.solvers.bregman_projections import BoundedDivergence
@@ -57,7 +57,7 @@ class DivergenceOverMaps:
         sign, log_det = np.linalg.slogdet(B)
         if sign == 0:
             return np.inf, np.zeros(B.size)
-        there = like(B, objective.points)
+        there = asarray_like(B, objective.points)
         loss, BS, _ = objective.scatter(there, there, objective.theta)
         value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
         return value, 2 * (B - np.linalg.inv(B).T + to_host(BS)).ravel()
@@ -102,11 +102,11 @@ def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     At an optimum c = 1 is the best; near it, a little less may be.
     """
     X, rule = objective.points, objective.rule
-    there = like(B, X)
+    there = asarray_like(B, X)
     S = to_host(objective.scatter(there, None, objective.theta)[1])
     D = objective.distances(X @ there.T)
     xp = namespace(D)
-    ratios = to_host(rule.ratios(xp, D, like(objective.kinds, X, dtype=xp.int64)))
+    ratios = to_host(rule.ratios(xp, D, asarray_like(objective.kinds, X, dtype=xp.int64)))
     spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
 
     def minus_dual(c: float) -> float:

@@ -5,7 +5,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import like, to_host
+from dimetric._arrays.namespaces import asarray_like, to_host
 from dimetric.linalg.psd import metric_of, root
 from dimetric.objectives.objective import Objective
 
@@ -46,7 +46,7 @@ class RegularizedGain(Generic[GainT]):
 
     def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a map of norm 1, and its gradient."""
-        there = like(L, self.objective.points)
+        there = asarray_like(L, self.objective.points)
         total, LS, _ = self.objective.scatter(there, there, theta)
         evenness, inverse = self._log_evenness(L)
         value = -float(np.log(total / self.unit)) - self.reg * evenness
@@ -67,7 +67,7 @@ class RegularizedGain(Generic[GainT]):
 
     def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return g at a map, and its gradient in the metric."""
-        total, S, _ = self.objective.scatter(like(L, self.objective.points), None, theta)
+        total, S, _ = self.objective.scatter(asarray_like(L, self.objective.points), None, theta)
         S = to_host(S)
         return total, (S + S.T) / 2
 

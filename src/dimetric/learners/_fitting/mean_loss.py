@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like
+from dimetric._arrays.namespaces import Array, asarray_like
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
@@ -90,7 +90,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         return Problem(
             objective=self._objective(at.samples, supervision, order),
             start=at.start,
-            restore=lambda L: like(at.back(L) * factor, X),
+            restore=lambda L: asarray_like(at.back(L) * factor, X),
             ridge=ridge,
             ridge_outside=ridge * at.dropped,
             unit=at.unit * factor,

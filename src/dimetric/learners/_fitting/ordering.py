@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.row_order import canonical_order
 from dimetric.supervision.labels import Labels, Supervision
 
@@ -42,5 +42,5 @@ def in_canonical_order(
     has_label = codes[order] >= 0
     kept = order[has_label]
     order = np.concatenate([kept, order[~has_label]])
-    X = xp.take(X, like(kept, X, dtype=xp.int64), axis=0)
+    X = xp.take(X, asarray_like(kept, X, dtype=xp.int64), axis=0)
     return X, supervision.reordered(kept), order

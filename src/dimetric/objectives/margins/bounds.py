@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dimetric._arrays.namespaces import eps, like, namespace, to_host
+from dimetric._arrays.namespaces import asarray_like, eps, namespace, to_host
 from dimetric.linalg.psd import metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.objectives.objective import Smoothable, metric_gradient
@@ -43,10 +43,10 @@ class MarginBounds:
         B, E, Q = sample_span(X)
         if not B.shape[1]:  # all samples are the same point: any direction will do
             B, E, Q = np.eye(len(B), 1), np.eye(len(B), 1), np.eye(1)
-        spreads = to_host(xp.std(X @ like(B, X), axis=0))
+        spreads = to_host(xp.std(X @ asarray_like(B, X), axis=0))
         spreads = np.where(spreads > 0, spreads, 1.0)
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
-        self._objective = objective.moved(X @ like(B / spreads, X))
+        self._objective = objective.moved(X @ asarray_like(B / spreads, X))
         self._ridge = ridge * Q
         P = self._objective.pull() + self._ridge
         sizes, V = np.linalg.eigh(P)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric._arrays.namespaces import Array, like, namespace, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.objective import MarginRule
@@ -40,7 +40,7 @@ class JointMargins:
     def __init__(self, X: Array, codes: np.ndarray, n_neighbors: int, mu: float) -> None:
         self.X, self.mu = X, mu
         xp = namespace(X)
-        self._targets = like(nearest_targets(X, codes, n_neighbors), X, dtype=xp.int64)
+        self._targets = asarray_like(nearest_targets(X, codes, n_neighbors), X, dtype=xp.int64)
         self._side = Side.of(X, labels=codes)
 
     def evaluate(self, maps: np.ndarray, width: float) -> tuple[float, np.ndarray]:
@@ -61,7 +61,7 @@ class JointMargins:
         X, xp = self.X, namespace(self.X)
         n = X.shape[0]
         classes = [own for _, own in self._side.class_runs(0, n)]
-        mapped = [X @ like(L, X).T for L in maps]
+        mapped = [X @ asarray_like(L, X).T for L in maps]
         loss, grad = 0.0, np.zeros(maps.shape)
         for b in row_blocks(n, max(64, BLOCK_ENTRIES // n)):
             D = [squared_distances(Z[b, :], Z[c, :]) for Z, c in zip(mapped, classes, strict=True)]

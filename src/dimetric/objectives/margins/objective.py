@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.namespaces import Array, eps, like, namespace, take_rows, to_host
+from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.linalg.psd import inverse_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
@@ -142,7 +142,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         self.targets, self.mu, self.width, self.order = targets, mu, width, order
         n_samples, k = targets.shape
         padded = np.concatenate([targets, np.full((X.shape[0] - n_samples, k), -1)])
-        there = like(padded, X, dtype=namespace(X).int64)
+        there = asarray_like(padded, X, dtype=namespace(X).int64)
         super().__init__(MarginRule(there, n_samples, 1 - mu, mu / share, width), X, labels)
 
     def smoothed(self, width: float) -> "MarginObjective":
@@ -182,7 +182,9 @@ class MarginObjective(PairwiseObjective, Smoothable):
         r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
         X = self.points
         itself = np.arange(len(self.targets))[:, None]
-        near = like(np.where(self.targets < 0, itself, self.targets), X, dtype=namespace(X).int64)
+        near = asarray_like(
+            np.where(self.targets < 0, itself, self.targets), X, dtype=namespace(X).int64
+        )
         total = difference_scatter(X, near, np.ones(len(itself)), root=False)
         return (1 - self.mu) * to_host(total) / self.n_terms
 
