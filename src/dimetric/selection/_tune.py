@@ -221,8 +221,10 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
     if criterion in LESS_IS_BETTER:
         return False
     if criterion in ("final_objective", "initial_objective"):
-        return bool(getattr(last_step(estimator), "_maximises", False))
-    if criterion == "score" or not isinstance(criterion, str):
+        maximises = getattr(last_step(estimator), "_maximises", None)
+        if maximises is not None:
+            return bool(maximises)
+    elif criterion == "score" or not isinstance(criterion, str):
         return True
     raise ValueError(
         f"Give greater_is_better: it is not known whether criterion={criterion!r} should be large."
