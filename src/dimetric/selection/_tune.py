@@ -56,8 +56,8 @@ def tune(
         distance; "score" is the estimator's own; "time" that of a fit; or any key of a learner's
         metadata. None is "score" for classifiers and regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
-        Whether the criterion should be large. None knows this for scores, times, iterations, gaps
-        and objectives.
+        Whether the criterion should be large. None is right for scores, times, iterations, gaps and
+        objectives.
     n_iter : int or None, default=None
         Try this many random draws from the grid. None tries all.
     cv, n_repeats, n_jobs
