@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from test_bad_input import ROWS, check_row
 from typer.testing import CliRunner
 
 import dimetric
@@ -75,6 +76,14 @@ def test_pasted_learners_keep_the_contract(names, name, namespace):
     assert cls().fit(X.astype(np.float32), y).components_.dtype == np.float32
     with pytest.raises(ValueError, match="must be"):
         cls(**{next(iter(set(cls().get_params()) & {"power", "push"})): -1}).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])
+@pytest.mark.parametrize("row", ROWS)
+def test_pasted_learners_find_their_rows_of_bad_input(names, name, row):
+    """As the page says: a learner that does what its base class does needs no entry there."""
+    check_row(row, names[name]())
 
 
 def test_rooms_are_those_of_the_tree():
