@@ -15,6 +15,7 @@ from dimetric.learners._fitting.constrained import ConstrainedMetric
 from dimetric.learners._fitting.functions import stratified_order
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
+from dimetric.learners._linear import LinearMetric
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.solvers import SGD, GradientDescent
@@ -193,3 +194,39 @@ def test_what_a_learner_must_say_is_asked_when_it_is_made(base, missing):
 
     with pytest.raises(TypeError, match=rf"abstract.*({missing})"):
         Nothing()
+
+
+class Slip(LinearMetric):
+    """A learner without parameters whose ``_fit`` does what a test asks for."""
+
+    _supervision_kinds = ()
+    sets, returns = ("components_", "offset_"), {"n_components": 4}
+
+    def _fit(self, X, supervision, progress):
+        for name, value in {"components_": np.eye(4), "offset_": np.zeros(4)}.items():
+            if name in self.sets:
+                setattr(self, name, value)
+        return self.returns
+
+
+def test_a_learner_without_parameters_needs_no_constraints():
+    assert_allclose(Slip().fit(X).transform(X), X)
+
+
+@pytest.mark.parametrize(
+    ("slip", "says"),
+    [
+        ({"returns": None}, "Slip._fit must return the metadata, .*it returned NoneType"),
+        ({"returns": {"rank": 1}}, r"the key 'n_components'; it returned \['rank'\]"),
+        ({"sets": ("components_",)}, "Slip._fit must set offset_"),
+        ({"sets": ()}, "Slip._fit must set components_ and offset_"),
+    ],
+)
+def test_fit_that_leaves_something_out(slip, says):
+    learner = Slip()
+    vars(learner).update(slip)
+    with pytest.raises(TypeError, match=says):
+        learner.fit(X)
+    with pytest.raises(NotFittedError):
+        learner.transform(X)
+    assert not [name for name in vars(learner) if name.endswith("_")]

@@ -40,6 +40,25 @@ def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
     np.testing.assert_allclose(grad, 2 * L @ weighted_scatter(X, np.where(same, 3.0, 1.0)))
 
 
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (lambda D: (D.sum(), D), r"three values, \(loss, W, dtheta\)"),
+        (lambda D: D, "three values"),
+        (lambda D: (D, D, 0.0), r"loss summed over the block, one number; .*shape \(23, 23\)"),
+        (lambda D: (D.sum(), 1.0, 0.0), r"W of the shape of D, \(23, 23\); .*shape \(\)"),
+        (lambda D: (D.sum(), D[0], 0.0), r"they have shape \(23,\)"),
+    ],
+)
+def test_slips_of_a_rule(found, says):
+    class Slip(Rule):
+        def block(self, xp, D, rows, columns, theta):
+            return found(D)
+
+    with pytest.raises(TypeError, match=rf"Slip\.block must return .*{says}"):
+        pairwise_loss(Slip(), L, X, SIDE)
+
+
 def test_every_namespace_gives_the_same(namespace):
     there = namespace.asarray(X)
     loss, grad, _ = pairwise_loss(

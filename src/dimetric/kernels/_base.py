@@ -43,7 +43,7 @@ class KernelMetric(PairScoringMixin, Learner):
     landmarks_: Array
     gamma_: float
     _kernel: KernelFunction
-    _fitted_attribute: ClassVar[str] = "components_"
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("components_", "offset_")
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(NAMES), Kernel, callable]
     }

@@ -39,7 +39,8 @@ class Learner(
     A learner implements ``_fit``, which sets the fitted attributes and returns the metadata.
     """
 
-    _fitted_attribute: ClassVar[str]  # a learner with this attribute is fitted
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}  # one entry for each parameter
+    _fitted_attributes: ClassVar[tuple[str, ...]]  # what ``_fit`` must set
     # What it can learn from: "y", "pairs", "triplets"; nothing if it learns from X alone.
     _supervision_kinds: ClassVar[tuple[str, ...]] = ("y",)
     _named_objects: ClassVar[NamedObjects] = {}  # what it accepts
@@ -51,7 +52,8 @@ class Learner(
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         """Set the fitted attributes from checked samples and supervision; return the metadata.
 
-        Supervision is None for a learner that learns from X alone.
+        The metadata is a dictionary with at least the key ``"n_components"``. Supervision is None
+        for a learner that learns from X alone.
         """
 
     def _max_steps(self) -> int:
@@ -93,6 +95,7 @@ class Learner(
             samples, supervision = self._checked(X, y=y, pairs=pairs, triplets=triplets)
             progress = Progress(self, samples if X is None else X, y, self._max_steps())
             metadata = self._fit(samples, supervision, progress)
+            self._check_fitted(metadata)
         except BaseException:
             # After an interrupt, too: attributes of this fit and of the last one do not match.
             self._forget()
@@ -174,6 +177,19 @@ class Learner(
             f"objects that it can use are {objects}."
         )
 
+    def _check_fitted(self, metadata: Any) -> None:
+        """Raise if ``_fit`` left out what the contract of learners asks for."""
+        method = f"{type(self).__name__}._fit"
+        missing = [name for name in self._fitted_attributes if not hasattr(self, name)]
+        if missing:
+            raise TypeError(f"{method} must set {' and '.join(missing)}.")
+        if not isinstance(metadata, dict) or "n_components" not in metadata:
+            told = list(metadata) if isinstance(metadata, dict) else type(metadata).__name__
+            raise TypeError(
+                f"{method} must return the metadata, a dictionary with the key 'n_components'; "
+                f"it returned {told}."
+            )
+
     def _forget(self) -> None:
         """Delete all fitted attributes."""
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -208,7 +224,7 @@ class Learner(
         return Z
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, self._fitted_attribute)
+        return all(hasattr(self, name) for name in self._fitted_attributes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -28,7 +28,7 @@ class LinearMetric(PairScoringMixin, Learner):
 
     components_: Array
     offset_: Array
-    _fitted_attribute: ClassVar[str] = "components_"
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("components_", "offset_")
 
     def transform(self, X: Array) -> Array:
         """Return the samples under the learned map, ``(X - offset_) @ components_.T``.

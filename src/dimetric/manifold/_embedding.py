@@ -23,7 +23,7 @@ class Embedding(Learner, ABC):
     """
 
     embedding_: Array
-    _fitted_attribute: ClassVar[str] = "embedding_"
+    _fitted_attributes: ClassVar[tuple[str, ...]] = ("embedding_",)
     _supervision_kinds: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

@@ -114,13 +114,34 @@ def bipartite_product(
     by_row = []
     by_column, column_degree = xp.zeros_like(V[1]), xp.zeros_like(V[1][:, 0])
     for b, D in distance_blocks(*Z, block):
-        block_loss, W, block_dtheta = rule.block(xp, D, rows[b], columns, theta)
+        block_loss, W, block_dtheta = _checked_block(
+            rule, rule.block(xp, D, rows[b], columns, theta), D
+        )
         loss = loss + float(block_loss)
         dtheta = dtheta + block_dtheta
         by_row.append(xp.sum(W, axis=1)[:, None] * V[0][b, :] - W @ V[1])
         by_column = by_column + W.T @ V[0][b, :]
         column_degree = column_degree + xp.sum(W, axis=0)
     return loss, xp.concat(by_row), column_degree[:, None] * V[1] - by_column, dtheta
+
+
+def _checked_block(rule: Rule, found: Any, D: Array) -> tuple[Any, Array, Any]:
+    """Return what a rule found for a block, or raise if that is not what the engine adds up."""
+    method = f"{type(rule).__name__}.block"
+    if not isinstance(found, tuple) or len(found) != 3:
+        raise TypeError(f"{method} must return three values, (loss, W, dtheta).")
+    shapes = [tuple(getattr(a, "shape", ())) for a in found[:2]]
+    if shapes[0]:
+        raise TypeError(
+            f"{method} must return its loss summed over the block, one number; it returned an "
+            f"array of shape {shapes[0]}."
+        )
+    if shapes[1] != tuple(D.shape):
+        raise TypeError(
+            f"{method} must return weights W of the shape of D, {tuple(D.shape)}; they have shape "
+            f"{shapes[1]}."
+        )
+    return found
 
 
 def laplacian_product(
