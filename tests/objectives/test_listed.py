@@ -89,11 +89,11 @@ def test_both_ways_to_the_gradient(rng, namespace, monkeypatch):
     X, pairs = problem(rng)
     objective = ListedObjective.of_pairs(LDMLRule(2.0), namespace.asarray(X), pairs)
     L = namespace.asarray(rng.normal(size=(2, 4)))
-    for A in (None, L):
-        loss, expected, _ = Objective.scatter(objective, L, A, objective.theta)
+    for gradient in ("gradient_in_map", "gradient_in_metric"):
+        loss, expected, _ = getattr(Objective, gradient)(objective, L, objective.theta)
         for block in (listed.BLOCK_ENTRIES, 30):
             monkeypatch.setattr(listed, "BLOCK_ENTRIES", block)
-            found = objective.scatter(L, A, objective.theta)
+            found = getattr(objective, gradient)(L, objective.theta)
             assert_allclose(found[0], loss, rtol=1e-12)
             assert_allclose(np.asarray(found[1]), np.asarray(expected), atol=1e-12)
 

@@ -91,27 +91,45 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         loss, by_centroid = self._sum_over_blocks(product, Y, C, C)
         return loss, xp.concat([*(by_sample[i] for i in sorted(by_sample)), by_centroid]), 0.0
 
-    def scatter(
-        self, L: Array, A: Array | None, theta: np.ndarray
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.scatter`` does, by the cheaper of two ways.
+        """Return what ``Objective.gradient_in_map`` does, by the cheaper of two ways."""
+        if self._maps_samples(L):
+            return super().gradient_in_map(L, theta)
+        C = self._split(self.points)[1]
+        loss, S, degree = self._unmapped_sums(L)
+        return loss, 2 * ((C @ L.T).T @ (degree * C - S) - (L @ S.T) @ C), 0.0
 
-        With fewer centroids than rows of the map, samples are not mapped: they are multiplied by
-        centroids that are mapped there and back.
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return what ``Objective.gradient_in_metric`` does, by the cheaper of two ways."""
+        if self._maps_samples(L):
+            return super().gradient_in_metric(L, theta)
+        C = self._split(self.points)[1]
+        loss, S, degree = self._unmapped_sums(L)
+        return loss, C.T @ (degree * C - S) - S.T @ C, 0.0
+
+    def _maps_samples(self, L: Array) -> bool:
+        """Tell whether it is cheaper to map all samples than to leave them as they are."""
+        (k, d), m = L.shape, self._split(self.points)[1].shape[0]
+        return k * (d + m) < d * m
+
+    def _unmapped_sums(self, L: Array) -> tuple[float, Array, Array]:
+        """Return the loss, the weighted sum of samples of each centroid, and the sum of weights.
+
+        Samples are not mapped: they are multiplied by centroids that are mapped there and back.
         """
-        (k, d), xp = L.shape, namespace(L)
+        d, xp = L.shape[1], namespace(L)
         X, C = self._split(self.points)
-        if k * (d + C.shape[0]) < d * C.shape[0]:
-            return super().scatter(L, A, theta)
 
         def sums(rows: slice, WT: Array) -> Array:
             return xp.concat([WT @ X[rows, :], xp.sum(WT, axis=1)[:, None]], axis=1)
 
         Z = C @ L.T
         loss, found = self._sum_over_blocks(sums, X, Z @ L, Z)
-        S, degree = found[:, :d], found[:, d:]
-        AC, AS = (C.T, S.T) if A is None else (Z.T, L @ S.T)
-        return loss, AC @ (degree * C - S) - AS @ C, 0.0
+        return loss, found[:, :d], found[:, d:]
 
     def batch(self, rows: np.ndarray) -> "CentroidObjective":
         """Return the objective of some samples and all centroids."""

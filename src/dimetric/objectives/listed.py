@@ -9,7 +9,7 @@ metric is the scatter S, and that in a map is :math:`2 L S`, where
 and :math:`\mathcal{L}(w)` is the sparse Laplacian of the graph whose edges are the pairs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import array_api_compat as compat
@@ -104,20 +104,36 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
         return loss, asarray_like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
 
-    def scatter(
-        self, L: Array, A: Array | None, theta: np.ndarray
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return (loss, A S, dtheta), see ``Objective.scatter``."""
+        """Return what ``Objective.gradient_in_map`` does."""
+        if compat.is_numpy_array(self.points):
+            return super().gradient_in_map(L, theta)
+        loss, LS, dtheta = self._sum_over_differences(L, theta, lambda delta: delta @ L.T)
+        return loss, 2 * LS, dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return what ``Objective.gradient_in_metric`` does."""
+        if compat.is_numpy_array(self.points):
+            return super().gradient_in_metric(L, theta)
+        return self._sum_over_differences(L, theta, lambda delta: delta)
+
+    def _sum_over_differences(
+        self, L: Array, theta: np.ndarray, mapped: Callable[[Array], Array]
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the loss, the sum of ``w mapped(v)^T v`` over the differences v, and dtheta.
+
+        It replaces the product with a sparse Laplacian, which the array-API standard lacks.
+        """
         X = self.points
-        if compat.is_numpy_array(X):
-            return super().scatter(L, A, theta)
-        # The array-API standard has no sparse products: sum over the differences of pairs instead.
-        xp = namespace(X)
-        loss, w, dtheta = self.rule.listed(xp, self.distances(X @ L.T), self._kinds, theta)
-        total = 0 * (L.T @ L if A is None else A)
+        at_map = self.distances(X @ L.T)
+        loss, w, dtheta = self.rule.listed(namespace(X), at_map, self._kinds, theta)
+        total: Any = 0.0
         for b, delta in self._differences(X):
-            mapped = delta if A is None else delta @ A.T
-            total = total + (w[b][:, None] * mapped).T @ delta
+            total = total + (w[b][:, None] * mapped(delta)).T @ delta
         return loss, total, dtheta
 
     def distances(self, Z: Array) -> Array:

@@ -60,23 +60,34 @@ class Objective(ABC):
         sum : float
         product : array of shape (m, q)
             The Laplacian of the weights W times V, where W are the derivatives of the sum in the
-            squared distances. Gradients in maps and metrics follow from it, see :meth:`scatter`.
+            squared distances. With V = Z it leads to :meth:`gradient_in_map`, and
+            with V = X to :meth:`gradient_in_metric`.
         dtheta : ndarray of shape (p,) or float
             Gradient in theta.
         """
 
-    def scatter(
-        self, L: Array, A: Array | None, theta: np.ndarray
+    def gradient_in_map(
+        self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return (sum, A S(W), gradient in theta), where W are the weights at the map L.
+        """Return the sum at a map L, its gradient in L, and its gradient in theta.
 
-        S(W), the scatter of weighted pairs, is the gradient in the metric M, and 2 L S(W) is that
-        in the map L. A is L, or None for the identity. Objectives that know a shorter way than over
-        mapped points override this.
+        The gradient is 2 L S(W), where S(W) is the scatter of weighted pairs. Objectives that know
+        a shorter way than over mapped points override this and the next method.
         """
         X = self.points
         Z = X @ L.T
-        loss, product, dtheta = self.evaluate(Z, X if A is None else Z, theta)
+        loss, product, dtheta = self.evaluate(Z, Z, theta)
+        return loss, 2 * (product.T @ X), dtheta
+
+    def gradient_in_metric(
+        self, L: Array, theta: np.ndarray
+    ) -> tuple[float, Array, np.ndarray | float]:
+        """Return the sum at a map L, its gradient in the metric M = L^T L, and that in theta.
+
+        The gradient is S(W), symmetric but for rounding.
+        """
+        X = self.points
+        loss, product, dtheta = self.evaluate(X @ L.T, X, theta)
         return loss, product.T @ X, dtheta
 
     def batch(self, rows: np.ndarray) -> Self | None:
@@ -153,9 +164,8 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
 
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
-        there = asarray_like(L, X)
-        loss, LS, dtheta = objective.scatter(there, there, theta)
-        grad = 2 * (_host(LS) / n + ridge * L)
+        loss, G, dtheta = objective.gradient_in_map(asarray_like(L, X), theta)
+        grad = _host(G) / n + 2 * ridge * L
         value = loss / n + ridge * float(np.vdot(L, L))
         return value, np.concatenate([grad.ravel(), _host_theta(dtheta, p) / n])
 
@@ -188,7 +198,7 @@ def metric_gradient(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return the mean objective at a map, and its gradients in the metric M = L^T L and theta."""
     n = objective.n_terms
-    loss, S, dtheta = objective.scatter(asarray_like(L, objective.points), None, theta)
+    loss, S, dtheta = objective.gradient_in_metric(asarray_like(L, objective.points), theta)
     G = _host(S) / n
     G = (G + G.T) / 2 + ridge * np.eye(len(G))
     value = loss / n + ridge * float(np.vdot(L, L))

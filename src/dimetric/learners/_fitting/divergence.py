@@ -58,9 +58,9 @@ class DivergenceOverMaps:
         if sign == 0:
             return np.inf, np.zeros(B.size)
         there = asarray_like(B, objective.points)
-        loss, BS, _ = objective.scatter(there, there, objective.theta)
+        loss, G, _ = objective.gradient_in_map(there, objective.theta)
         value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
-        return value, 2 * (B - np.linalg.inv(B).T + to_host(BS)).ravel()
+        return value, (2 * (B - np.linalg.inv(B).T) + to_host(G)).ravel()
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map; there are no extra parameters."""
@@ -103,7 +103,7 @@ def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     """
     X, rule = objective.points, objective.rule
     there = asarray_like(B, X)
-    S = to_host(objective.scatter(there, None, objective.theta)[1])
+    S = to_host(objective.gradient_in_metric(there, objective.theta)[1])
     D = objective.distances(X @ there.T)
     xp = namespace(D)
     ratios = to_host(rule.ratios(xp, D, asarray_like(objective.kinds, X, dtype=xp.int64)))

@@ -47,10 +47,10 @@ class RegularizedGain(Generic[GainT]):
     def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a map of norm 1, and its gradient."""
         there = asarray_like(L, self.objective.points)
-        total, LS, _ = self.objective.scatter(there, there, theta)
+        total, G, _ = self.objective.gradient_in_map(there, theta)
         evenness, inverse = self._log_evenness(L)
         value = -float(np.log(total / self.unit)) - self.reg * evenness
-        return value, -2 * (to_host(LS) / total + self.reg / len(L) * inverse.T)
+        return value, -(to_host(G) / total + 2 * self.reg / len(L) * inverse.T)
 
     def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a metric of trace 1, and its gradient."""
@@ -67,7 +67,8 @@ class RegularizedGain(Generic[GainT]):
 
     def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return g at a map, and its gradient in the metric."""
-        total, S, _ = self.objective.scatter(asarray_like(L, self.objective.points), None, theta)
+        there = asarray_like(L, self.objective.points)
+        total, S, _ = self.objective.gradient_in_metric(there, theta)
         S = to_host(S)
         return total, (S + S.T) / 2
 
