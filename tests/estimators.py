@@ -177,7 +177,7 @@ def minimises_mean_loss(learner):
 
 def objective_of(learner, X, codes):
     """Return the objective of samples that are sorted by class; `codes` are their classes."""
-    return learner._objective(X, Labels(codes, np.unique(codes)), np.arange(len(X)))
+    return learner._objective(X, Labels(codes, np.unique(codes)), np.arange(X.shape[0]))
 
 
 def has_fast_path(learner):

@@ -107,13 +107,26 @@ def test_files_and_sections_that_are_named_exist():
 
 
 def calls_in(run):
-    """Return (file, function) of every function of dimetric in the order of their first calls."""
+    """Return every function of dimetric, and from which ones it was called at its first call.
+
+    Functions are (file, name); of a function within another, the name is "outer.inner". They are in
+    the order of their first calls.
+    """
     found = {}
 
-    def note(frame, event, _):
+    def function_of(frame):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(SOURCE)):
-            found.setdefault((code.co_filename[len(str(SOURCE)) + 1 :], code.co_qualname))
+        name = code.co_qualname.replace(".<locals>", "")
+        return code.co_filename.removeprefix(f"{SOURCE}/"), name
+
+    def note(frame, event, _):
+        if event != "call" or not frame.f_code.co_filename.startswith(str(SOURCE)):
+            return
+        called = function_of(frame)
+        if called not in found:
+            found[called] = callers = set()
+            while frame := frame.f_back:
+                callers.add(function_of(frame))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -121,7 +134,16 @@ def calls_in(run):
         run()
     finally:
         sys.setprofile(before)
-    return list(found)
+    return found
+
+
+def callers_told(steps):
+    """Return, for each step but the first, the step that the page says it is called from."""
+    callers = {number: number - 1 for number in range(2, len(steps) + 1)}
+    for caller, (*_, text) in enumerate(steps, start=1):
+        for told in re.findall(r"takes\s+steps ([\d,\sand]+) in\s+turn", text):
+            callers |= dict.fromkeys(map(int, re.findall(r"\d+", told)), caller)
+    return callers
 
 
 def compare_iris(folder):
@@ -150,12 +172,18 @@ FLOWS = {
 
 @pytest.mark.parametrize("title", FLOWS)
 def test_flows_are_those_of_the_code(title, tmp_path):
-    """Every step of a flow is called, in the order in which the page lists them."""
-    steps = re.findall(r"^\d+\. `([\w/]+\.py)` `([\w.]+)`", section(title), re.M)
-    assert len(steps) > 10
+    """Every step is called, in the order of the page, and from the step that the page says."""
+    step = r"^\d+\. `([\w/]+\.py)` `([\w.]+)`(.*?)(?=^\d+\. |\Z)"
+    steps = re.findall(step, section(title), re.M | re.S)
+    assert len(steps) == len(re.findall(r"^\d+\. ", section(title), re.M)) > 10
+    functions = [(file, name) for file, name, _ in steps]
     called = calls_in(lambda: FLOWS[title](tmp_path))
+    callers = callers_told(steps)
     if title.startswith("From `dimetric"):
-        steps = steps[1:]  # the runner of the tests calls the verb itself
-    assert not [step for step in steps if tuple(step) not in called]
-    places = [called.index(tuple(step)) for step in steps]
+        del functions[0], callers[2]  # the runner of the tests calls the verb itself
+        callers = {number - 1: caller - 1 for number, caller in callers.items()}
+    assert not [function for function in functions if function not in called]
+    places = [list(called).index(function) for function in functions]
     assert places == sorted(places)
+    for number, caller in callers.items():
+        assert functions[caller - 1] in called[functions[number - 1]], functions[number - 1]

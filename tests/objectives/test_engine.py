@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from estimators import each, minimises_mean_loss, objective_of
+from numpy.testing import assert_allclose
 from oracles import weighted_scatter
 from scipy.optimize import approx_fprime
 
@@ -76,6 +78,13 @@ def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
     loss = pairwise_loss(NCARule(), L, X, SIDE)[0]
     np.testing.assert_allclose(value, loss / 23 + ridge * (L**2).sum())
     np.testing.assert_allclose(grad, approx_fprime(L.ravel(), lambda x: f(x)[0]), atol=1e-6)
+
+
+@each(minimises_mean_loss)
+def test_every_learner_has_the_gradient_it_claims(learner, namespace):
+    objective = objective_of(learner, namespace.asarray(X), codes)
+    f, at = on_maps(objective, ridge=0.3), np.concatenate([L.ravel() / 3, objective.theta])
+    assert_allclose(f(at)[1], approx_fprime(at, lambda x: f(x)[0]), rtol=1e-5, atol=1e-5)
 
 
 def test_the_objective_wants_samples_sorted_by_class():
