@@ -14,6 +14,7 @@ from test_bad_input import ROWS, check_row
 from typer.testing import CliRunner
 
 import dimetric
+from dimetric.learners._base import Learner
 
 TREE = Path(__file__).parents[1]
 SOURCE = Path(dimetric.__file__).parent
@@ -84,6 +85,18 @@ def test_pasted_learners_keep_the_contract(names, name, namespace):
 def test_pasted_learners_find_their_rows_of_bad_input(names, name, row):
     """As the page says: a learner that does what its base class does needs no entry there."""
     check_row(row, names[name]())
+
+
+def test_class_attributes_of_learners_are_those_that_are_told():
+    row = r"^ *\| `(_\w+)` \| .* \| `?(.*?)`? \|$"
+    told = dict(re.findall(row, section("Contracts"), re.M))
+    assert "_supervision_kinds" in told
+    own = {
+        name: repr(vars(Learner)[name])
+        for name in Learner.__annotations__
+        if hasattr(Learner, name)
+    }
+    assert told == {name: value.replace("'", '"') for name, value in own.items()}
 
 
 def test_rooms_are_those_of_the_tree():

@@ -227,8 +227,10 @@ class LDML(ConvexMetric[SimilarityObjective]):
             best = likeliest_threshold(problem.objective, L, solution.theta)
             value = best.value + problem.ridge * float(np.vdot(L, L))
             solution = Solution(L, best.x, replace(solution.result, value=value))
-        self.b_ = float(solution.theta[0] if self.b is None else self.b)
         return solution
+
+    def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
+        return {"b_": float(theta[0] if self.b is None else self.b)}
 
     def _tangent(
         self, problem: Problem[SimilarityObjective], L: np.ndarray, theta: np.ndarray

@@ -60,7 +60,8 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             facts = self._facts(problem, solution)
         result = solution.result
         self._warn_of(result)
-        for name, value in problem.attributes(solution.map).items():
+        fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)
+        for name, value in fitted.items():
             setattr(self, name, value)
         start = problem.shown(result.history[0] + problem.ridge_outside)
         self.history_ = (start, *(problem.shown(value) for value in result.history[1:]))
@@ -81,6 +82,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     @abstractmethod
     def _minimise(self, problem: Problem[ObjectiveT], solver: Solver, watch: Watch) -> Solution:
         """Return the best map of the problem's points; may set fitted attributes beside it."""
+
+    def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
+        """Return the fitted attributes that hold the learned extra parameters of the objective."""
+        return {}
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Refuse supervision that nothing can be learned from, or warn of it."""
