@@ -92,25 +92,29 @@ def test_nested_parameters():
         (
             NCA(solver="sgd"),
             {"solver__batch_size": 64},
-            "solver='sgd' is short for an object: to set its parameters pass the object, "
+            "solver='sgd' is short for an object of dimetric.solvers: "
+            "to set its parameters pass the object, "
             "NCA(solver=SGD(batch_size=64)).",
         ),
         (
             LSI(),
             {"solver": "projected", "solver__accelerated": False},
-            "solver='projected' is short for an object: to set its parameters pass the object, "
+            "solver='projected' is short for an object of dimetric.solvers: "
+            "to set its parameters pass the object, "
             "LSI(solver=ProjectedGradient(accelerated=False)).",
         ),
         (
             DMLEig(solver="frank_wolfe"),
             {"solver__schedule": "averaging"},
-            "solver='frank_wolfe' is short for an object: to set its parameters pass the object, "
+            "solver='frank_wolfe' is short for an object of dimetric.solvers: "
+            "to set its parameters pass the object, "
             "DMLEig(solver=FrankWolfe(schedule='averaging')).",
         ),
         (
             KLMNN(solver="sgd"),
             {"solver__batch_size": 64},
-            "solver='sgd' is short for an object: to set its parameters pass the object, "
+            "solver='sgd' is short for an object of dimetric.solvers: "
+            "to set its parameters pass the object, "
             "KLMNN(solver=SGD(batch_size=64)).",
         ),
     ],

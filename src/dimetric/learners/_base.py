@@ -148,9 +148,10 @@ class Learner(
                 continue
             if name in self._named_objects:
                 example = self._object_for(name, given).set_params(**{inner: value})
+                room = type(example).__module__.rpartition(".")[0]
                 raise ValueError(
-                    f"{name}={given!r} is short for an object: to set its parameters pass the "
-                    f"object, {type(self).__name__}({name}={example!r})."
+                    f"{name}={given!r} is short for an object of {room}: to set its parameters "
+                    f"pass the object, {type(self).__name__}({name}={example!r})."
                 )
             if isinstance(given, str):
                 raise ValueError(f"{name}={given!r} has no parameters: {key} cannot be set.")
