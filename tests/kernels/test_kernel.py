@@ -111,7 +111,7 @@ def test_a_grid_over_kernels():
         ({"params": [1]}, "'params' parameter of Kernel must be"),
         (
             {"params": {"gamma": 2.0}},
-            r"a kernel that is a function; Kernel\('rbf'\) takes gamma",
+            r"a kernel that is a function. For Kernel\('rbf'\) set gamma",
         ),
         ({"n_components": 0}, "'n_components' parameter of Kernel must be"),
         ({"n_components": "all"}, "'n_components' parameter of Kernel must be"),

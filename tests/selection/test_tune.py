@@ -20,10 +20,13 @@ from dimetric import (
     LDA,
     LDML,
     LMNN,
+    LSI,
     NCA,
     NCMC,
     PCA,
     Covariance,
+    DMLEig,
+    Kernelized,
     KNNClassifier,
     KNNRegressor,
     NCMCClassifier,
@@ -234,6 +237,21 @@ def test_tuning_by_metadata():
     assert isinstance(found.best_estimator_, LMNN)
     found = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
     assert found.best_params_ == {"reg": 0.0}  # and NCA maximises
+
+
+@pytest.mark.parametrize(
+    ("learner", "grid"),
+    [
+        (LSI(), {"reg": [0.0, 3.0]}),
+        (DMLEig(), {"reg": [0.0, 3.0]}),
+        (DMLMJ(), {"n_components": [1, 4]}),
+        (Kernelized(NCA(1)), {"learner__reg": [0.0, 1.0]}),
+    ],
+)
+def test_larger_objectives_are_better_where_a_learner_maximises(learner, grid):
+    found = tune(learner, X, y, grid, criterion="final_objective", cv=2, random_state=0)
+    scores = found.cv_results_["mean_test_score"]
+    assert found.best_score_ == np.max(scores) > np.min(scores)
 
 
 def test_tuning_by_time(monkeypatch):

@@ -160,7 +160,7 @@ WRONG = {
     "rows[0] = [4, 4] names a sample twice": lambda: Pairs.from_scores([[4, 4]], [1], 2),
     "n_splits=1 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(1)),
     "n_splits=3 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(3)),
-    "too many to list: say by n how many to draw": lambda: Pairs.from_labels(np.zeros(20_000)),
+    "too many to list. Set n to draw": lambda: Pairs.from_labels(np.zeros(20_000)),
 }
 
 

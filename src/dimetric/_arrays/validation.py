@@ -130,7 +130,7 @@ def checked_dissimilarities(D: Array) -> None:
         )
     if bool(xp.any(D < 0)):
         raise ValueError(
-            "Dissimilarities must not be negative. Similarities are no dissimilarities."
+            "Dissimilarities must not be negative. Pass dissimilarities, not similarities."
         )
     rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
     if bool(xp.any(xp.linalg.diagonal(D) > rounding)):

@@ -121,7 +121,7 @@ class Comparison:
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
         rows = "all" if n_fitted == n else f"{n_fitted} drawn"
-        more = "" if n_fitted == n else "; 'dimetric fit' takes all, and its time"
+        more = "" if n_fitted == n else "; use 'dimetric fit' to train on all rows (slower)"
         return (
             f"It holds {'the Euclidean distance' if self._euclidean_is_better else name}, learned "
             f"from {rows} of the {n} rows{more}, and predicts by {self.n_neighbors} nearest "

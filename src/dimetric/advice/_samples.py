@@ -64,7 +64,7 @@ def labelled_samples(
     missing : {"drop", "impute", "raise"}
         What was done about rows with missing values.
     option : str, default="target"
-        By what the user names another column of classes, for error messages.
+        The option that sets the column of classes, for error messages.
     """
     assert table.y is not None
     target = str(table.target)

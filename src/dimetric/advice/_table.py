@@ -180,7 +180,7 @@ def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, 
     name : str
         Its name.
     option : str, default="target"
-        By what the user names another column, for the error message.
+        The option that sets the column, for the error message.
 
     Examples
     --------

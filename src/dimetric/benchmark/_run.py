@@ -51,8 +51,8 @@ def run(
     ----------
     learners : mapping of names to learners, or iterable
         Learners of a distance, which are judged by nearest neighbours; classifiers, which are
-        judged by themselves; names of either, such as "NCA". None or "Euclidean" is the Euclidean
-        distance.
+        judged by their own predictions; names of either, such as "NCA". None or "Euclidean" is the
+        Euclidean distance.
     data_sets : mapping of names to data sets, or iterable
         Each a :class:`~dimetric.data.DataSet`, a pair (X, y), or a name that
         :func:`~dimetric.data.load_data_set` knows.

@@ -27,7 +27,9 @@ def open_reader(
 
     check_ending(out)
     if json and out is None:
-        raise typer.BadParameter("--json needs --out: the results would be in each other's way.")
+        raise typer.BadParameter(
+            "--json requires --out, because both would write to standard output."
+        )
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile

@@ -63,7 +63,7 @@ def compare(
     from rich.console import Console
 
     if budget is not None and not 1 <= budget < float("inf"):
-        raise typer.BadParameter("--budget must be at least 1 second, and end.")
+        raise typer.BadParameter("--budget must be at least 1 second, and finite.")
     seconds = budget or (BUDGET_SECONDS if data is not None else BUNDLED_BUDGET_SECONDS)
     if data is None:
         tables = [_bundled(name) for name in BUNDLED]

@@ -192,7 +192,7 @@ def _decimal(rows: list[list[str]], separator: str) -> str:
 
 
 def _has_header(rows: list[list[str]], decimal: str) -> bool:
-    """Tell whether the first row holds names: texts above numbers, or numbers that just count."""
+    """Tell whether the first row holds names: texts above numbers, or consecutive integers."""
     if len(rows) < 2:
         return True
     first, below = rows[0], rows[1:]

@@ -176,7 +176,9 @@ def _output(path: Path, header: _Header) -> str:
         raise ValueError(f"{path} has {len(outputs)} outputs, {outputs}: only one can be read.")
     for each in (*(header.inputs or []), *outputs):
         if each not in header.values:
-            raise ValueError(f"{path} names {each!r} in @inputs or @outputs, but no attribute is.")
+            raise ValueError(
+                f"{path} names {each!r} in @inputs or @outputs, but there is no such attribute."
+            )
     return outputs[0]
 
 

@@ -155,7 +155,7 @@ def checked_kernel(kernel: KernelLike) -> Kernel:
     check_params(found)
     if found.params and not callable(found.name):
         raise ValueError(
-            f"params={found.params} are keyword arguments of a kernel that is a function; "
-            f"Kernel({found.name!r}) takes gamma, degree and coef0, or those of them it has."
+            f"params={found.params} are keyword arguments of a kernel that is a function. For "
+            f"Kernel({found.name!r}) set gamma, degree or coef0 instead."
         )
     return found

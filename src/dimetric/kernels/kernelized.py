@@ -31,6 +31,10 @@ class KernelizedMetric(KernelMetric):
         asked = as_kernel(self.kernel).n_components
         return self._default_rank if isinstance(asked, str) else asked
 
+    @property
+    def _maximises(self) -> bool:  # type: ignore[override]
+        return self._linear()._maximises
+
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 

@@ -43,6 +43,7 @@ class Learner(
     # What it can learn from: "y", "pairs", "triplets"; nothing if it learns from X alone.
     _supervision_kinds: ClassVar[tuple[str, ...]] = ("y",)
     _named_objects: ClassVar[NamedObjects] = {}  # what it accepts
+    _maximises: ClassVar[bool] = False  # whether a larger ``final_objective`` is better
     _min_samples: ClassVar[int] = 2
     _accepts_sparse: ClassVar[bool] = False
 

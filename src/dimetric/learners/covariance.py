@@ -29,7 +29,7 @@ class Covariance(LinearMetric):
     Parameters
     ----------
     reg : float, default=0.0
-        Of what is added to :math:`\Sigma`; if positive, all directions count.
+        Ridge added to :math:`\Sigma`, relative to the mean variance. If positive, M has full rank.
 
     Attributes
     ----------

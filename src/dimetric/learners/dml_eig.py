@@ -68,10 +68,10 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-5
-        Stop when the gradient of the objective's logarithm is below, or that gains less than a
-        tenth of it in an iteration, and the gap is as small as smoothing allows for; of
-        "frank_wolfe", when the logarithm of the smoothed objective is proven to be this near to
-        its optimum, relative to its change if that is above 1.
+        Tolerance on the logarithm of the objective. "lbfgs" stops when the largest entry of its
+        gradient is below `tol`, or an iteration gains less than ``tol / 10``, and the gap is as
+        small as smoothing allows. "frank_wolfe" stops when the logarithm is proven to be within
+        `tol` of its optimum (relative to its total change, if that is above 1).
     unlabelled : float, str or None, default=None
         Label that marks samples without a label, often -1. These samples are left out.
     verbose : int, default=0

@@ -85,6 +85,7 @@ class DMLMJ(LinearMetric):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, 1, closed="left")],
     }
+    _maximises = True
 
     def __init__(
         self, n_components: int | None = None, *, n_neighbors: int = 3, alpha: float = 0.1

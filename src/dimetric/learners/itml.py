@@ -79,7 +79,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Of the pairs that are drawn, and of those whose distances the bounds are percentiles of.
+        Seed for drawing pairs, and for estimating the default bounds.
 
     Attributes
     ----------

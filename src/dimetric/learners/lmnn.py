@@ -47,8 +47,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     out to where a margin of 1 lies between [1]_. Triplets (i, j, l), where they are given in place
     of labels, are what is summed over, and N is their number.
 
-    In :math:`M = L^T L` the objective is convex. What it is above its minimum at most is told by
-    the metadata: ``gap``, among all metrics if ``gap_proven``, else among those of trace
+    The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
+    its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
     ``gap_radius``. There is no such bound for "sgd", nor for fewer components than features.
 
     Parameters

@@ -81,8 +81,8 @@ class LSI(ConstrainedMetric[Objective]):
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-5
-        Stop when the gradient of the objective's logarithm is below, or that gains less than a
-        tenth of it in an iteration.
+        Tolerance on the logarithm of the objective. The solver stops when the largest entry of
+        its gradient is below `tol`, or an iteration gains less than ``tol / 10``.
     unlabelled : float, str or None, default=None
         Label that marks samples without a label, often -1. These samples are left out.
     verbose : int, default=0

@@ -111,9 +111,9 @@ class MCML(ConvexMetric[PairwiseObjective]):
 
     Notes
     -----
-    A sample that is alone in its class is nobody's ideal neighbour, and has none: it is left out
-    of the mean, but stays in the way of others. A start by name is brought to the size that fits
-    best, a given one is taken as it is.
+    The only sample of a class has no loss term, but counts as a neighbour of other samples. A start
+    given by name is rescaled to the size that fits best; a start given as an array is used as it
+    is.
 
     References
     ----------

@@ -10,9 +10,9 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Return a basis E (d, r) of all differences between samples, and with it B (d, r), Q (r, r).
+    r"""Return (B, E, Q): E spans all differences between samples, B is its dual basis.
 
-    They are returned as B, E, Q with :math:`B^T E = I` and :math:`Q = (E^T E)^{-1}`. Squared
+    E and B have shape (d, r), and :math:`B^T E = I`, :math:`Q = (E^T E)^{-1}`. Squared
     distances under a metric N depend on :math:`K = E^T N E` alone. A linear function of distances
     :math:`\langle G, N \rangle` equals :math:`\langle B^T G B, K \rangle`. The trace of N is at
     least :math:`\langle Q, K \rangle`, with equality for the N of least trace. Features are

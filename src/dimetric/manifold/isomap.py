@@ -102,7 +102,7 @@ class Isomap(LandmarkEmbedding):
     Notes
     -----
     Paths are summed in double precision. More than 8 million geodesics are kept in single
-    precision: the embedding feels that in its eighth digit.
+    precision, which changes the embedding in the eighth digit.
 
     References
     ----------

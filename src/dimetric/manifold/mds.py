@@ -111,7 +111,7 @@ class MDS(LandmarkEmbedding):
 
     Examples
     --------
-    A lecture's five points, of which three are near one another and two are:
+    Five points in two groups, of three and of two:
 
     >>> D = np.array(
     ...     [[0, 4, 3, 7, 8], [4, 0, 1, 6, 7], [3, 1, 0, 5, 7], [7, 6, 5, 0, 1], [8, 7, 7, 1, 0]]

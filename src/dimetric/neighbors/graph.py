@@ -138,7 +138,7 @@ class Neighborhood:
 
 def _warn_of(bridges: np.ndarray) -> None:
     warnings.warn(
-        f"The neighbour graph has {len(bridges) + 1} connected components, an open circuit: they "
+        f"The neighbour graph has {len(bridges) + 1} connected components: they "
         f"were joined by the shortest bridging edges, {len(bridges)} of length up to "
         f"{bridges.max():.3g}. Raise n_neighbors or radius, or treat the components one by one.",
         stacklevel=3,

@@ -105,7 +105,7 @@ def _warn_of_missing(counts: np.ndarray, k: int, role: str) -> None:
         whose = "their classes" if role == "friends" else "other classes"
         none = int(np.sum(counts == 0))
         warnings.warn(
-            f"{few} of {len(counts)} samples have fewer than {k} {role}, as {whose} have not so "
-            f"many samples: they are compared with those there are ({none} with none).",
+            f"{few} of {len(counts)} samples have fewer than {k} {role}, because {whose} are "
+            f"too small: they are compared with those there are ({none} with none).",
             stacklevel=2,
         )

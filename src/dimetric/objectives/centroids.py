@@ -129,8 +129,8 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     ) -> tuple[float, Array]:
         """Return the loss, and the sum of ``use(rows, W^T)`` over blocks of samples.
 
-        The products T Y^T are those of mapped samples and mapped centroids Z. A sample is a column:
-        sums over a few centroids are sums of long rows then.
+        T Y^T holds the inner products of the mapped centroids Z with the mapped samples. Samples
+        are its columns, so that sums over the few centroids add long rows.
         """
         xp = namespace(Y)
         offset = xp.sum(Z * Z, axis=1, keepdims=True) / 2
@@ -150,7 +150,8 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         blocks = list(row_blocks(Y.shape[0], self._block))
         if not compat.is_numpy_array(Y):
             return work(iter(blocks))
-        n_rows = len(self.rows) * len(self.columns) // 32  # of as much work as rows elsewhere
+        # 32 entries cost about as much as one row in other objectives.
+        n_rows = len(self.rows) * len(self.columns) // 32
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 

@@ -72,7 +72,7 @@ class QualityDisplay(CurvesDisplay):
         ax : matplotlib Axes, optional
             Axes to draw into.
         **options
-            Parameters of :func:`~dimetric.quality.embedding_quality`, such as ``sample``.
+            Parameters of :func:`~dimetric.quality.embedding_quality`, such as ``sample_size``.
         """
         n = np.shape(X)[0]
         options = {"n_neighbors": max(1, min(5, (n - 1) // 2))} | options

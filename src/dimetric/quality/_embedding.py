@@ -121,7 +121,7 @@ def embedding_quality(
       \max(0, r_{ij} - k)`: are neighbours in the embedding neighbours in truth?
     - ``continuity`` [1]_ is the same with the roles exchanged: are the true neighbours kept?
     - ``q_nx`` [2]_ at K is :math:`Q(K) = \frac{1}{nK} \sum_i |N_K(i) \cap N'_K(i)|`;
-      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ what chance leaves of it,
+      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ is that minus its value by chance,
       :math:`Q(k) - \frac{k}{n-1}`.
     - ``r_nx`` at K is :math:`R(K) = \frac{(n-1)Q(K) - K}{n-1-K}`, and ``r_nx_auc`` [4]_ the area
       below it over a logarithmic axis, :math:`\sum_K \frac{R(K)}{K} / \sum_K \frac 1K`.

@@ -17,9 +17,9 @@ from dimetric._arrays.validation import checked_array, checked_dissimilarities, 
 def checked_embedding(
     X: Any, Z: Any, n_neighbors: Any, metric: Any
 ) -> tuple[Array, Array, float, int]:
-    """Return data, embedding, a unit of the one in that of the other, and the neighbours.
+    """Return data, embedding, the ratio of their scale factors, and the number of neighbours.
 
-    Numbers of extreme size come back scaled.
+    Data of extreme size are rescaled, so that squares neither overflow nor underflow.
     """
     X = checked_array(X, "X", accept_sparse=metric != "precomputed")
     Z = checked_array(Z, "Z")

@@ -41,7 +41,7 @@ class PointScores:
             self._influence = RankInfluence(before, after, F, G, points)
 
     def __call__(self, rows: np.ndarray) -> tuple[Scores, np.ndarray]:
-        """Return the scores of some rows, and how many pairs have each number as larger rank.
+        """Return the scores of some rows, and the histogram of each pair's larger rank.
 
         ``distances``, ``ranks`` and ``influence`` are sums from which scores of all points follow.
         """

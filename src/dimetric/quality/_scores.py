@@ -36,7 +36,7 @@ class RankScores:
         self._area_by_chance = float(np.sum(weights * K))
 
     def __call__(self, ranks: Array) -> tuple[Scores, np.ndarray]:
-        """Return scores of each point, and how many pairs have each number as larger rank.
+        """Return scores of each point, and the histogram of each pair's larger rank.
 
         Parameters
         ----------

@@ -56,8 +56,8 @@ def tune(
         distance; "score" is the estimator's own; "time" that of a fit; or any key of a learner's
         metadata. None is "score" for classifiers and regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
-        Whether the criterion should be large. None knows this for scores, times, iterations, gaps
-        and objectives.
+        Whether the criterion should be large. None is right for scores, times, iterations, gaps and
+        objectives.
     n_iter : int or None, default=None
         Try this many random draws from the grid. None tries all.
     cv, n_repeats, n_jobs
@@ -221,8 +221,10 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
     if criterion in LESS_IS_BETTER:
         return False
     if criterion in ("final_objective", "initial_objective"):
-        return bool(getattr(last_step(estimator), "_maximises", False))
-    if criterion == "score" or not isinstance(criterion, str):
+        maximises = getattr(last_step(estimator), "_maximises", None)
+        if maximises is not None:
+            return bool(maximises)
+    elif criterion == "score" or not isinstance(criterion, str):
         return True
     raise ValueError(
         f"Give greater_is_better: it is not known whether criterion={criterion!r} should be large."

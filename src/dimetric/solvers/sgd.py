@@ -26,10 +26,8 @@ class SGD(Solver):
 
     An iteration is an epoch: one step for each mini-batch t. What counts of an epoch is the mean
     of its iterates [1]_. For convex functions the value there is at most the mean of
-    :math:`f_t(x_t)`, which is the value recorded. Measured on 17 problems (regressions, NCA and
-    MCML; features and functions of very different size) at a constant rate, the mean ended several
-    times nearer to the optimum than the epoch's last iterate where that is noisy, and nowhere
-    behind by more than a hundredth of the way.
+    :math:`f_t(x_t)`, which is the value recorded. Where steps are noisy, the mean is several times
+    nearer to the optimum than the last iterate.
 
     The best epoch is returned. Of epochs that differ by less than a standard error of their
     values, it is the last one.
@@ -48,10 +46,7 @@ class SGD(Solver):
         Whether the rate changes from epoch to epoch.
     eta0 : float or None, default=None
         First rate. None chooses it as :class:`~dimetric.solvers.GradientDescent` does from the
-        steepest of ten mini-batches, and then halves it until it suits all of them. On the
-        problems above it made no progress only where distances were too large for NCA to tell
-        neighbours apart, and never diverged. Steps as long as a share of the start, Adam and
-        AdaGrad each did one or the other on several problems.
+        steepest of ten mini-batches, and then halves it until it suits all of them.
     increase : float, default=1.01
         Factor of the adaptive rate after an epoch whose value fell.
     decrease : float, default=0.5

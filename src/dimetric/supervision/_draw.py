@@ -17,7 +17,7 @@ MAX_LISTED = 10**8  # pairs or triplets that are listed without a number asked f
 def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
     """Return n numbers below `total`, ascending and distinct; all if n is None or larger."""
     if n is None and total > MAX_LISTED:
-        raise ValueError(f"There are {total:,}, too many to list: say by n how many to draw.")
+        raise ValueError(f"There are {total:,}, too many to list. Set n to draw a random subset.")
     if n is None or _checked_n(n) >= total:
         return np.arange(total)
     if 3 * n > total:
@@ -37,7 +37,7 @@ def _checked_n(n: int) -> int:
 
 
 class LabelledCombinations:
-    """All pairs and triplets of labelled samples, numbered so that some can be drawn unlisted.
+    """All pairs and triplets of labelled samples, numbered: some are drawn without listing all.
 
     Samples are sorted by class. A sample forms similar pairs with the samples of its class before
     it, and dissimilar pairs with the samples of all classes before.

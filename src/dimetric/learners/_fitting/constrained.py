@@ -44,6 +44,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "pairs")
+    _maximises = True
     reg: float
     delta: float
     diagonal: bool = False  # whether features are weighted, not mixed

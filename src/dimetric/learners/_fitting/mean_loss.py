@@ -45,7 +45,6 @@ class MeanLossMetric(IterativeMetric[LossT]):
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
-    _maximises: ClassVar[bool] = False  # whether users know the objective with the other sign
     _single_sample: ClassVar[str] = ""  # what the single sample of a class lacks, in a warning
 
     def __init__(

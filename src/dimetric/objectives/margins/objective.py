@@ -32,8 +32,8 @@ from dimetric.objectives.side import Side
 class MarginRule(Rule):
     """The sum of all pulls and pushes over labelled samples.
 
-    As dtheta it returns the derivative in the margin, which is always 1: the sum of the slopes of
-    all hinges, times the weight of a push. Bounds of the objective need it.
+    The margin is 1. As dtheta it returns the derivative of the loss in the margin: the sum of the
+    slopes of all hinges, times the weight of a push. Bounds of the objective need it.
 
     Parameters
     ----------
