@@ -75,7 +75,10 @@ def test_nested_parameters_of_an_object(learner):
 @each
 def test_nested_parameters_of_a_name_name_the_object(learner):
     name = type(learner).__name__
-    message = rf"kernel='rbf' is short for an object: .* {name}\(kernel=Kernel\(gamma=0.1\)\)"
+    message = (
+        r"kernel='rbf' is short for an object of dimetric\.kernels: "
+        rf".* {name}\(kernel=Kernel\(gamma=0.1\)\)"
+    )
     with pytest.raises(ValueError, match=message):
         clone(learner).set_params(kernel__gamma=0.1)
     with pytest.raises(ValueError, match=rf"{name}\(kernel=Kernel\(gamma=0.1, name='poly'\)\)"):

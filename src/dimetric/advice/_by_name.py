@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 from dimetric._names import look_up, suggest
+from dimetric.benchmark._inputs import estimator_classes
 from dimetric.learners._base import with_objects
 
 __all__ = ["embedding_by_name", "learner_by_name"]
@@ -113,15 +114,8 @@ def _with_params(
 
 def _classes_with(method: str) -> dict[str, Any]:
     """Return the public classes of dimetric that have a method, by name."""
-    import dimetric
-
-    classes = {name: getattr(dimetric, name) for name in dimetric.__all__}
     # Kernelized needs another learner, so that a name alone does not make one.
-    return {
-        name: each
-        for name, each in classes.items()
-        if isinstance(each, type) and hasattr(each, method) and name != "Kernelized"
-    }
+    return {name: each for name, each in estimator_classes(method).items() if name != "Kernelized"}
 
 
 def _check_names(given: Mapping[str, Any], own: Mapping[str, Any], cls: type) -> None:

@@ -10,12 +10,26 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import type_of_target
 
-import dimetric
+from dimetric import classify, kernels, learners, manifold
 from dimetric._names import look_up
 from dimetric.benchmark._cells import SplitDataSet
 from dimetric.data import DataSet, load_data_set
 from dimetric.selection._cross_validation import splits
 from dimetric.selection._knn_scores import named_learners
+
+
+def estimator_classes(method: str) -> dict[str, Any]:
+    """Return the public learners, embeddings and classifiers that have a method, by name."""
+    classes = {
+        name: getattr(room, name)
+        for room in (learners, kernels, manifold, classify)
+        for name in room.__all__
+    }
+    return {
+        name: cls
+        for name, cls in sorted(classes.items())
+        if isinstance(cls, type) and hasattr(cls, method)
+    }
 
 
 def learner_named(name: str) -> Any:
@@ -31,9 +45,7 @@ def learner_named(name: str) -> Any:
     >>> learner_named("NCA")
     NCA()
     """
-    classes = {each: getattr(dimetric, each) for each in dimetric.__all__}
-    known = {each: cls for each, cls in classes.items() if hasattr(cls, "fit")}
-    cls = look_up(name, known | {"Euclidean": None}, "learner")
+    cls = look_up(name, estimator_classes("fit") | {"Euclidean": None}, "learner")
     if cls is None:
         return None
     try:

@@ -162,7 +162,9 @@ class KernelFunction:
         if self.centre is not None:
             centre = asarray_like(self.centre, X)
             X, Y = X - centre, Y - centre
-        if self.name == "rbf":  # X @ Y.T is the exponent: gamma is in the norms, not in the ones
+        if self.name == "rbf":
+            # X @ Y.T is the exponent. Not by squared_distances(): which directions of small data
+            # are more than rounding depends on where gamma is multiplied in.
             x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
             X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
             Y = xp.concat([Y, xp.ones_like(y), y], axis=1)

@@ -150,14 +150,29 @@ class Learner(
             if not inner or hasattr(given, "set_params"):
                 continue
             if name in self._named_objects:
-                example = self._object_for(name, given).set_params(**{inner: value})
-                raise ValueError(
-                    f"{name}={given!r} is short for an object: to set its parameters pass the "
-                    f"object, {type(self).__name__}({name}={example!r})."
-                )
+                raise ValueError(self._object_to_pass(name, given, inner, value))
             if isinstance(given, str):
                 raise ValueError(f"{name}={given!r} has no parameters: {key} cannot be set.")
         return super().set_params(**params)
+
+    def _object_to_pass(self, name: str, given: Any, inner: str, value: Any) -> str:
+        """Say which object has the nested parameter `inner`, where `given` is only a name."""
+        own = self._object_for(name, given)
+        others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
+        found = next((each for each in (own, *others) if inner in each.get_params()), None)
+        if found is None:
+            return f"{name}={given!r} has no parameter {inner!r}, and neither has any other {name}."
+        room = type(found).__module__.rpartition(".")[0]
+        example = f"{type(self).__name__}({name}={found.set_params(**{inner: value})!r})"
+        if found is own:
+            return (
+                f"{name}={given!r} is short for an object of {room}: to set its parameters pass "
+                f"the object, {example}."
+            )
+        return (
+            f"{name}={given!r} has no parameter {inner!r}, but {type(found).__name__} of {room} "
+            f"has: pass that object, {example}."
+        )
 
     def _object_for(self, name: str, given: Any = None) -> Any:
         """Return the object that a parameter holds, or that its value is short for.

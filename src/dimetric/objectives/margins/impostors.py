@@ -198,7 +198,7 @@ def _lower_bounds(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """Return A, B and a unit: A @ B.T is nowhere above the unit times the squared distances.
 
     The product is in single precision. Its rounding is relative to the squared norms, which are
-    reduced by the most that it can be.
+    reduced by the most that it can be. So these are not the factors of ``squared_distances``.
     """
     n, p = Z.shape
     scale = 2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]  # squares fit single precision
