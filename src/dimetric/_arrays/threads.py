@@ -106,6 +106,10 @@ def run_on_threads(
             return [work(iter(tasks))]
         queue = iter(tasks)
         deals = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
+        if not shared_queue:
+            # This thread only waits: on two cores LMNN takes a sixth longer if it works too.
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(work, deals))
         # This thread works too: starting one more takes milliseconds while others are busy.
         with ThreadPoolExecutor(threads - 1) as pool:
             others = [pool.submit(work, deal) for deal in deals[1:]]
