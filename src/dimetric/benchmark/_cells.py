@@ -38,7 +38,7 @@ class SplitDataSet:
     @cached_property
     def fingerprint(self) -> str:
         """Identifies the samples and their scaling; it does not depend on the name."""
-        return joblib.hash([self.X, self.y, self.scale])
+        return str(joblib.hash([self.X, self.y, self.scale]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,7 +45,7 @@ def key_of(*what: Any) -> str:
     what : object
         Arrays, numbers, texts, functions, classes, estimators, and containers of them.
     """
-    return joblib.hash([_own_source(), _plain(what, {})])
+    return str(joblib.hash([_own_source(), _plain(what, {})]))
 
 
 @functools.cache

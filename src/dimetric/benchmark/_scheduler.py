@@ -44,7 +44,7 @@ class Job:
     def key(self) -> str:
         """Key of the fit."""
         splits, seed = self.data.splits[self.fit.split], self.fit.seed
-        return joblib.hash([self._learner_key, self.data.fingerprint, *splits, seed])
+        return str(joblib.hash([self._learner_key, self.data.fingerprint, *splits, seed]))
 
     @cached_property
     def keys(self) -> dict[str, int | None]:

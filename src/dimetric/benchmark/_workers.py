@@ -46,7 +46,7 @@ class Worker:
         self._data = data
         started = perf_counter()
         with _deadline(process, time_budget) as late:
-            outcomes = self._answer(process, message)
+            outcomes: list[Outcome] | None = self._answer(process, message)
         if outcomes is not None and not late.is_set():
             return outcomes
         if outcomes is None and not late.is_set():

@@ -114,7 +114,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     def _maps_samples(self, L: Array) -> bool:
         """Tell whether it is cheaper to map all samples than to leave them as they are."""
         (k, d), m = L.shape, self._split(self.points)[1].shape[0]
-        return k * (d + m) < d * m
+        return bool(k * (d + m) < d * m)
 
     def _unmapped_sums(self, L: Array) -> tuple[float, Array, Array]:
         """Return the loss, the weighted sum of samples of each centroid, and the sum of weights.

@@ -156,7 +156,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         """Return half the mean outer product of the differences of similar pairs."""
         X, similar = to_host(self.points).astype(np.float64), self.kinds == 0
         weights = similar / (2.0 * np.sum(similar))
-        return X.T @ self._graph.laplacian_product(weights, X)
+        return np.asarray(X.T @ self._graph.laplacian_product(weights, X))
 
     def n_similar(self) -> float:
         """Return the number of similar pairs."""
@@ -201,7 +201,7 @@ class Graph:
         """Return the Laplacian of the graph with edge weights w, times V."""
         n = len(self._starts) - 1
         W = sparse.csr_array((w[self._pair], self._columns, self._starts), shape=(n, n))
-        product = (W @ np.ones_like(V[:, :1])) * V
+        product: np.ndarray = (W @ np.ones_like(V[:, :1])) * V
         product -= W @ V
         return product
 
@@ -215,7 +215,7 @@ def differing(X: Array, rows: np.ndarray) -> np.ndarray:
     array([ True, False])
     """
     place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
-    return place[rows[:, 0]] != place[rows[:, 1]]
+    return np.asarray(place[rows[:, 0]] != place[rows[:, 1]])
 
 
 def listed_distances(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:

@@ -67,7 +67,7 @@ class _AllPairs:
 
     def laplacian_product(self, total: np.ndarray) -> np.ndarray:
         """Return the Laplacian of all weights times V, from the sum of products."""
-        return total[:, -1:] * self.V - total[:, :-1]
+        return np.asarray(total[:, -1:] * self.V - total[:, :-1])
 
 
 def _product(

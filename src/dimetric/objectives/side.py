@@ -69,7 +69,7 @@ class Side:
         )
 
     def __len__(self) -> int:
-        return self.positions.shape[0]
+        return int(self.positions.shape[0])
 
     def __getitem__(self, block: slice) -> "Side":
         """Return the side of a block of the points."""
@@ -99,7 +99,7 @@ class Side:
         """Return how many other columns have the label of each point, on the host."""
         own, theirs = (to_host(side._given_labels()) for side in (self, columns))
         counts = np.bincount(theirs, minlength=int(np.max(own, initial=0)) + 1)
-        return counts[own] - self._is_among(columns)
+        return np.asarray(counts[own] - self._is_among(columns))
 
     def _given_labels(self) -> Array:
         if self.labels is None:

@@ -152,4 +152,4 @@ def _rounded_up(bound: float) -> float:
 
 def _symmetric(S: np.ndarray) -> np.ndarray:
     S = np.asarray(S, dtype=np.float64)
-    return (S + S.T) / 2
+    return np.asarray((S + S.T) / 2)

@@ -106,7 +106,7 @@ def top_eigenvector(S: np.ndarray) -> np.ndarray:
     if len(S) >= 50:
         start = np.random.default_rng(0).normal(size=len(S))  # no direction is special
         try:
-            return eigsh(S, k=1, which="LA", v0=start)[1][:, 0]
+            return np.asarray(eigsh(S, k=1, which="LA", v0=start)[1][:, 0])
         except ArpackError:  # pragma: no cover - eigenvalues that are nearly equal
             pass
     return np.linalg.eigh(S)[1][:, -1]

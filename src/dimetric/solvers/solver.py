@@ -36,7 +36,7 @@ class BatchedFunction(Protocol):
         """
 
 
-class Solver(BaseEstimator, ABC):
+class Solver(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """A method that minimises a function of a vector.
 
     A solver is a parameter object: the constructor stores parameters, ``get_params``,

@@ -200,4 +200,4 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # rounding errors only
     P = (objective.pull() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
     least = 1e-3 * np.trace(P) / len(P) or 1.0
-    return inverse_root(P + least * np.eye(len(P))) / sizes
+    return np.asarray(inverse_root(P + least * np.eye(len(P))) / sizes)

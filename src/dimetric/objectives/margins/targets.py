@@ -99,7 +99,7 @@ def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndar
     other = (targets >= 0) & (own[targets] != own[:, None])
     _refuse(targets, other, "names a sample of another class")
     _refuse(targets, targets == np.arange(n)[:, None], "names the sample itself")
-    return places[targets[order[: len(codes)]]]
+    return np.asarray(places[targets[order[: len(codes)]]])
 
 
 def _refuse(targets: np.ndarray, wrong: np.ndarray, why: str) -> None:

@@ -91,7 +91,7 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         X = to_host(self.points).astype(np.float64)
         m = len(self.triplets)
         weights = np.repeat([(1 - self.mu) / m, 0.0], m)
-        return X.T @ self._graph.laplacian_product(weights, X)
+        return np.asarray(X.T @ self._graph.laplacian_product(weights, X))
 
     def _with(self, **changed: Any) -> Self:
         other = copy(self)
