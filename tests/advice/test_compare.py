@@ -24,7 +24,7 @@ AMPLE = {"learners": {"PCA": PCA(2, whiten=True)}, "budget": 120.0, "random_stat
 @pytest.fixture(scope="module")
 def frame():
     """Wine as people have it: ids, a category, a gap, classes with names."""
-    table = pd.DataFrame(X[:, :4], columns=["alcohol", "acid", "ash", "alcalinity"])
+    table = pd.DataFrame(X[:, :4].copy(), columns=["alcohol", "acid", "ash", "alcalinity"])
     table.insert(0, "id", np.arange(1000, 1178))
     table["colour"] = np.where(y == 2, "red", "white")
     table.loc[7, "ash"] = np.nan
