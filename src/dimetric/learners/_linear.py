@@ -91,7 +91,7 @@ class LinearMetric(PairScoringMixin, Learner):
     def metadata(self) -> dict[str, Any]:
         """Return what is known about the fit: objective, iterations, reason, rank, time, ..."""
         # The rank of M can take longer than a fit: only on demand.
-        return super().metadata() | {"rank": self._map_rank()}
+        return super().metadata() | {"rank": self._metric_rank()}
 
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
         L = asarray_like(self.components_, points)
@@ -107,7 +107,7 @@ class LinearMetric(PairScoringMixin, Learner):
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def _map_rank(self) -> int:
+    def _metric_rank(self) -> int:
         """Return the numerical rank of M, at tolerance d * eps * its largest eigenvalue."""
         L = self.components_
         xp = namespace(L)
