@@ -90,15 +90,15 @@ class Learner(
         """
         started = perf_counter()
         if not getattr(self, "warm_start", False):
-            self._forget()
+            self._delete_fitted_attributes()
         try:
-            samples, supervision = self._checked(X, y=y, pairs=pairs, triplets=triplets)
+            samples, supervision = self._validated_input(X, y=y, pairs=pairs, triplets=triplets)
             progress = Progress(self, samples if X is None else X, y, self._max_steps())
             metadata = self._fit(samples, supervision, progress)
             self._check_fitted(metadata)
         except BaseException:
             # After an interrupt, too: attributes of this fit and of the last one do not match.
-            self._forget()
+            self._delete_fitted_attributes()
             raise
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()
@@ -150,12 +150,12 @@ class Learner(
             if not inner or hasattr(given, "set_params"):
                 continue
             if name in self._named_objects:
-                raise ValueError(self._object_to_pass(name, given, inner, value))
+                raise ValueError(self._nested_parameter_message(name, given, inner, value))
             if isinstance(given, str):
                 raise ValueError(f"{name}={given!r} has no parameters: {key} cannot be set.")
         return super().set_params(**params)
 
-    def _object_to_pass(self, name: str, given: Any, inner: str, value: Any) -> str:
+    def _nested_parameter_message(self, name: str, given: Any, inner: str, value: Any) -> str:
         """Say which object has the nested parameter `inner`, where `given` is only a name."""
         own = self._object_for(name, given)
         others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
@@ -205,12 +205,12 @@ class Learner(
                 f"it returned {told}."
             )
 
-    def _forget(self) -> None:
+    def _delete_fitted_attributes(self) -> None:
         """Delete all fitted attributes."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _checked(self, X: Array | None, **given: Any) -> tuple[Array, Supervision | None]:
+    def _validated_input(self, X: Array | None, **given: Any) -> tuple[Array, Supervision | None]:
         """Return the samples as an array, and what to learn from beside them.
 
         Labels equal to the parameter ``unlabelled``, where a learner has it, stand for no label.

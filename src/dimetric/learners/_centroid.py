@@ -34,13 +34,13 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
     def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
         labels = checked_labels(supervision)
         clusters = self._clusters(X, labels)
-        owner = np.empty(np.max(clusters) + 1, dtype=np.int64)
-        owner[clusters] = labels.codes
-        self.n_centroids_ = tuple(np.bincount(owner).tolist())
-        self.centroids_ = group_means(X, clusters, len(owner))
+        cluster_class = np.empty(np.max(clusters) + 1, dtype=np.int64)
+        cluster_class[clusters] = labels.codes
+        self.n_centroids_ = tuple(np.bincount(cluster_class).tolist())
+        self.centroids_ = group_means(X, clusters, len(cluster_class))
         # From here on clusters take the place of classes: samples are sorted by cluster, and so by
         # class as well.
-        by_cluster = Labels(clusters, owner)
+        by_cluster = Labels(clusters, cluster_class)
         problem = super()._problem(X, by_cluster)
         return replace(problem, strata=np.sort(clusters))
 
@@ -53,5 +53,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         self, X: Array, supervision: Supervision, order: np.ndarray
     ) -> CentroidObjective:
         clusters = checked_labels(supervision)
-        codes, owner = clusters.codes, clusters.classes
-        return CentroidObjective(X, owner[codes], group_means(X, codes, len(owner)), owner)
+        codes, cluster_class = clusters.codes, clusters.classes
+        return CentroidObjective(
+            X, cluster_class[codes], group_means(X, codes, len(cluster_class)), cluster_class
+        )

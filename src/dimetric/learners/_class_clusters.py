@@ -42,7 +42,7 @@ def class_clusters(
     >>> np.unique(class_clusters(X, codes, [2, 1], classes, 0)[codes == 1])
     array([2])
     """
-    wanted = _wanted(n_centroids, len(classes))
+    wanted = _centroids_per_class(n_centroids, len(classes))
     # One seed for all classes, so that a class's clusters do not depend on the other classes.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     A = to_host(X).astype(np.float64, copy=False)
@@ -63,7 +63,7 @@ def class_clusters(
     return clusters
 
 
-def _wanted(n_centroids: Any, n_classes: int) -> np.ndarray:
+def _centroids_per_class(n_centroids: Any, n_classes: int) -> np.ndarray:
     """Return the number of centroids that each class is to have."""
     wanted = np.asarray(n_centroids)
     if wanted.shape not in ((), (n_classes,)):

@@ -98,7 +98,7 @@ class LinearMetric(PairScoringMixin, Learner):
         xp = namespace(points)
         blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
         distances = [
-            _lengths((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
+            _row_norms((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
             for b in blocks
         ]
         return xp.concat(distances)
@@ -117,7 +117,7 @@ class LinearMetric(PairScoringMixin, Learner):
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
 
 
-def _lengths(vectors: Array) -> Array:
+def _row_norms(vectors: Array) -> Array:
     """Return the norms of rows.
 
     Squares of huge or tiny numbers leave the floating range; a common factor brings them in.

@@ -76,7 +76,7 @@ class PairScoringMixin:
         self : object
             The learner, with ``threshold_``.
         """
-        distances, is_similar = self._judged(pairs, X)
+        distances, is_similar = self._distances_and_similarity(pairs, X)
         self.threshold_ = calibrated_threshold(
             distances, is_similar, strategy=strategy, beta=beta, rate=rate
         )
@@ -110,8 +110,8 @@ class PairScoringMixin:
         X : array-like of shape (n_samples, n_features), optional
             The samples that they are row numbers of, unless they hold vectors of their own.
         """
-        distances, is_similar = self._judged(pairs, X)
-        hits, false = _counts(distances, is_similar)[1:]
+        distances, is_similar = self._distances_and_similarity(pairs, X)
+        hits, false = _counts_by_distance(distances, is_similar)[1:]
         before = np.cumsum(hits) - hits / 2  # those at the same distance count a half
         return float(false @ before) / (hits.sum() * false.sum())
 
@@ -138,7 +138,9 @@ class PairScoringMixin:
         near, far = (to_host(self.pair_distance(rows[:, [0, side]], X)) for side in (1, 2))
         return float(np.mean((near < far) + (near == far) / 2))
 
-    def _judged(self, pairs: Pairs, X: Array | None) -> tuple[np.ndarray, np.ndarray]:
+    def _distances_and_similarity(
+        self, pairs: Pairs, X: Array | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the distances of pairs of both kinds, and whether they are similar."""
         distances = self.pair_distance(pairs, X)
         if not isinstance(pairs, Pairs) or not len(pairs.similar) or not len(pairs.dissimilar):
@@ -180,7 +182,7 @@ def calibrated_threshold(
         raise ValueError(f"strategy={strategy!r} must be one of {', '.join(STRATEGIES)}.")
     if not 0 < rate <= 1 or not beta > 0:
         raise ValueError(f"rate={rate} must be in (0, 1], and beta={beta} positive.")
-    values, hits, false = _counts(distances, is_similar)
+    values, hits, false = _counts_by_distance(distances, is_similar)
     hits, false = np.cumsum(hits), np.cumsum(false)
     n_similar, n_dissimilar = hits[-1], false[-1]
     if strategy == "accuracy":
@@ -197,7 +199,7 @@ def calibrated_threshold(
     return float(halfway if halfway < beyond else values[best])
 
 
-def _counts(
+def _counts_by_distance(
     distances: np.ndarray, is_similar: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct distances, ascending, and how many similar and other pairs have each."""

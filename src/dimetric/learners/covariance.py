@@ -71,7 +71,7 @@ class Covariance(LinearMetric):
             T, _ = self._whitening(S, X, is_root)
         if T.shape[0] == 0:
             raise ValueError("All samples are the same point: there is no covariance to invert.")
-        T = _on_range(T, S.T @ (S @ T.T) if is_root else S @ T.T)
+        T = _projected_onto_range(T, S.T @ (S @ T.T) if is_root else S @ T.T)
         self.components_ = asarray_like(fixed_signs(T) * factor, X)
         self.offset_ = asarray_like(np.zeros(d), X)
         return {"n_components": T.shape[0], "reg": float(self.reg)}
@@ -90,7 +90,7 @@ def _covariance(X: Array, *, root: bool) -> Array:
     return spread / (denominator**0.5 if root else denominator)
 
 
-def _on_range(T: Array, spanning: Array) -> Array:
+def _projected_onto_range(T: Array, spanning: Array) -> Array:
     """Return the whitening without its part outside the range of the covariance.
 
     Samples do not see that part, but only without it M is the pseudo-inverse. Constant features

@@ -12,12 +12,18 @@ from dimetric._compat import Interval
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
 from dimetric.learners._fitting.gain import (
-    GainOnSphere,
+    GainOverMaps,
     GainOverMetrics,
     RegularizedGain,
     as_square,
 )
-from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._fitting.problem import (
+    Callback,
+    Problem,
+    Solution,
+    solve,
+    with_iteration_offset,
+)
 from dimetric.objectives.objective import LeastDistance
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
@@ -26,9 +32,9 @@ from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
 ROUGH_TOL = 1e-3  # of all levels of smoothing but the last
-FINEST_TOL = 1e-13  # is not lowered further
+SMALLEST_TOL = 1e-13  # is not lowered further
 
-LeastGain: TypeAlias = RegularizedGain[LeastDistance]
+_Gain: TypeAlias = RegularizedGain[LeastDistance]
 
 
 class DMLEig(ConstrainedMetric[LeastDistance]):
@@ -146,18 +152,18 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
 
-    def _minimise(self, problem: Problem[LeastGain], solver: Solver, watch: Watch) -> Solution:
+    def _minimise(self, problem: Problem[_Gain], solver: Solver, callback: Callback) -> Solution:
         """Solve with less and less smoothing; over metrics, with the last one alone."""
         gain, L, done, history = problem.objective, problem.start, 0, tuple[float, ...]()
         if solver.steps_over == "metrics":
-            mu = np.asarray([self._last_level() * _typical_least(gain, L)])
+            mu = np.asarray([self._final_smoothing() * _positive_min_squared_distance(gain, L)])
             function = GainOverMetrics(gain, L, mu)
-            return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
-        levels = _levels(self._last_level())
+            return solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
+        levels = _smoothing_levels(self._final_smoothing())
         for level in levels:
-            mu = np.asarray([level * _typical_least(gain, L)])
+            mu = np.asarray([level * _positive_min_squared_distance(gain, L)])
             tol = self.tol if level == levels[-1] else max(self.tol, ROUGH_TOL)
-            result = self._solve_level(gain, L, mu, tol, solver, watch, done)
+            result = self._solve_level(gain, L, mu, tol, solver, callback, done)
             L = as_square(result.x)
             done, history = done + result.n_iter, history + result.history[bool(history) :]
             if not result.converged or done >= self.max_iter:
@@ -169,12 +175,12 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
 
     def _solve_level(
         self,
-        gain: LeastGain,
+        gain: _Gain,
         L: np.ndarray,
         mu: np.ndarray,
         tol: float,
         solver: Solver,
-        watch: Watch,
+        callback: Callback,
         done: int,
     ) -> Result:
         """Run the solver after `done` iterations, with a smaller tol until the gap is closed.
@@ -184,60 +190,67 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
         n_iter, history = 0, tuple[float, ...]()
         while True:
             left = self.max_iter - done - n_iter
-            function, after = GainOnSphere(gain, L, mu), counted_from(watch, done + n_iter)
-            found = solve(function, solver, max_iter=left, tol=tol, watch=after)
+            found = solve(
+                GainOverMaps(gain, L, mu),
+                solver,
+                max_iter=left,
+                tol=tol,
+                callback=with_iteration_offset(callback, done + n_iter),
+            )
             L, result = found.map, found.result
             n_iter, history = n_iter + result.n_iter, history + result.history[bool(history) :]
-            is_best, reason = self._is_best(gain, L, mu), result.reason
+            is_best, reason = self._is_within_smoothing_error(gain, L, mu), result.reason
             if reason == STOPPED_BY_CALLBACK:
                 is_best = False
             elif result.n_iter >= left and not (is_best and result.converged):
                 is_best, reason = False, f"max_iter={self.max_iter} reached"
             elif is_best and not result.converged:
                 reason = NO_DECREASE  # that a line search could find
-            elif not is_best and tol < FINEST_TOL:
+            elif not is_best and tol < SMALLEST_TOL:
                 reason = "rounding hides what there is left to gain"
             elif not is_best:
                 tol /= 10
                 continue
             return Result(L.ravel(), result.value, n_iter, is_best, reason, history)
 
-    def _last_level(self) -> float:
+    def _final_smoothing(self) -> float:
         """Return the last smoothing: neither it nor the solver is to be much finer than needed."""
         if self.smoothing is not None:
             return float(self.smoothing)
         return min(0.1, max(1e4 * self.tol, 1e-4))
 
-    def _is_best(self, gain: LeastGain, L: np.ndarray, mu: np.ndarray) -> bool:
+    def _is_within_smoothing_error(self, gain: _Gain, L: np.ndarray, mu: np.ndarray) -> bool:
         """Tell whether a map is as good as a smooth minimum can find it.
 
         The smooth minimum is between the least squared distance and that plus mu log |D|.
         """
-        least = _smallest(gain, L)
+        least = _min_squared_distance(gain, L)
         left = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * least
         return any(gap * least <= left * value for value, gap in _certificates(gain, L, mu, least))
 
-    def _value(self, gain: LeastGain, L: np.ndarray) -> float:
-        return _smallest(gain, L)
+    def _exact_gain(self, gain: _Gain, L: np.ndarray) -> float:
+        return _min_squared_distance(gain, L)
 
-    def _certified(self, gain: LeastGain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
-        found = _certificates(gain, L, theta, _smallest(gain, L))
+    def _objective_and_gap(
+        self, gain: _Gain, L: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, float]:
+        found = _certificates(gain, L, theta, _min_squared_distance(gain, L))
         return min(found, key=lambda certificate: certificate[1])
 
 
 def _certificates(
-    gain: LeastGain, L: np.ndarray, theta: np.ndarray, least: float
+    gain: _Gain, L: np.ndarray, theta: np.ndarray, least: float
 ) -> Iterator[tuple[float, float]]:
     """Yield the objective and proven gaps, of which any may be the best.
 
     The least distance is at most any mean of them, such as a smooth minimum weighs them by.
     """
     for mu in theta * [[1.0], [0.3], [0.1]]:
-        _, S = gain.sum_and_scatter(L, mu)
-        yield gain.certified(least, L, float(np.vdot(L @ S, L)), S)
+        _, S = gain.value_and_metric_gradient(L, mu)
+        yield gain.objective_and_gap(least, L, float(np.vdot(L @ S, L)), S)
 
 
-def _levels(last: float) -> list[float]:
+def _smoothing_levels(last: float) -> list[float]:
     """Return the levels that smoothing goes through, from 1 down by roots of ten."""
     if last >= 1:
         return [last]
@@ -245,14 +258,14 @@ def _levels(last: float) -> list[float]:
     return np.geomspace(1.0, last, n_levels).tolist()
 
 
-def _smallest(gain: LeastGain, L: np.ndarray) -> float:
+def _min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
     """Return the least squared distance of dissimilar samples at a map."""
     objective = gain.objective
     return objective.smallest(objective.points @ asarray_like(L, objective.points).T)
 
 
-def _typical_least(gain: LeastGain, L: np.ndarray) -> float:
+def _positive_min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
     """Return the same, if it is not 0 for rounding."""
     X = gain.objective.points
     size = float(namespace(X).mean(X * X))
-    return max(_smallest(gain, L), 1e-12 * size)
+    return max(_min_squared_distance(gain, L), 1e-12 * size)

@@ -21,7 +21,7 @@ from dimetric.learners._fitting.divergence import (
 )
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
+from dimetric.learners._fitting.problem import Callback, MapFunction, Problem, Solution, solve
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, differing
@@ -168,15 +168,15 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         # Under the root T of the prior, the prior is the identity.
         T = self._root_of_prior(X)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
-        at = Coordinates.of(samples, np.eye(len(T)), keep_rest=True)
-        points = at.samples / at.unit
+        at = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
+        points = at.samples / at.sample_scale
         self.bounds_ = self._checked_bounds(points, rng)
         if not isinstance(supervision, Pairs):
             supervision = self._drawn(checked_labels(supervision), rng)
         return Problem(
             objective=self._objective(points, supervision, X),
             start=np.eye(points.shape[1]),
-            restore=lambda B: asarray_like(at.back(at.start @ B) @ T * factor, X),
+            restore=lambda B: asarray_like(at.map_of_samples(at.start @ B) @ T * factor, X),
         )
 
     def _root_of_prior(self, X: Array) -> np.ndarray:
@@ -241,14 +241,14 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         return ListedObjective(rule, points, rows, kinds)
 
     def _minimise(
-        self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver, watch: Watch
+        self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver, callback: Callback
     ) -> Solution:
         function: MapFunction = DivergenceOverMetrics.of(problem.objective)
         if solver.steps_over == "maps":
             function = DivergenceOverMaps(problem.objective, problem.start)
-        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
 
-    def _facts(
+    def _extra_metadata(
         self, problem: Problem[ListedObjective[ITMLRule]], solution: Solution
     ) -> dict[str, Any]:
         result = solution.result

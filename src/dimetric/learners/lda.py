@@ -18,7 +18,7 @@ from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
-def _adds_up(learner: "LDA") -> bool:
+def _supports_partial_fit(learner: "LDA") -> bool:
     """Tell whether blocks of samples can be learned from one by one."""
     if learner.shrinkage == "auto":
         raise AttributeError(
@@ -132,13 +132,13 @@ class LDA(LinearMetric):
                 moments = Moments.of_all(X, labels, n_classes, root=True)
                 pencil = self._pencil(moments)
                 T, _ = pencil.whitening()
-        self._set(moments, pencil, T)
+        self._set_fitted_attributes(moments, pencil, T)
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
-        return self._in_dtype_of(X)
+        return self._cast_to_dtype_of(X)
 
-    @available_if(_adds_up)
+    @available_if(_supports_partial_fit)
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None) -> Self:
         """Learn from one more block of samples; the map is that of all blocks seen so far.
@@ -170,7 +170,7 @@ class LDA(LinearMetric):
             self.__dict__.pop("components_", None)  # of an earlier fit
         else:
             known, new = self.classes_, classes
-            classes = _union(known, new)
+            classes = _merged_classes(known, new)
             moments = seen.widened(np.searchsorted(classes, known), len(classes)) + (
                 moments.moved_to(seen).widened(np.searchsorted(classes, new), len(classes))
             )
@@ -178,8 +178,8 @@ class LDA(LinearMetric):
         enough = len(classes) > min(self.n_components or 1, X.shape[1])
         if enough and bool(namespace(moments.means).any(moments.above_rounding().spread != 0)):
             pencil = self._pencil(moments)
-            self._set(moments, pencil, pencil.whitening()[0])
-            self._metadata = self._in_dtype_of(X) | {"time": perf_counter() - started}
+            self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
+            self._metadata = self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
     def _pencil(self, moments: Moments) -> "_Pencil":
@@ -210,7 +210,7 @@ class LDA(LinearMetric):
         outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
         return _Pencil(within, moments.is_root, between, False, ridge, basis, outside)
 
-    def _set(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
+    def _set_fitted_attributes(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
         """Set the fitted attributes, given the whitening T of S_w."""
         xp = namespace(moments.means)
         k = self._n_components(len(self.classes_), moments.means.shape[1])
@@ -242,7 +242,7 @@ class LDA(LinearMetric):
             )
         return self.n_components or largest
 
-    def _in_dtype_of(self, X: Array) -> dict[str, Any]:
+    def _cast_to_dtype_of(self, X: Array) -> dict[str, Any]:
         """Bring the fitted attributes, learned in float64, to X's dtype; return metadata."""
         xp = namespace(self.components_)
         for name in ("components_", "offset_", "means_", "explained_variance_ratio_"):
@@ -254,7 +254,7 @@ class LDA(LinearMetric):
         }
 
 
-def _union(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
     """Return the classes of both, unless they are of kinds that do not compare."""
     if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
         raise ValueError(

@@ -9,8 +9,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Interval
-from dimetric.learners._fitting.convex import Below, ConvexMetric
-from dimetric.learners._fitting.problem import Problem, Solution, Watch
+from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
+from dimetric.learners._fitting.problem import Callback, Problem, Solution
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
@@ -219,9 +219,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
         return PairwiseObjective(rule, X, checked_labels(supervision).codes, theta)
 
     def _minimise(
-        self, problem: Problem[SimilarityObjective], solver: Solver, watch: Watch
+        self, problem: Problem[SimilarityObjective], solver: Solver, callback: Callback
     ) -> Solution:
-        solution = super()._minimise(problem, solver, watch)
+        solution = super()._minimise(problem, solver, callback)
         if self.b is None and not solver.uses_batches:
             L = solution.map
             best = likeliest_threshold(problem.objective, L, solution.theta)
@@ -234,7 +234,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     def _tangent(
         self, problem: Problem[SimilarityObjective], L: np.ndarray, theta: np.ndarray
-    ) -> Below:
+    ) -> LinearBound:
         if self.b is not None:
             return super()._tangent(problem, L, theta)
         objective = problem.objective

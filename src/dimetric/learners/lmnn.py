@@ -8,10 +8,16 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._compat import Interval
-from dimetric.learners._fitting.convex import ConvexMetric, certificate_facts
+from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
-from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._fitting.problem import (
+    Callback,
+    Problem,
+    Solution,
+    solve,
+    with_iteration_offset,
+)
 from dimetric.learners._fitting.start import rescaled_start
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
@@ -27,7 +33,8 @@ from dimetric.supervision.triplets import Triplets
 # other. The second stage is for maps that the first leaves too far from a proof. A sharper hinge
 # changes little, and is hard to solve for precisely.
 STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-SHARP_IN_TOLS = 300.0  # difference that smoothing may make to the objective, in units of tol
+# Smoothing may change the objective by at most this many times tol.
+MAX_SMOOTHING_ERROR_IN_TOLS = 300.0
 TIGHT_GAP_RATIO = 0.007  # bound of what is left to gain, as a share of the objective
 # For SGD: in larger classes targets are searched among random groups of this size, and with more
 # samples than this the objective is estimated by mini-batches.
@@ -188,17 +195,19 @@ class LMNN(MeanLossMetric[Smoothable]):
         if self.targets is not None:
             targets = given_targets(self.targets, codes, order)
         else:
-            targets = self._nearest(X, codes)
+            targets = self._nearest_targets(X, codes)
         return MarginObjective(X, codes, targets, mu=self.mu, order=order)
 
-    def _nearest(self, X: Array, codes: np.ndarray) -> np.ndarray:
+    def _nearest_targets(self, X: Array, codes: np.ndarray) -> np.ndarray:
         """Return the targets of samples that are sorted by class."""
         most = MAX_FRIENDS_SEARCHED if self._solver().uses_batches else None
         return nearest_targets(
             X, codes, self.n_neighbors, most=most, random_state=self.random_state
         )
 
-    def _minimise(self, problem: Problem[Smoothable], solver: Solver, watch: Watch) -> Solution:
+    def _minimise(
+        self, problem: Problem[Smoothable], solver: Solver, callback: Callback
+    ) -> Solution:
         """Solve in passes; in each but the first, targets are the nearest under the map so far."""
         objective, start, ridge = problem.objective, problem.start, problem.ridge
         if len(getattr(self, "classes_", ())) == 1:  # pulls alone would draw all to a point
@@ -211,18 +220,18 @@ class LMNN(MeanLossMetric[Smoothable]):
         L, done, history = problem.start, 0, list[float]()
         for passes_left in range(self.n_passes, 0, -1):
             if history:
-                aimed = self._with_new_targets(problem.objective, L)
-                if done == self.max_iter or aimed is None:
+                retargeted = self._with_new_targets(problem.objective, L)
+                if done == self.max_iter or retargeted is None:
                     break
-                problem = replace(problem, objective=aimed, start=L)
+                problem = replace(problem, objective=retargeted, start=L)
             most = -(-(self.max_iter - done) // passes_left)  # saved iterations go to later passes
-            found = self._solve_pass(problem, solver, counted_from(watch, done), most)
+            found = self._solve_pass(problem, solver, with_iteration_offset(callback, done), most)
             L, done = found.map, done + found.result.n_iter
             history += found.result.history
             if found.result.reason == STOPPED_BY_CALLBACK:
                 break
         self._set_targets(objective, problem.objective)
-        history[0] = self._value(objective, start, ridge, estimate=history[0])
+        history[0] = self._sharp_objective(objective, start, ridge, estimate=history[0])
         return replace(found, result=replace(found.result, n_iter=done, history=tuple(history)))
 
     def _with_new_targets(self, objective: Smoothable, L: np.ndarray) -> Smoothable | None:
@@ -230,7 +239,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         if not isinstance(objective, MarginObjective):
             return None
         X = objective.points
-        targets = self._nearest(X @ asarray_like(L, X).T, objective.strata)
+        targets = self._nearest_targets(X @ asarray_like(L, X).T, objective.strata)
         return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
 
     def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
@@ -241,7 +250,7 @@ class LMNN(MeanLossMetric[Smoothable]):
             self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(
-        self, problem: Problem[Smoothable], solver: Solver, watch: Watch, max_iter: int
+        self, problem: Problem[Smoothable], solver: Solver, callback: Callback, max_iter: int
     ) -> Solution:
         """Solve for given targets, with a hinge that is smooth, and then less and less so."""
         objective, ridge, L = problem.objective, problem.ridge, problem.start
@@ -263,16 +272,17 @@ class LMNN(MeanLossMetric[Smoothable]):
                 solver,
                 max_iter=max_iter - done,
                 tol=precision * self.tol,
-                watch=counted_from(watch, done),
+                callback=with_iteration_offset(callback, done),
             )
             L, result, last_width = found.map, found.result, width
-            value = self._value(objective, L, ridge, estimate=result.value)
+            value = self._sharp_objective(objective, L, ridge, estimate=result.value)
             done, history = done + result.n_iter, [*history, *result.history]
             if bounds is not None:
                 bounds.add(L, width or STAGES[0][0])
                 certificate = bounds.certificate(value, L)
                 is_tight = certificate.gap <= TIGHT_GAP_RATIO * max(1.0, value)
-            is_sharp = result.value - value <= SHARP_IN_TOLS * self.tol * max(1.0, value)
+            tolerated = MAX_SMOOTHING_ERROR_IN_TOLS * self.tol * max(1.0, value)
+            is_sharp = result.value - value <= tolerated
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
@@ -286,7 +296,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
         return Solution(L, found.theta, result, certificate)
 
-    def _value(
+    def _sharp_objective(
         self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
     ) -> float:
         """Return the objective with sharp hinges, or an estimate where that would take too long."""
@@ -294,9 +304,9 @@ class LMNN(MeanLossMetric[Smoothable]):
             return estimate
         return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
-    def _facts(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
-        facts, found = super()._facts(problem, solution), solution.certificate
+    def _extra_metadata(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
+        facts, found = super()._extra_metadata(problem, solution), solution.certificate
         if found is None:
             return facts
         # No hinge and no pull is below 0.
-        return facts | certificate_facts(found, solution.result, 0.0, problem.unit)
+        return facts | certificate_metadata(found, solution.result, 0.0, problem.sample_scale)

@@ -7,8 +7,8 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
-from dimetric.learners._fitting.gain import GainOnSphere, GainOverMetrics, RegularizedGain
-from dimetric.learners._fitting.problem import Problem, Solution, Watch, solve
+from dimetric.learners._fitting.gain import GainOverMaps, GainOverMetrics, RegularizedGain
+from dimetric.learners._fitting.problem import Callback, Problem, Solution, solve
 from dimetric.objectives import numpy_kernels
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
@@ -165,19 +165,21 @@ class LSI(ConstrainedMetric[Objective]):
         )
 
     def _minimise(
-        self, problem: Problem[RegularizedGain[Objective]], solver: Solver, watch: Watch
+        self, problem: Problem[RegularizedGain[Objective]], solver: Solver, callback: Callback
     ) -> Solution:
         gain = problem.objective
-        kind = GainOnSphere if solver.steps_over == "maps" else GainOverMetrics
+        kind = GainOverMaps if solver.steps_over == "maps" else GainOverMetrics
         function = kind(gain, problem.start, gain.objective.theta)
-        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
 
-    def _value(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
+    def _exact_gain(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
         Z = gain.objective.points @ asarray_like(L, gain.objective.points).T
         return float(gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))[0])
 
-    def _certified(
+    def _objective_and_gap(
         self, gain: RegularizedGain[Objective], L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, float]:
         # The smoothed sum is above that of distances.
-        return gain.certified(self._value(gain, L), L, *gain.sum_and_scatter(L, theta))
+        return gain.objective_and_gap(
+            self._exact_gain(gain, L), L, *gain.value_and_metric_gradient(L, theta)
+        )

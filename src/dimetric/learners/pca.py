@@ -129,12 +129,12 @@ class PCA(LinearMetric):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         X, factor = rescale_for_squares(X)
-        solver = self._solver_for(X)
+        solver = self._choose_solver(X)
         self._check_n_components(min(X.shape), solver)
         X = X.toarray() if sparse.issparse(X) and solver == "full" else X
-        k = self._whole_k(min(X.shape) - (solver == "arpack"))
-        if solver in _TRUNCATED:
-            axes = self._iterated(X, k, solver)
+        k = self._int_n_components(min(X.shape) - (solver == "arpack"))
+        if solver in _TRUNCATED_SOLVERS:
+            axes = self._truncated_axes(X, k, solver)
         else:
             axes = from_moments(Moments.of_all(X, root=solver != "covariance_eigh"), k)
             squared = solver == "covariance_eigh" and not sparse.issparse(X)
@@ -143,11 +143,11 @@ class PCA(LinearMetric):
                 axes = from_moments(Moments.of_all(X, root=True), k)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
-        return self._set(axes.times(1 / factor), X)
+        return self._set_fitted_attributes(axes.times(1 / factor), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.svd_solver not in _DENSE
+        tags.input_tags.sparse = self.svd_solver not in _DENSE_SOLVERS
         return tags
 
     @fit_method
@@ -182,30 +182,30 @@ class PCA(LinearMetric):
             moments = seen + moments.moved_to(seen)
         self._moments = moments
         # Too few samples to span the components: wait for more.
-        if moments.n_samples >= max(2, self._whole_k(1)):
-            k = self._whole_k(min(int(moments.n_samples), X.shape[1]))
-            metadata = self._set(from_moments(moments, k), X)
+        if moments.n_samples >= max(2, self._int_n_components(1)):
+            k = self._int_n_components(min(int(moments.n_samples), X.shape[1]))
+            metadata = self._set_fitted_attributes(from_moments(moments, k), X)
             self._metadata = metadata | {"time": perf_counter() - started}
         return self
 
-    def _solver_for(self, X: Array) -> str:
+    def _choose_solver(self, X: Array) -> str:
         """Choose as scikit-learn does, by shape."""
         n, d = X.shape
         few = isinstance(self.n_components, Integral) and self.n_components < 0.8 * min(n, d)
         if self.svd_solver != "auto":
-            if sparse.issparse(X) and self.svd_solver in _DENSE:
+            if sparse.issparse(X) and self.svd_solver in _DENSE_SOLVERS:
                 raise TypeError(
                     f"svd_solver={self.svd_solver!r} needs dense samples; for sparse X it must be "
                     "'auto', 'covariance_eigh', 'randomized' or 'arpack'."
                 )
             return self.svd_solver
         if sparse.issparse(X):
-            return self._sparse_solver_for(X, few)
+            return self._choose_sparse_solver(X, few)
         if d <= 1000 and n >= 10 * d:
             return "covariance_eigh"
         return "randomized" if few and max(n, d) > 500 else "full"
 
-    def _sparse_solver_for(self, X: Array, few: bool) -> str:
+    def _choose_sparse_solver(self, X: Array, few: bool) -> str:
         """Take few components by Lanczos iteration, all from what fits into memory."""
         n, d = X.shape
         if d <= 500 or (d <= 5000 and not few):
@@ -233,14 +233,14 @@ class PCA(LinearMetric):
                 f"svd_solver='arpack' needs at least 2 samples and features; n_features="
                 f"{self.n_features_in_}."
             )
-        if isinstance(k, Real) and not isinstance(k, Integral) and solver in _TRUNCATED:
+        if isinstance(k, Real) and not isinstance(k, Integral) and solver in _TRUNCATED_SOLVERS:
             raise ValueError(
                 f"n_components={k} asks for a share of the variance, which "
                 f"svd_solver={solver!r} cannot tell; it must be an int, or svd_solver one of "
                 "'auto', 'full', 'covariance_eigh', 'incremental'."
             )
 
-    def _iterated(self, X: Array, k: int, solver: str) -> PrincipalAxes:
+    def _truncated_axes(self, X: Array, k: int, solver: str) -> PrincipalAxes:
         """Take k axes by the iteration asked for, from a random start."""
         random = check_random_state(self.random_state)
         smaller = min(X.shape)
@@ -252,12 +252,12 @@ class PCA(LinearMetric):
         n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
         return by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
 
-    def _whole_k(self, otherwise: int) -> int:
+    def _int_n_components(self, otherwise: int) -> int:
         """Return n_components if it is a whole number."""
         k = self.n_components
         return int(k) if isinstance(k, Integral) else otherwise
 
-    def _set(self, axes: PrincipalAxes, X: Array) -> dict[str, Any]:
+    def _set_fitted_attributes(self, axes: PrincipalAxes, X: Array) -> dict[str, Any]:
         """Set the fitted attributes, in X's dtype; return metadata."""
         n, s, total = axes.n, axes.s, axes.total
         xp = namespace(s)
@@ -288,5 +288,5 @@ class PCA(LinearMetric):
         return xp.where(flat, xp.inf, s / (n - 1) ** 0.5)
 
 
-_TRUNCATED = ("arpack", "randomized")
-_DENSE = ("full", "incremental")
+_TRUNCATED_SOLVERS = ("arpack", "randomized")
+_DENSE_SOLVERS = ("full", "incremental")

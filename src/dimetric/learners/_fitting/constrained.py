@@ -54,11 +54,11 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         """Return g of dissimilar pairs of points, which are `originals` under a map."""
 
     @abstractmethod
-    def _value(self, gain: RegularizedGain[GainT], L: np.ndarray) -> float:
+    def _exact_gain(self, gain: RegularizedGain[GainT], L: np.ndarray) -> float:
         """Return g at a map, exactly."""
 
     @abstractmethod
-    def _certified(
+    def _objective_and_gap(
         self, gain: RegularizedGain[GainT], L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, float]:
         """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
@@ -72,27 +72,29 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         xp, d = namespace(X), X.shape[1]
         # The least of many distances between float32 samples would be a rounding error.
         at = Coordinates.of(
-            xp.astype(X, xp.float64), np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal
+            xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
         )
-        T = self._whitening(at, supervision, at.unit * to_host(rounding_of(X)))
+        T = self._whitening(at, supervision, at.sample_scale * to_host(rounding_of(X)))
         objective = self._objective(at.samples @ asarray_like(T, at.samples).T, supervision, X)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5
-        gain = replace(gain, initial=self._value(gain, start))
+        gain = replace(gain, initial_gain=self._exact_gain(gain, start))
         return Problem(
             objective=gain,
             start=start,
-            restore=lambda L: asarray_like(at.back(L / np.linalg.norm(L) @ T) * factor, X),
-            shown=lambda value: gain.unit * float(np.exp(-value)),
+            restore=lambda L: asarray_like(
+                at.map_of_samples(L / np.linalg.norm(L) @ T) * factor, X
+            ),
+            reported_objective=lambda value: gain.reference_gain * float(np.exp(-value)),
         )
 
-    def _facts(
+    def _extra_metadata(
         self, problem: Problem[RegularizedGain[GainT]], solution: Solution
     ) -> dict[str, Any]:
         gain = problem.objective
-        value, gap = self._certified(gain, solution.map, solution.theta)
+        value, gap = self._objective_and_gap(gain, solution.map, solution.theta)
         return {
-            "initial_objective": gain.initial,
+            "initial_objective": gain.initial_gain,
             "final_objective": value,
             "gap": gap,
             "reg": self.reg,
@@ -106,7 +108,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         `rounding` is how far features may be off by rounding alone.
         """
         name, d = type(self).__name__, len(rounding)
-        S, n_pairs = similar_scatter(at.samples, supervision), n_similar(supervision)
+        S, n_pairs = similar_scatter(at.samples, supervision), n_similar_pairs(supervision)
         if at.basis is not None:  # its columns mix features
             rounding = np.full(len(S), np.max(rounding))
         if not np.any(np.diag(S) > n_pairs * rounding**2):
@@ -116,10 +118,10 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
             )
         ridge = self.delta * float(np.trace(S)) / d
         if ridge > 0:
-            return self._whitened(S + ridge * np.eye(len(S)), at, 0 * rounding)
-        T = self._whitened(S, at, n_pairs**0.5 * rounding)
+            return self._whitening_of(S + ridge * np.eye(len(S)), at, 0 * rounding)
+        T = self._whitening_of(S, at, n_pairs**0.5 * rounding)
         total = to_host(Moments.of_all(at.samples, root=False).spread)
-        n_directions = len(self._whitened(total, at, len(at.samples) ** 0.5 * rounding))
+        n_directions = len(self._whitening_of(total, at, len(at.samples) ** 0.5 * rounding))
         if len(T) < n_directions:
             raise ValueError(
                 f"{name} has no optimum: samples differ in {n_directions} directions, similar "
@@ -127,7 +129,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
             )
         return T
 
-    def _whitened(self, S: np.ndarray, at: Coordinates, rounding: np.ndarray) -> np.ndarray:
+    def _whitening_of(self, S: np.ndarray, at: Coordinates, rounding: np.ndarray) -> np.ndarray:
         """Return a whitening of a scatter, without directions of nothing but rounding errors."""
         if self.diagonal:
             weights = np.diag(S)
@@ -147,7 +149,7 @@ def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
         raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
 
 
-def n_similar(supervision: Supervision) -> int:
+def n_similar_pairs(supervision: Supervision) -> int:
     """Return the number of similar pairs: those of one class, or those given."""
     if isinstance(supervision, Pairs):
         return len(supervision.similar)

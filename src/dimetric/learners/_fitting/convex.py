@@ -25,7 +25,7 @@ from dimetric.solvers.certificates import (
 )
 
 # c and G of a linear function c + <G, N> that is above the objective at no metric N.
-Below = tuple[float, np.ndarray]
+LinearBound = tuple[float, np.ndarray]
 
 ConvexT = TypeVar("ConvexT", bound=Certifiable)
 
@@ -49,7 +49,9 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
 
     def _function(self, problem: Problem[ConvexT], solver: Solver) -> MapFunction:
         start, theta = rescaled_start(problem, keep_size=self._start_is_given())
-        scale = _scale(problem.objective, problem.ridge) if solver.models_curvature else None
+        scale = (
+            _preconditioner(problem.objective, problem.ridge) if solver.models_curvature else None
+        )
         return loss_over(
             solver,
             replace(problem, start=start),
@@ -62,14 +64,14 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         """Return how many rows a map needs to be as good as any metric of d features."""
         return d
 
-    def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> Below:
+    def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> LinearBound:
         """Return the tangent at a map's metric; `theta` starts a search for the best one there."""
         value, G, _ = metric_gradient(problem.objective, L, theta, ridge=problem.ridge)
         return value - float(np.vdot(L @ G, L)), G
 
-    def _facts(self, problem: Problem[ConvexT], solution: Solution) -> dict[str, Any]:
+    def _extra_metadata(self, problem: Problem[ConvexT], solution: Solution) -> dict[str, Any]:
         facts, (k, d), solver = (
-            super()._facts(problem, solution),
+            super()._extra_metadata(problem, solution),
             solution.map.shape,
             self._solver(),
         )
@@ -77,16 +79,18 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         if solver.uses_batches or (over_maps and k < self._enough_rows(d)):
             return facts
 
-        def tangent(L: np.ndarray) -> Below:
+        def tangent(L: np.ndarray) -> LinearBound:
             return self._tangent(problem, L, solution.theta)
 
         result = solution.result
-        found = certified(problem, result.value, solution.map, tangent)
-        return facts | certificate_facts(found, result, problem.objective.infimum, problem.unit)
+        found = certify(problem, result.value, solution.map, tangent)
+        return facts | certificate_metadata(
+            found, result, problem.objective.infimum, problem.sample_scale
+        )
 
 
-def certificate_facts(
-    found: Certificate, result: Result, floor: float, unit: float
+def certificate_metadata(
+    found: Certificate, result: Result, floor: float, sample_scale: float
 ) -> dict[str, Any]:
     """Return a certificate as metadata.
 
@@ -98,7 +102,7 @@ def certificate_facts(
         What it certifies.
     floor : float
         A lower bound of the objective over all metrics, or -inf.
-    unit : float
+    sample_scale : float
         The points of the problem are the samples times this factor.
     """
     if not found.proven and not result.converged and floor > -np.inf:
@@ -106,12 +110,12 @@ def certificate_facts(
         found = Certificate(result.value - floor, np.inf, proven=True)
     return {
         "gap": float(found.gap),
-        "gap_radius": float(found.radius) * unit**2,
+        "gap_radius": float(found.radius) * sample_scale**2,
         "gap_proven": found.proven,
     }
 
 
-def _scale(objective: Objective, ridge: float) -> np.ndarray:
+def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
     """Return T for steps in A, L = A T: about a root of the inverse Hessian.
 
     The effect of a step on the loss grows with the spread of the samples in its direction, and that
@@ -127,11 +131,11 @@ def _scale(objective: Objective, ridge: float) -> np.ndarray:
     return inverse_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
 
 
-def certified(
+def certify(
     problem: Problem[ConvexT],
     value: float,
     L: np.ndarray,
-    tangent: Callable[[np.ndarray], Below],
+    tangent: Callable[[np.ndarray], LinearBound],
 ) -> Certificate:
     r"""Return a bound of how far a value is above the minimum of a convex objective.
 
@@ -166,7 +170,7 @@ def certified(
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
     found = certify_from_below(value, c, G, metric_of(L))
-    for c_far, P in _definite(objective, L, B, tangent, ridge):
+    for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
             T = inverse_root(P)
@@ -179,13 +183,13 @@ def certified(
     return found
 
 
-def _definite(
+def _definite_bounds(
     objective: Certifiable,
     L: np.ndarray,
     B: np.ndarray,
-    tangent: Callable[[np.ndarray], Below],
+    tangent: Callable[[np.ndarray], LinearBound],
     ridge: float,
-) -> Iterator[Below]:
+) -> Iterator[LinearBound]:
     """Yield linear bounds that may grow in all directions, the best ones first.
 
     At a metric that is a little too large, the spread within classes outweighs near pairs of

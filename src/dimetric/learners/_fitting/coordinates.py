@@ -15,7 +15,7 @@ class Coordinates:
     .. math:: x' = u\, Q^T (x - c), \qquad L' = L Q / u
 
     Distances do not depend on the centre c, but rounding errors do: c is a median, which outliers
-    do not move. The unit u, a power of two, makes the samples about 1 in size, so that a solver's
+    do not move. The scale u, a power of two, makes the samples about 1 in size, so that a solver's
     tolerance means the same in any unit of the features. With fewer samples than features, steps
     along a gradient never leave the span Q of the samples' differences: r < n columns are learned
     instead of d. What the start does in all other directions is kept, unless a ridge would drive it
@@ -24,13 +24,13 @@ class Coordinates:
 
     samples: Array
     start: np.ndarray
-    unit: float
+    sample_scale: float
     basis: np.ndarray | None  # Q, (d, r); None is the identity
-    rest: np.ndarray  # the part of the start outside of the span
-    keeps_rest: bool
+    start_outside: np.ndarray  # the part of the start outside of the span
+    keeps_outside: bool
 
     @classmethod
-    def of(cls, X: Array, L0: np.ndarray, *, keep_rest: bool, rotate: bool = True) -> Self:
+    def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
         """Choose coordinates for samples in canonical order, and transform the start L0 to them.
 
         Without `rotate` the axes are those of the features.
@@ -38,29 +38,29 @@ class Coordinates:
         some = to_host(X[:: max(1, X.shape[0] // 1000), :])
         centre = np.median(some, axis=0)
         size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
-        unit = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
-        rounding = unit * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
-        X, L0 = (X - asarray_like(centre, X)) * unit, L0 / unit
+        sample_scale = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
+        rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
+        X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
         if X.shape[0] > X.shape[1] or not rotate:
-            return cls(X, L0, unit, None, np.zeros(0), keep_rest)
+            return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside)
         Q = _span(X, rounding)
         basis = to_host(Q)
         A0 = L0 @ basis
         samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
-        return cls(samples, A0, unit, basis, L0 - A0 @ basis.T, keep_rest)
+        return cls(samples, A0, sample_scale, basis, L0 - A0 @ basis.T, keep_outside)
 
     @property
-    def dropped(self) -> float:
+    def dropped_squared_norm(self) -> float:
         """Squared norm of the part of the start outside of the span; 0 if that part is kept."""
-        return 0.0 if self.keeps_rest else float(np.sum(self.rest**2))
+        return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
 
-    def back(self, A: np.ndarray) -> np.ndarray:
+    def map_of_samples(self, A: np.ndarray) -> np.ndarray:
         """Return the map of X with the same distances as the map A of the coordinates."""
         if self.basis is not None:
             A = A @ self.basis.T
-            if self.keeps_rest:
-                A = A + self.rest
-        return A * self.unit
+            if self.keeps_outside:
+                A = A + self.start_outside
+        return A * self.sample_scale
 
 
 def _span(X: Array, rounding: float) -> Array:

@@ -57,8 +57,8 @@ class DivergenceOverMaps:
         sign, log_det = np.linalg.slogdet(B)
         if sign == 0:
             return np.inf, np.zeros(B.size)
-        there = asarray_like(B, objective.points)
-        loss, G, _ = objective.gradient_in_map(there, objective.theta)
+        on_device = asarray_like(B, objective.points)
+        loss, G, _ = objective.gradient_in_map(on_device, objective.theta)
         value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
         return value, (2 * (B - np.linalg.inv(B).T) + to_host(G)).ravel()
 
@@ -102,9 +102,9 @@ def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     At an optimum c = 1 is the best; near it, a little less may be.
     """
     X, rule = objective.points, objective.rule
-    there = asarray_like(B, X)
-    S = to_host(objective.gradient_in_metric(there, objective.theta)[1])
-    D = objective.distances(X @ there.T)
+    on_device = asarray_like(B, X)
+    S = to_host(objective.gradient_in_metric(on_device, objective.theta)[1])
+    D = objective.distances(X @ on_device.T)
     xp = namespace(D)
     ratios = to_host(rule.ratios(xp, D, asarray_like(objective.kinds, X, dtype=xp.int64)))
     spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1

@@ -108,11 +108,11 @@ class LossOverMaps(_MeanLoss):
             batches = np.array_split(stratified_order(self._strata, rng), n_batches)
             for rows in batches[:MAX_BATCHES_PER_EPOCH]:
                 part = self._objective.batch(np.sort(rows))
-                yield None if part is None else self._comparable(part)
+                yield None if part is None else self._batch_loss(part)
 
         return epoch
 
-    def _comparable(self, part: Objective) -> ValueAndGrad:
+    def _batch_loss(self, part: Objective) -> ValueAndGrad:
         """Return the mean loss of a mini-batch, shifted to the infimum of that of all samples."""
         value_and_grad = on_maps(part, ridge=self._ridge)
         infimum = self._objective.infimum
@@ -180,7 +180,7 @@ def loss_over(
     return LossOverMaps(problem, theta=theta, scale=scale, random_state=random_state)
 
 
-def grown_to_infimum(objective: Objective, found: Solution, tol: float) -> Solution:
+def scaled_up_if_separable(objective: Objective, found: Solution, tol: float) -> Solution:
     """Return a larger map where that shows that the objective has no minimum.
 
     Near the infimum a solver gains so little that it may stop before it is there, for any of its

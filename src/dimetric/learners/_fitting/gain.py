@@ -30,32 +30,32 @@ class RegularizedGain(Generic[GainT]):
         The exponent.
     diagonal : bool
         Whether metrics are diagonal.
-    initial : float
+    initial_gain : float
         g at the start.
     """
 
     objective: GainT
     reg: float
     diagonal: bool = False
-    initial: float = 1.0
+    initial_gain: float = 1.0
 
     @property
-    def unit(self) -> float:
+    def reference_gain(self) -> float:
         """What g is measured in: its value at the start, unless rounding has made that 0."""
-        return self.initial or 1.0
+        return self.initial_gain or 1.0
 
-    def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    def negative_log_at_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a map of norm 1, and its gradient."""
-        there = asarray_like(L, self.objective.points)
-        total, G, _ = self.objective.gradient_in_map(there, theta)
+        on_device = asarray_like(L, self.objective.points)
+        total, G, _ = self.objective.gradient_in_map(on_device, theta)
         evenness, inverse = self._log_evenness(L)
-        value = -float(np.log(total / self.unit)) - self.reg * evenness
+        value = -float(np.log(total / self.reference_gain)) - self.reg * evenness
         return value, -(to_host(G) / total + 2 * self.reg / len(L) * inverse.T)
 
-    def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    def negative_log_at_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm at a metric of trace 1, and its gradient."""
-        total, S = self.sum_and_scatter(root(M), theta)
-        value = -float(np.log(total / self.unit))
+        total, S = self.value_and_metric_gradient(root(M), theta)
+        value = -float(np.log(total / self.reference_gain))
         if self.reg == 0:
             return value, -S / total
         sign, log_det = np.linalg.slogdet(M)
@@ -65,14 +65,16 @@ class RegularizedGain(Generic[GainT]):
         value -= self.reg * float(log_det / r + np.log(r))
         return value, -S / total - self.reg / r * np.linalg.inv(M)
 
-    def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    def value_and_metric_gradient(
+        self, L: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, np.ndarray]:
         """Return g at a map, and its gradient in the metric."""
-        there = asarray_like(L, self.objective.points)
-        total, S, _ = self.objective.gradient_in_metric(there, theta)
+        on_device = asarray_like(L, self.objective.points)
+        total, S, _ = self.objective.gradient_in_metric(on_device, theta)
         S = to_host(S)
         return total, (S + S.T) / 2
 
-    def certified(
+    def objective_and_gap(
         self, value: float, L: np.ndarray, total: float, S: np.ndarray
     ) -> tuple[float, float]:
         r"""Return the objective at a map of norm 1 where g is `value`, and its gap.
@@ -83,12 +85,12 @@ class RegularizedGain(Generic[GainT]):
         evenness, inverse = self._log_evenness(L)
         reached = value * float(np.exp(self.reg * evenness))
         if self.reg == 0:
-            return reached, max(0.0, total + self._rise(S, L) - reached)
+            return reached, max(0.0, total + self._max_increase(S, L) - reached)
         G = S / total + self.reg / len(L) * inverse @ inverse.T
-        bound = np.log(total) + self.reg * evenness + self._rise(G, L)
+        bound = np.log(total) + self.reg * evenness + self._max_increase(G, L)
         return reached, max(0.0, float(np.exp(bound)) - reached)
 
-    def _rise(self, G: np.ndarray, L: np.ndarray) -> float:
+    def _max_increase(self, G: np.ndarray, L: np.ndarray) -> float:
         """Return the largest product of G with a metric of trace 1, less that with this one."""
         steepest = np.max(np.diag(G)) if self.diagonal else np.linalg.eigvalsh(G)[-1]
         return float(steepest - np.vdot(L @ G, L))
@@ -104,7 +106,7 @@ class RegularizedGain(Generic[GainT]):
 
 
 @dataclass(frozen=True)
-class GainOnSphere(Generic[GainT]):
+class GainOverMaps(Generic[GainT]):
     """Minus the logarithm of a gain, as a function of flattened square maps of any size.
 
     A larger metric is a better one, so each map stands for its multiple of norm 1, and nothing
@@ -140,7 +142,9 @@ class GainOnSphere(Generic[GainT]):
         """Return the value and the gradient."""
         size = float(np.linalg.norm(x))
         U = x / size
-        value, G = self.gain.of_map(as_square(U, diagonal=self.gain.diagonal), self.theta)
+        value, G = self.gain.negative_log_at_map(
+            as_square(U, diagonal=self.gain.diagonal), self.theta
+        )
         G = np.diag(G) if self.gain.diagonal else G.ravel()
         return value, (G - (G @ U) * U) / size
 
@@ -159,7 +163,7 @@ class GainOverMetrics(Generic[GainT]):
     Parameters
     ----------
     gain, L, theta
-        As those of :class:`GainOnSphere`.
+        As those of :class:`GainOverMaps`.
     """
 
     gain: RegularizedGain[GainT]
@@ -176,12 +180,14 @@ class GainOverMetrics(Generic[GainT]):
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
-        value, G = self.gain.of_metric(as_square(x, diagonal=self.gain.diagonal), self.theta)
+        value, G = self.gain.negative_log_at_metric(
+            as_square(x, diagonal=self.gain.diagonal), self.theta
+        )
         return value, np.diag(G) if self.gain.diagonal else G.ravel()
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Return the nearest metric of trace at most 1."""
-        return onto_simplex(x) if self.gain.diagonal else onto_metrics(x)
+        return project_onto_simplex(x) if self.gain.diagonal else project_onto_metrics(x)
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
@@ -194,14 +200,14 @@ def as_square(flat: np.ndarray, *, diagonal: bool = False) -> np.ndarray:
     return np.diag(flat) if diagonal else flat.reshape(round(flat.size**0.5), -1)
 
 
-def onto_simplex(weights: np.ndarray) -> np.ndarray:
+def project_onto_simplex(weights: np.ndarray) -> np.ndarray:
     """Return the nearest weights that are not negative and sum to at most 1.
 
     The projections on either constraint are iterated, among the weights that are not 0 yet.
 
     Examples
     --------
-    >>> onto_simplex(np.array([1.0, 0.4, -1.0]))
+    >>> project_onto_simplex(np.array([1.0, 0.4, -1.0]))
     array([0.8, 0.2, 0. ])
     """
     positive = weights > 0
@@ -214,14 +220,14 @@ def onto_simplex(weights: np.ndarray) -> np.ndarray:
         positive &= moved > 0
 
 
-def onto_metrics(flat: np.ndarray) -> np.ndarray:
+def project_onto_metrics(flat: np.ndarray) -> np.ndarray:
     """Return the nearest metric of trace 1 at most, flattened: eigenvalues alone move.
 
     Examples
     --------
-    >>> onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
+    >>> project_onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
     array([0.8, 0.2, 0. ])
     """
     M = as_square(flat)
     values, V = np.linalg.eigh((M + M.T) / 2)
-    return ((V * onto_simplex(values)) @ V.T).ravel()
+    return ((V * project_onto_simplex(values)) @ V.T).ravel()

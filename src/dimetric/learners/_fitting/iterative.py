@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
-from dimetric.learners._fitting.problem import ObjectiveT, Problem, Solution, Watch
+from dimetric.learners._fitting.problem import Callback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
@@ -47,30 +47,30 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         solver = self._solver()
         self._check_supervision(X, supervision)
 
-        def watch(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
+        def callback(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
             if self.verbose:
-                name, objective = type(self).__name__, problem.shown(value)
+                name, objective = type(self).__name__, problem.reported_objective(value)
                 report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
             return progress.step(lambda: problem.attributes(current()))
 
         # Objectives bring their own threads; all other products are too small for those of BLAS.
         with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
             problem = self._problem(X, supervision)
-            solution = self._minimise(problem, solver, watch)
-            facts = self._facts(problem, solution)
+            solution = self._minimise(problem, solver, callback)
+            facts = self._extra_metadata(problem, solution)
         result = solution.result
-        self._warn_of(result)
+        self._warn_if_not_converged(result)
         fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)
         for name, value in fitted.items():
             setattr(self, name, value)
-        start = problem.shown(result.history[0] + problem.ridge_outside)
-        self.history_ = (start, *(problem.shown(value) for value in result.history[1:]))
+        values = (result.history[0] + problem.ridge_outside, *result.history[1:])
+        self.history_ = tuple(problem.reported_objective(value) for value in values)
         self.n_iter_ = result.n_iter
         return {
             "n_components": self.components_.shape[0],
             "n_iter": result.n_iter,
-            "initial_objective": start,
-            "final_objective": problem.shown(result.value),
+            "initial_objective": self.history_[0],
+            "final_objective": problem.reported_objective(result.value),
             "converged": result.converged,
             "reason": result.reason,
         } | facts
@@ -80,7 +80,9 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """Return what is minimised, from where, and how to map back."""
 
     @abstractmethod
-    def _minimise(self, problem: Problem[ObjectiveT], solver: Solver, watch: Watch) -> Solution:
+    def _minimise(
+        self, problem: Problem[ObjectiveT], solver: Solver, callback: Callback
+    ) -> Solution:
         """Return the best map of the problem's points; may set fitted attributes beside it."""
 
     def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         """Refuse supervision that nothing can be learned from, or warn of it."""
 
-    def _facts(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
+    def _extra_metadata(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
         """Return further metadata, such as a certificate."""
         return {}
 
@@ -104,7 +106,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """Tell whether the start is given and must not be rescaled."""
         return True
 
-    def _warn_of(self, result: Result) -> None:
+    def _warn_if_not_converged(self, result: Result) -> None:
         """Warn of a solver that did not converge, or did not move."""
         name, remedy = type(self).__name__, self._remedy
         if result.reason.startswith("diverged"):

@@ -14,11 +14,11 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
-from dimetric.learners._fitting.functions import LossOverMaps, grown_to_infimum
+from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
-from dimetric.learners._fitting.start import NAMES, given_start, named_start, rescaled_start
+from dimetric.learners._fitting.problem import Callback, MapFunction, Problem, Solution, solve
+from dimetric.learners._fitting.start import INIT_NAMES, checked_start, named_start, rescaled_start
 from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Solver
 from dimetric.supervision.labels import Labels, Supervision
@@ -40,7 +40,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IterativeMetric._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "init": [StrOptions(NAMES), "array-like"],
+        "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -83,17 +83,17 @@ class MeanLossMetric(IterativeMetric[LossT]):
         X, factor = rescale_for_squares(X, affected="init and reg")
         # Directions without variance: keep the start's map there, unless a ridge would drive it to
         # zero, or a metric without it would do as well.
-        keep_rest = self.reg == 0 and self._solver().steps_over == "maps"
-        at = Coordinates.of(X, self._start(X, supervision, factor), keep_rest=keep_rest)
-        ridge = self.reg * at.unit**2 / X.shape[1]  # of reg / d in the coordinates of X
+        keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
+        at = Coordinates.of(X, self._start(X, supervision, factor), keep_outside=keep_outside)
+        ridge = self.reg * at.sample_scale**2 / X.shape[1]  # of reg / d in the coordinates of X
         return Problem(
             objective=self._objective(at.samples, supervision, order),
             start=at.start,
-            restore=lambda L: asarray_like(at.back(L) * factor, X),
+            restore=lambda L: asarray_like(at.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=ridge * at.dropped,
-            unit=at.unit * factor,
-            shown=neg if self._maximises else float,
+            ridge_outside=ridge * at.dropped_squared_norm,
+            sample_scale=at.sample_scale * factor,
+            reported_objective=neg if self._maximises else float,
         )
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> np.ndarray:
@@ -111,9 +111,9 @@ class MeanLossMetric(IterativeMetric[LossT]):
                 )
             k = None  # the map has as many rows as the metric has rank
         if self.warm_start and hasattr(self, "components_"):
-            return given_start(self.components_, k, d, "the map of the last fit") / factor
+            return checked_start(self.components_, k, d, "the map of the last fit") / factor
         if not isinstance(self.init, str):
-            return given_start(self.init, k, d, "init") / factor
+            return checked_start(self.init, k, d, "init") / factor
         codes = np.zeros(X.shape[0], dtype=np.int64)
         if isinstance(supervision, Labels):
             codes = supervision.codes
@@ -123,12 +123,12 @@ class MeanLossMetric(IterativeMetric[LossT]):
         """Tell whether the start is given (array or warm start) and must not be rescaled."""
         return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
 
-    def _minimise(self, problem: Problem[LossT], solver: Solver, watch: Watch) -> Solution:
+    def _minimise(self, problem: Problem[LossT], solver: Solver, callback: Callback) -> Solution:
         function = self._function(problem, solver)
-        found = solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        found = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
         if problem.ridge > 0 or solver.uses_batches:
             return found
-        return grown_to_infimum(problem.objective, found, self.tol)
+        return scaled_up_if_separable(problem.objective, found, self.tol)
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""
@@ -137,7 +137,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
             problem = replace(problem, start=rescaled_start(problem)[0])
         return LossOverMaps(problem, random_state=self.random_state)
 
-    def _facts(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
+    def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": self.reg}
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:

@@ -14,7 +14,7 @@ ObjectiveT = TypeVar("ObjectiveT")
 
 # Called after every iteration with a function that returns the map, with the value, and with the
 # number of the iteration. True stops the solver.
-Watch = Callable[[Callable[[], np.ndarray], float, int], bool]
+Callback = Callable[[Callable[[], np.ndarray], float, int], bool]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Problem(Generic[ObjectiveT]):
     ridge_outside : float
         What the ridge adds for the part of the start that the coordinates leave out. It is part
         of the objective at the start only.
-    unit : float
+    sample_scale : float
         The points are the samples times this factor, perhaps moved and rotated.
     strata : ndarray or None
         Groups that mini-batches hold in proportion; None for those of the objective.
@@ -47,9 +47,9 @@ class Problem(Generic[ObjectiveT]):
     restore: Callable[[np.ndarray], Array]
     ridge: float = 0.0
     ridge_outside: float = 0.0
-    unit: float = 1.0
+    sample_scale: float = 1.0
     strata: np.ndarray | None = None
-    shown: Callable[[float], float] = float
+    reported_objective: Callable[[float], float] = float
 
     def attributes(self, L: np.ndarray) -> dict[str, Array]:
         """Return the fitted attributes for a map of the points."""
@@ -93,7 +93,7 @@ class Solution:
 
 
 def solve(
-    function: MapFunction, solver: Solver, *, max_iter: int, tol: float, watch: Watch
+    function: MapFunction, solver: Solver, *, max_iter: int, tol: float, callback: Callback
 ) -> Solution:
     """Minimise a function by one run of a solver."""
     result = solver.minimise(
@@ -102,11 +102,11 @@ def solve(
         max_iter=max_iter,
         tol=tol,
         infimum=function.infimum,
-        callback=lambda x, value, n_iter: watch(lambda: function.at(x)[0], value, n_iter),
+        callback=lambda x, value, n_iter: callback(lambda: function.at(x)[0], value, n_iter),
     )
     return Solution(*function.at(result.x), result)
 
 
-def counted_from(watch: Watch, done: int) -> Watch:
-    """Return the watch over the iterations of a run that comes after `done` others."""
-    return lambda current, value, n_iter: watch(current, value, done + n_iter)
+def with_iteration_offset(callback: Callback, done: int) -> Callback:
+    """Return the callback over the iterations of a run that comes after `done` others."""
+    return lambda current, value, n_iter: callback(current, value, done + n_iter)

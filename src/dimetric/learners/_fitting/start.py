@@ -15,7 +15,7 @@ from dimetric.objectives.objective import Objective, on_maps
 from dimetric.solvers import LBFGS
 from dimetric.solvers.result import SEPARABLE
 
-NAMES = {"auto", "identity", "pca", "lda", "random"}
+INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
 MAX_SAMPLES_FOR_SIZE = 500  # the size of a start is fitted on at most so many samples
 
 LossT = TypeVar("LossT", bound=Objective)
@@ -66,7 +66,7 @@ def named_start(
     return to_host(learner.components_).astype(np.float64)
 
 
-def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
+def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
     """Return a given start, checked: it must have d columns, and k rows unless k is None."""
     L = check_array(to_host(L), dtype=np.float64, input_name=name)
     rows = f"n_components={k}" if k is not None else f"1 to {d}"
