@@ -75,7 +75,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         tenth of it in an iteration, relative to its value; of "bregman", when the gap is that
         small.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
@@ -86,17 +86,17 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     components_ : array of shape (n_features, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     bounds_ : tuple of float
         The bounds u and l.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if there are any.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----

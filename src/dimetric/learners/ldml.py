@@ -97,50 +97,50 @@ class LDML(ConvexMetric[SimilarityObjective]):
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     b : float or None, default=None
         Squared distance at which a pair is as likely of one class as not; None is learned.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
         :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD` for data too
         large to evaluate all pairs of samples, or, over the metric M instead of L,
         :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
     max_iter : int, default=100
-        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
-        mini-batches of them, and the objectives in the metadata are means over mini-batches.
+        Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
+        mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     b_ : float
         The threshold b, learned or given.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----

@@ -61,7 +61,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     n_neighbors : int, default=3
         Targets of each sample; of a smaller class, as many as there are.
     mu : float, default=0.5
@@ -71,9 +71,9 @@ class LMNN(MeanLossMetric[Smoothable]):
     n_passes : int, default=1
         How often targets are chosen: each time after the first by the distance learned so far.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
         How the objective is minimised. :class:`~dimetric.solvers.LBFGS` sees a smooth hinge, which
         gets sharper from stage to stage, and so does, over metrics M,
@@ -85,34 +85,34 @@ class LMNN(MeanLossMetric[Smoothable]):
     max_iter : int, default=300
         Largest number of iterations, of all passes together; with "sgd", of epochs.
     tol : float, default=1e-6
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     targets_ : array of shape (n_samples, k)
         Row numbers of the targets, those of the last pass; -1 where there are fewer.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     References
     ----------

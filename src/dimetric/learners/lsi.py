@@ -79,12 +79,12 @@ class LSI(ConstrainedMetric[Objective]):
         authors' gradient ascent over M with iterated projections,
         :class:`~dimetric.solvers.ProjectedGradient`.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Tolerance on the logarithm of the objective. The solver stops when the largest entry of
         its gradient is below `tol`, or an iteration gains less than ``tol / 10``.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
 
@@ -94,15 +94,15 @@ class LSI(ConstrainedMetric[Objective]):
         The map L; of fewer rows if there are fewer samples than features, one for each direction
         that they differ in.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if there are any.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
