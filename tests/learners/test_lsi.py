@@ -185,7 +185,9 @@ def test_collapsed_pairs_stay_where_they_are():
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_directions_without_similar_pairs_need_delta(diagonal, rng):
     A = np.column_stack([X[FEW], y[FEW]])  # constant within classes
-    with pytest.raises(ValueError, match=r"differ in 5 directions, similar ones in 4.*delta > 0"):
+    with pytest.raises(
+        ValueError, match=r"vary in 5 directions, but similar samples only in 4.*delta > 0"
+    ):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y[FEW])
     lsi = LSI(delta=1e-3, diagonal=diagonal).fit(A, y[FEW])
     assert budget(lsi, A, y[FEW], 1e-3) == pytest.approx(1, abs=1e-6)
@@ -222,14 +224,14 @@ def test_rounding_is_no_direction(n, origin, dtype, rng):
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_a_feature_that_classes_agree_in_but_for_rounding(diagonal):
     A = np.column_stack([X, 0.1 + 0.2 * y])  # the mean of a class is not quite its only value
-    with pytest.raises(ValueError, match="differ in 5 directions, similar ones in 4"):
+    with pytest.raises(ValueError, match="vary in 5 directions, but similar samples only in 4"):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y)
 
 
 def test_samples_that_say_nothing():
     with pytest.raises(ValueError, match="LSI needs dissimilar samples, but y holds one class"):
         LSI().fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="similar pairs of samples that differ, and there are non"):
+    with pytest.raises(ValueError, match="LSI needs similar samples that differ, but the samples"):
         LSI().fit(X[[0, 0, 100, 100]], [0, 0, 1, 1])
 
 

@@ -1,4 +1,4 @@
-"""The coordinates that a map is learned in, and the way back."""
+"""Coordinates in which a map is learned."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,30 +10,30 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_
 
 @dataclass(frozen=True)
 class Coordinates:
-    r"""Samples and a start in coordinates that suit a solver: same distances, better numbers.
+    r"""Samples and an initial map in coordinates that make the problem easier to solve.
 
     .. math:: x' = u\, Q^T (x - c), \qquad L' = L Q / u
 
-    Distances do not depend on the centre c, but rounding errors do: c is a median, which outliers
-    do not move. The scale u, a power of two, makes the samples about 1 in size, so that a solver's
-    tolerance means the same in any unit of the features. With fewer samples than features, steps
-    along a gradient never leave the span Q of the samples' differences: r < n columns are learned
-    instead of d. What the start does in all other directions is kept, unless a ridge would drive it
-    to zero.
+    Distances do not depend on the centre c, but rounding errors do. The centre is the median, which
+    is robust to outliers. The scale u is a power of two that brings the samples to a size of about
+    1, so that the solver's tolerance does not depend on the units of the features. With fewer
+    samples than features, gradients stay in the span of the differences between samples. Q is a
+    basis of that span, so the map has r < n columns instead of d. The part of the start outside of
+    the span is kept, unless a ridge would drive it to zero.
     """
 
     samples: Array
     start: np.ndarray
     sample_scale: float
-    basis: np.ndarray | None  # Q, (d, r); None is the identity
+    basis: np.ndarray | None  # Q, of shape (d, r); None for the identity
     start_outside: np.ndarray  # the part of the start outside of the span
     keeps_outside: bool
 
     @classmethod
     def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
-        """Choose coordinates for samples in canonical order, and transform the start L0 to them.
+        """Choose coordinates for samples in canonical order, and transform the start L0.
 
-        Without `rotate` the axes are those of the features.
+        If `rotate` is False, Q is the identity.
         """
         some = to_host(X[:: max(1, X.shape[0] // 1000), :])
         centre = np.median(some, axis=0)
@@ -51,11 +51,11 @@ class Coordinates:
 
     @property
     def dropped_squared_norm(self) -> float:
-        """Squared norm of the part of the start outside of the span; 0 if that part is kept."""
+        """Squared norm of the part of the start that is dropped; 0 if it is kept."""
         return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
 
     def map_of_samples(self, A: np.ndarray) -> np.ndarray:
-        """Return the map of X with the same distances as the map A of the coordinates."""
+        """Convert a map A of these coordinates into the map of X with the same distances."""
         if self.basis is not None:
             A = A @ self.basis.T
             if self.keeps_outside:
@@ -64,11 +64,11 @@ class Coordinates:
 
 
 def _span(X: Array, rounding: float) -> Array:
-    """Return an orthonormal basis (d, r) of the span of the samples' differences, with r >= 1.
+    """Return an orthonormal basis (d, r) of the span of the differences between samples, r >= 1.
 
-    Directions that hold nothing but rounding errors are left out: a solver that rescales directions
-    would amplify them. The errors of the samples' entries form a random matrix, whose norm grows
-    only as the square roots of its sides.
+    Directions that contain only rounding errors are dropped, because a solver that rescales
+    directions would amplify them. The rounding errors form a random n x d matrix, so its norm is
+    about (sqrt(n) + sqrt(d)) times the error of an entry.
     """
     xp, (n, d) = namespace(X), X.shape
     X = xp.astype(X, xp.float64)
