@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import LSI, DMLEig
-from dimetric.learners._fitting.gain import GainOnSphere, RegularizedGain
+from dimetric.learners._fitting.gain import GainOverMaps, RegularizedGain
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import FrankWolfe
 from dimetric.supervision.pairs import Pairs
@@ -61,7 +61,7 @@ def test_objective_is_the_loop(mu, rng):
 
     for objective in (SoftminObjective(A, labels), ListedSoftmin(A, pairs_of(labels).dissimilar)):
         gain = RegularizedGain(objective, reg)
-        value, grad = GainOnSphere(gain, np.eye(4), theta)(flat)
+        value, grad = GainOverMaps(gain, np.eye(4), theta)(flat)
         np.testing.assert_allclose(value, loop(flat), rtol=1e-10)
         slope = approx_fprime(flat, loop, 1e-7)
         np.testing.assert_allclose(grad, slope, atol=1e-4 * np.abs(slope).max())

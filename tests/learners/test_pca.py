@@ -136,7 +136,7 @@ def test_a_fit_forgets_earlier_blocks():
             {"n_components": 4, "svd_solver": "arpack"},
             r"n_components=4 must be strictly less than min\(n_samples, n_features\)=4",
         ),
-        ({"n_components": 0.5, "svd_solver": "randomized"}, r"n_components=0\.5 .* must be an int"),
+        ({"n_components": 0.5, "svd_solver": "randomized"}, r"n_components=0\.5 .* Use an int"),
     ],
 )
 def test_impossible_numbers_of_components(parameters, message):

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from dimetric.classify._neighbors import NeighborsEstimator
 from dimetric.classify.knn import KNNClassifier
-from dimetric.learners._steps import last_step, learner_in
+from dimetric.learners._inner_learner import last_step, learner_in
 from dimetric.selection._knn_scores import knn_accuracies
 from dimetric.selection._tune import tune
 

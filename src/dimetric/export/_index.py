@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic
 from dimetric.export._plan import Plan, plan_of, steps_of
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
 

@@ -74,7 +74,7 @@ class KernelizedMetric(KernelMetric):
             setattr(self, name, value)
         if "n_iter" in facts:
             self.n_iter_, self.history_ = facts["n_iter"], learner.history_
-        return facts | {"rank": learner._map_rank(), "kernel_rank": space.rank}
+        return facts | {"rank": learner._metric_rank(), "kernel_rank": space.rank}
 
 
 def _signed_by(Z: Array, L: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric.learners._steps import learner_in
+from dimetric.learners._inner_learner import learner_in
 from dimetric.plot._display import CurvesDisplay
 
 __all__ = ["HistoryDisplay"]

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
-from dimetric.learners._steps import last_step, learner_in
+from dimetric.learners._inner_learner import last_step, learner_in
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._matplotlib import plain
 from dimetric.plot._palette import DIVERGING, INK

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 from dimetric.neighbors.metric_search import distances_between
 
 __all__ = ["Neighborhood", "before_and_after", "neighborhood"]
