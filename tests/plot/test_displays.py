@@ -529,7 +529,7 @@ class TestCurves:
         assert few.n_components_ is None
         assert few.threshold_.get_label() == "0.99 is not reached"
         assert ScreeDisplay([1.0]).plot().threshold_ is None
-        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "shares must be")):
+        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "ratios must be")):
             with pytest.raises(ValueError, match=error):
                 ScreeDisplay([-1.0] if not wrong else [1.0], **wrong).plot()
 

@@ -8,21 +8,21 @@ import numpy as np
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import BESIDE
 from dimetric.plot._palette import COLORS, INK
-from dimetric.quality import eigenvalue_shares
+from dimetric.quality import eigenvalue_ratios
 
 __all__ = ["ScreeDisplay"]
 
 
 class ScreeDisplay(StyledDisplay):
-    r"""The share of each eigenvalue as a bar, the sum of the first k shares as a line.
+    r"""The share of each eigenvalue as a bar, the sum of the first k ratios as a line.
 
     With a threshold t, the smallest k with
     :math:`\sum_{i \le k} \lambda_i \ge t \sum_i \lambda_i` is marked.
 
     Parameters
     ----------
-    shares : array-like of shape (n_components,)
-        A result of :func:`~dimetric.quality.eigenvalue_shares`.
+    ratios : array-like of shape (n_components,)
+        A result of :func:`~dimetric.quality.eigenvalue_ratios`.
     threshold : float in (0, 1], optional
         The threshold t.
     title : str, default=""
@@ -31,7 +31,7 @@ class ScreeDisplay(StyledDisplay):
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-        The shares.
+        The ratios.
     line_ : matplotlib Line2D
         Their sums.
     threshold_ : matplotlib Line2D or None
@@ -48,8 +48,8 @@ class ScreeDisplay(StyledDisplay):
     2
     """
 
-    def __init__(self, shares: Any, *, threshold: float | None = None, title: str = "") -> None:
-        self.shares = shares
+    def __init__(self, ratios: Any, *, threshold: float | None = None, title: str = "") -> None:
+        self.ratios = ratios
         self.threshold = threshold
         self.title = title
 
@@ -73,19 +73,19 @@ class ScreeDisplay(StyledDisplay):
         threshold, title, ax, **artist
             As in the class and :meth:`plot`.
         """
-        shares = eigenvalue_shares(estimator)
-        return cls(shares, threshold=threshold, title=title).plot(ax=ax, **artist)
+        ratios = eigenvalue_ratios(estimator)
+        return cls(ratios, threshold=threshold, title=title).plot(ax=ax, **artist)
 
     def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
-        shares = np.asarray(self.shares, dtype=np.float64)
-        if shares.ndim != 1 or not len(shares) or not np.all(shares >= 0):
-            raise ValueError("shares must be numbers of at least 0, one for each component.")
+        ratios = np.asarray(self.ratios, dtype=np.float64)
+        if ratios.ndim != 1 or not len(ratios) or not np.all(ratios >= 0):
+            raise ValueError("ratios must be numbers of at least 0, one for each component.")
         t = self.threshold
         if t is not None and (not isinstance(t, Real) or not 0 < float(t) <= 1):
             raise ValueError(f"threshold={t!r} must be above 0 and at most 1.")
         ax = self._open_axes(ax, (6.6, 3.4))
-        k, sums = np.arange(1, len(shares) + 1), np.cumsum(shares)
-        self.bars_ = ax.bar(k, shares, **({"color": COLORS[0], "label": "each"} | artist))
+        k, sums = np.arange(1, len(ratios) + 1), np.cumsum(ratios)
+        self.bars_ = ax.bar(k, ratios, **({"color": COLORS[0], "label": "each"} | artist))
         (self.line_,) = ax.plot(
             k,
             sums,
