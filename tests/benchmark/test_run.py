@@ -74,7 +74,7 @@ def test_table():
     assert_allclose(means.values, grouped.to_numpy())
     assert np.all(found.scores("time").values > 0)
     assert all("time" in cell.metadata for cell in found.cells if cell.learner == "LDA")
-    with pytest.raises(ValueError, match="what='speed' must be"):
+    with pytest.raises(ValueError, match="field='speed' must be"):
         found.scores("speed")
     several = benchmark.run([None], ["iris"], cv=3, n_neighbors=[1, 3])
     with pytest.raises(ValueError, match=r"Give n_neighbors: the benchmark has \[1, 3\]"):

@@ -45,12 +45,12 @@ class BenchmarkResult:
 
         return pd.DataFrame(self.cells, columns=Cell._fields)
 
-    def scores(self, what: str = "test", n_neighbors: int | None = None) -> Scores:
+    def scores(self, field: str = "test", n_neighbors: int | None = None) -> Scores:
         """Return the means over the folds.
 
         Parameters
         ----------
-        what : {"train", "test", "time", "memory"}, default="test"
+        field : {"train", "test", "time", "memory"}, default="test"
             The field of the cells to average.
         n_neighbors : int or None, default=None
             The number of neighbours to report. None is allowed if there is only one.
@@ -61,8 +61,8 @@ class BenchmarkResult:
         Scores
             NaN where a learner failed in some fold.
         """
-        if what not in SCORES:
-            raise ValueError(f"what={what!r} must be 'train', 'test', 'time' or 'memory'.")
+        if field not in SCORES:
+            raise ValueError(f"field={field!r} must be 'train', 'test', 'time' or 'memory'.")
         ks = {cell.n_neighbors for cell in self.cells if cell.n_neighbors is not None}
         if n_neighbors is None and len(ks) > 1:
             raise ValueError(f"Give n_neighbors: the benchmark has {sorted(ks)}.")
@@ -71,7 +71,7 @@ class BenchmarkResult:
         learners = list(dict.fromkeys(cell.learner for cell in cells))
         by_pair: dict[tuple[str, str], list[float]] = {}
         for cell in cells:
-            value = getattr(cell, what) if cell.status == "ok" else np.nan
+            value = getattr(cell, field) if cell.status == "ok" else np.nan
             by_pair.setdefault((cell.data, cell.learner), []).append(value)
         values = [
             [np.mean(by_pair.get((row, column), np.nan)) for column in learners] for row in data

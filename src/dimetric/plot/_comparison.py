@@ -69,7 +69,7 @@ class ComparisonDisplay(Display):
         cls,
         result: BenchmarkResult,
         *,
-        what: str = "test",
+        field: str = "test",
         n_neighbors: int | None = None,
         data: str | None = None,
         baseline: str | None = "Euclidean",
@@ -82,14 +82,14 @@ class ComparisonDisplay(Display):
         ----------
         result : BenchmarkResult
             A result of :func:`dimetric.benchmark.run`.
-        what, n_neighbors, data
+        field, n_neighbors, data
             Which scores, as in :func:`~dimetric.benchmark.summary`.
         baseline, title, ax
             As in the class and :meth:`plot`.
         """
-        rows = summary(result, what=what, n_neighbors=n_neighbors, data=data)
+        rows = summary(result, field=field, n_neighbors=n_neighbors, data=data)
         units = {"time": "seconds of a fit", "memory": "megabytes of a fit"}
-        name = units.get(what, f"{what} score")
+        name = units.get(field, f"{field} score")
         return cls(rows, baseline=baseline, title=title, score_name=name).plot(ax=ax)
 
     def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
@@ -125,11 +125,11 @@ class ComparisonDisplay(Display):
         )
         text = f"failed in {row.n_failed} of {row.n_cells}"
         if np.isfinite(row.mean):
-            text = f"{row.mean:.3f} ± {row.spread:.3f}"
+            text = f"{row.mean:.3f} ± {row.std:.3f}"
             bar = self.ax_.errorbar(
                 row.mean,
                 place,
-                xerr=row.spread,
+                xerr=row.std,
                 fmt="D",
                 color=INK,
                 markerfacecolor=color,
