@@ -52,7 +52,7 @@ def test_failures_come_last():
 def test_errors():
     with pytest.raises(ValueError, match="empty"):
         summary(BenchmarkResult([]))
-    with pytest.raises(ValueError, match="data='three' is none of the data sets"):
+    with pytest.raises(ValueError, match="data='three' must be one of the data sets"):
         summary(FOUND, data="three")
     with pytest.raises(ValueError, match="field='score' must be"):
         summary(FOUND, field="score")

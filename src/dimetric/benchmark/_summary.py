@@ -1,4 +1,4 @@
-"""The result of a benchmark in a few numbers: the score of each learner, and its std."""
+"""Summarize a benchmark: mean and standard deviation of the scores of each learner."""
 
 from typing import NamedTuple
 
@@ -11,20 +11,21 @@ __all__ = ["LearnerScores", "summary"]
 
 
 class LearnerScores(NamedTuple):
-    """The scores of one learner.
+    """Scores of one learner.
 
     Attributes
     ----------
     learner : str
         Name of the learner.
     values : ndarray
-        Scores in the folds of one data set, or means on several data sets; NaN where it failed.
+        Scores of the folds of one data set, or mean scores of several data sets. A value is NaN if
+        the learner failed.
     mean, std : float
-        Mean and standard deviation of the values; NaN if any is missing.
+        Mean and standard deviation of the values. NaN if a value is NaN.
     n_failed, n_cells : int
-        Number of fits that are not "ok", and of all fits.
+        Number of cells whose status is not "ok", and number of all cells.
     time : float
-        Mean seconds of a fit.
+        Mean time of a fit, in seconds.
     """
 
     learner: str
@@ -43,19 +44,19 @@ def summary(
     n_neighbors: int | None = None,
     data: str | None = None,
 ) -> list[LearnerScores]:
-    """Return the scores of each learner, the best first, those that failed somewhere last.
+    """Return the scores of each learner, sorted from best to worst. Failed learners come last.
 
     Parameters
     ----------
     result : BenchmarkResult
         The result of :func:`run`.
     field : {"test", "train", "time", "memory"}, default="test"
-        Which field of the cells; for the last two, the lowest values are best.
+        The field of the cells to summarize. Low values of "time" and "memory" are best.
     n_neighbors : int or None, default=None
-        The number of neighbours to report. None is allowed if there is only one.
+        The number of neighbours to report. Required if the benchmark has several.
     data : str, optional
-        Name of the data set. By default all: if there are several, the values of a learner are
-        its means on them.
+        Name of a data set. By default all data sets are used; if there are several, the values of
+        a learner are its mean scores on each of them.
 
     Examples
     --------
@@ -66,10 +67,10 @@ def summary(
     Euclidean 0.966 ± 0.024
     """
     if not result.cells:
-        raise ValueError("The result is empty: it has no cells.")
+        raise ValueError("result is empty. Give a result with at least one cell.")
     means = result.scores(field, n_neighbors)  # also checks the arguments
     if data is not None and data not in means.data:
-        raise ValueError(f"data={data!r} is none of the data sets, {means.data}.")
+        raise ValueError(f"data={data!r} must be one of the data sets {means.data}.")
     only = data or (means.data[0] if len(means.data) == 1 else None)
     cells = [cell for cell in result._cells_for(n_neighbors) if only in (None, cell.data)]
     rows = []
@@ -82,7 +83,7 @@ def summary(
 
 
 def _row(learner: str, cells: list[Cell], field: str, values: np.ndarray | None) -> LearnerScores:
-    """Return the scores of a learner; without means on several data sets, those of its cells."""
+    """Return the scores of a learner. If `values` is None, they are taken from its cells."""
     done = [cell for cell in cells if cell.status == "ok"]
     if values is None:
         by_fold = [getattr(cell, field) if cell.status == "ok" else np.nan for cell in cells]
