@@ -14,7 +14,7 @@ from dimetric.benchmark._scheduler import Callback
 from dimetric.benchmark._store import Store
 from dimetric.data import DataSet
 from dimetric.experiments._plans import TITLES, Plan, baselines, is_tied_to_k, plan, sets_of
-from dimetric.experiments._protocol import FOLD, published_set
+from dimetric.experiments._protocol import FOLD, load_published_data_set
 from dimetric.experiments._tables import DIMENSION_SEPARATOR, Block, PublishedTables, make_block
 from dimetric.stats._bayes import Posterior, sign_test
 
@@ -84,7 +84,7 @@ def reproduce(
     *,
     k: int = 3,
     folder: str | Path | None = None,
-    only: Iterable[str] | None = None,
+    data_sets: Iterable[str] | None = None,
     learners: Iterable[str] | None = None,
     store: Store | str | Path | None = None,
     time_budget: float | None = None,
@@ -106,7 +106,7 @@ def reproduce(
         Neighbours that vote; published are 3, 5 and 7, of experiment 3 only 3.
     folder : path, optional
         Where data sets are looked for, and the published tables, in ``paper_tables``.
-    only : iterable of str, optional
+    data_sets : iterable of str, optional
         Names of data sets, in place of all.
     learners : iterable of str, optional
         Names of columns, in place of all.
@@ -115,7 +115,7 @@ def reproduce(
 
     Examples
     --------
-    >>> found = reproduce(1, only=["iris"], learners=["Euclidean", "LDA"])
+    >>> found = reproduce(1, data_sets=["iris"], learners=["Euclidean", "LDA"])
     >>> found.title
     'Experiment 1: Nearest neighbours under learned distances, k = 3'
     >>> np.round(found.blocks[0].test, 2)
@@ -123,8 +123,8 @@ def reproduce(
     """
     if experiment not in TITLES:
         raise ValueError(f"experiment={experiment!r} must be 1, 2, 3 or 4.")
-    names = _chosen("data set", only, sets_of(experiment))
-    data = [published_set(name, folder) for name in names]
+    names = _chosen("data set", data_sets, sets_of(experiment))
+    data = [load_published_data_set(name, folder) for name in names]
     plans = {each.name: plan(experiment, k, each) for each in data}
     all_columns = dict.fromkeys(column for fits in plans.values() for _, column in fits)
     columns = _chosen("learner", learners, list(all_columns))

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from dimetric.data import DataSet, load_data_set
 
-__all__ = ["FOLD", "SETS", "SMALL_SETS", "published_set"]
+__all__ = ["FOLD", "SETS", "SMALL_SETS", "load_published_data_set"]
 
 FOLD = "published fold"  # the column with the number of the test fold
 N_FOLDS = 10
@@ -92,7 +92,7 @@ USED_SHARES = dict.fromkeys(
 ) | dict.fromkeys(("letter", "magic", "spambase"), 0.1)
 
 
-def published_set(name: str, folder: str | Path | None = None) -> DataSet:
+def load_published_data_set(name: str, folder: str | Path | None = None) -> DataSet:
     """Return a data set as it was used in the published experiments.
 
     Large sets were reduced to the second test part of KEEL's 5 folds; letter and magic to that of
@@ -115,7 +115,7 @@ def published_set(name: str, folder: str | Path | None = None) -> DataSet:
 
     Examples
     --------
-    >>> iris = published_set("iris")
+    >>> iris = load_published_data_set("iris")
     >>> iris
     DataSet('iris': 150 samples, 4 features, 3 values of y)
       Split by a shuffle: the published folds are not there.
