@@ -74,10 +74,10 @@ def test_table():
     assert_allclose(means.values, grouped.to_numpy())
     assert np.all(found.scores("time").values > 0)
     assert all("time" in cell.metadata for cell in found.cells if cell.learner == "LDA")
-    with pytest.raises(ValueError, match="what='speed' must be"):
+    with pytest.raises(ValueError, match="field='speed' must be"):
         found.scores("speed")
     several = benchmark.run([None], ["iris"], cv=3, n_neighbors=[1, 3])
-    with pytest.raises(ValueError, match=r"Give n_neighbors: the benchmark has \[1, 3\]"):
+    with pytest.raises(ValueError, match=r"n_neighbors is required\. Choose one of \[1, 3\]"):
         several.scores()
     alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     assert_array_equal(several.scores(n_neighbors=3).values, alone.scores().values)
@@ -102,7 +102,7 @@ def test_nested_tuning():
     assert chosen == [{"power": 1}] * 3  # all points are one with the other
     assert found.cells[1].metadata["best_params"] == {"learner": "LDA()"}
     with pytest.raises(
-        ValueError, match=r"param_grids has \['NCA'\], but no learner has this name"
+        ValueError, match=r"param_grids has keys \['NCA'\], which are not names of learners"
     ):
         benchmark.run(learners, ["iris"], param_grids={"NCA": {}})
 
@@ -134,8 +134,8 @@ def test_slow_dying_and_local_learners(tmp_path):
     found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "slow": ("timeout", "Stopped after 1 seconds."),
-        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "slow": ("timeout", "Exceeded the time budget of 1 seconds."),
+        "dying": ("crashed", "The worker process exited with status 3."),
         "local": ("ok", ""),
         "leaving": ("failed", "SystemExit: bye"),
     }
@@ -147,8 +147,8 @@ def test_one_process_crashes_like_many():
     found = benchmark.run(learners, ["iris"], cv=2, n_jobs=1, time_budget=np.inf)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "killed": ("crashed", "The process of the fit ended by SIGSEGV."),
-        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "killed": ("crashed", "The worker process was killed by SIGSEGV."),
+        "dying": ("crashed", "The worker process exited with status 3."),
         "good": ("ok", ""),
     }
     leaving = benchmark.run([Dying(how="leave")], ["iris"], cv=2)  # in this process
@@ -308,7 +308,7 @@ def test_full_disk_ends_the_run(tmp_path, n_jobs):
         small = benchmark.run([Noting()], ["iris"], cv=2, store=store)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(OSError, match=r"is full\. All cells that were finished are kept"):
+        with pytest.raises(OSError, match=r"is full\. Finished cells are saved"):
             benchmark.run([Noting()], ["iris"], cv=50, store=store, n_jobs=n_jobs)
     again = benchmark.run([Noting()], ["iris"], cv=2, store=tmp_path / "cells", n_jobs=n_jobs)
     assert again.cells == small.cells
@@ -336,7 +336,10 @@ def test_too_many_neighbours_fail_alone():
     alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     found = benchmark.run([None], ["iris"], cv=3, n_neighbors=[3, 100])
     assert [cell.status for cell in found.cells] == ["ok", "failed"] * 3
-    assert "n_neighbors=100 is more than the other training samples, 99" in found.cells[1].message
+    assert (
+        "n_neighbors=100 is larger than the number of other training samples, 99"
+        in found.cells[1].message
+    )
     assert_array_equal(found.scores(n_neighbors=3).values, alone.scores().values)
 
 
@@ -356,26 +359,26 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
         (["?"], ["iris"], {}, "There are ANMM, .*Euclidean"),
         ([], ["iris"], {}, "learners is empty"),
         (["NCA"], [], {}, "data_sets is empty"),
-        (["NCA"], {"a": 3}, {}, "A data set is a DataSet, a name, or"),
-        (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
-        (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
-        ([LDA], ["iris"], {}, "must be a learner, as NCA"),
-        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter, or its code"),
+        (["NCA"], {"a": 3}, {}, "A data set must be a DataSet, a name, or"),
+        (["NCA"], [(X, y)], {}, "A data set must be a DataSet, a name, or"),
+        (["NCA"], ["iris", "iris"], {}, "Two data sets are named 'iris'"),
+        ([LDA], ["iris"], {}, "must be a learner, such as NCA"),
+        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter or uses an object"),
         (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_neighbors": (0,)}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
-        (["NCA"], ["iris"], {"fold_column": "foldd"}, "No data set has a column 'foldd'"),
-        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
+        (["NCA"], ["iris"], {"fold_column": "foldd"}, "fold_column='foldd' is not in"),
+        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but must have"),
         (
             ["Kernelized"],
             ["iris"],
             {},
-            r"Kernelized needs parameters: give Kernelized\(\.\.\.\) in place",
+            r"Kernelized has required parameters\. Give Kernelized\(\.\.\.\) instead",
         ),
         (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
-        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be an int"),
+        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be a non-negative int"),
     ],
 )
 def test_bad_input(learners, data, options, error):
@@ -477,5 +480,5 @@ def test_keys_hold_the_source_of_dimetric(tmp_path, monkeypatch):
     (tmp_path / "b" / "c.py").write_text("x = 2")
     assert source_digest(tmp_path) != before
     key = key_of(LDA())
-    monkeypatch.setattr(_keys, "_own_source", lambda: "another")
+    monkeypatch.setattr(_keys, "_dimetric_digest", lambda: "another")
     assert key_of(LDA()) != key
