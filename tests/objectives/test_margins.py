@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from dimetric.linalg.psd import metric_of
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.margins import impostors
 from dimetric.objectives.margins.objective import MarginObjective
@@ -108,7 +108,7 @@ def test_fast_path_is_the_engine(problem, sizes, sparse, threads, width, dtype):
     engine = by_engine(MarginObjective(X, codes, targets, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast, "BLOCK_ROWS", sizes[0]),
+            patch.object(fast_paths, "BLOCK_ROWS", sizes[0]),
             patch.object(impostors, "TILE_COLUMNS", sizes[1]),
             patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
             patch.object(impostors, "SPARSE_SHARE", sparse),

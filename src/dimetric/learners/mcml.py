@@ -6,7 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.convex import ConvexMetric
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -22,7 +22,7 @@ class MCMLRule(Rule):
     :math:`W = p^0 - p`. Samples that are alone in their class have no loss.
     """
 
-    fast = staticmethod(numpy_kernels.mcml)
+    fast = staticmethod(fast_paths.mcml)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None

@@ -6,7 +6,7 @@ Read the files in this order:
 - ``side``: what is known about the points along the rows or the columns of a block.
 - ``engine``: rules over blocks of squared distances, and their products in any namespace.
 - ``pairwise``: a rule over all pairs of labelled samples.
-- ``numpy_kernels``: in-place NumPy forms of rules over all pairs.
+- ``fast_paths``: in-place NumPy forms of rules over all pairs.
 - ``bipartite``: a rule over all pairs of a sample and another point.
 - ``centroids``: the log-likelihood of classes around their centroids.
 - ``listed``: a rule over a list of pairs.

@@ -8,7 +8,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import distance_blocks
 from dimetric.objectives.listed import ListedObjective, differing
 from dimetric.objectives.objective import LeastDistance
@@ -84,7 +84,7 @@ class SoftminObjective(LeastDistance):
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        return numpy_kernels.softmin(Z, V, self.side, mu, self._collapsed)
+        return fast_paths.softmin(Z, V, self.side, mu, self._collapsed)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
         """Return the least squared distance, the sum of weights, and their Laplacian times V.
@@ -97,7 +97,7 @@ class SoftminObjective(LeastDistance):
         lows, parts = [], []
         for b, D in self._blocks(Z):
             lows.append(float(xp.min(D)))
-            near = lows[-1] < np.inf and lows[-1] <= min(lows) + numpy_kernels.SOFTMIN_REACH * mu
+            near = lows[-1] < np.inf and lows[-1] <= min(lows) + fast_paths.SOFTMIN_REACH * mu
             parts.append(xp.exp((lows[-1] - D) / mu) @ V1 if near else 0 * V1[b, :])
         least = min(lows)
         shares = [float(np.exp((least - low) / mu)) for low in lows]

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.side import Side
@@ -136,9 +136,9 @@ def pushes(
     def work(firsts: Iterator[int]) -> Pushes:
         total = Pushes(Z, V, thresholds, width)
         pairs = PairBuffer(total)
-        buffer = np.empty(numpy_kernels.BLOCK_ROWS * TILE_COLUMNS, np.float32)
+        buffer = np.empty(fast_paths.BLOCK_ROWS * TILE_COLUMNS, np.float32)
         for first in firsts:
-            rows = slice(first, min(first + numpy_kernels.BLOCK_ROWS, n))
+            rows = slice(first, min(first + fast_paths.BLOCK_ROWS, n))
             runs = side.class_runs(rows.start, rows.stop)
             for start in range(runs[0][1].stop, n, TILE_COLUMNS):
                 columns = slice(start, min(start + TILE_COLUMNS, n))
@@ -152,7 +152,7 @@ def pushes(
         pairs.flush()
         return total
 
-    total, *others = numpy_kernels.over_row_blocks(work, n)
+    total, *others = fast_paths.over_row_blocks(work, n)
     for other in others:
         total += other
     return total

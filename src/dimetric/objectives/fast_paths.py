@@ -197,9 +197,7 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
 
 
-def distances(
-    Z: np.ndarray, V: np.ndarray, side: Side, eps: float
-) -> tuple[float, np.ndarray, float]:
+def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np.ndarray, float]:
     """Return what ``engine.laplacian_product`` does for ``learners.lsi.DistanceRule``."""
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
