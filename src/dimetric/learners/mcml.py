@@ -28,7 +28,7 @@ class MCMLRule(Rule):
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        others = rows.is_other(columns)
+        others = rows.different_sample(columns)
         nearest = xp.min(xp.where(others, D, xp.inf), axis=1, keepdims=True)
         D = xp.where(others, D - nearest, 0.0)  # which changes no loss: p0 sums to 1
         E = xp.where(others, xp.exp(-D), 0.0)
@@ -48,7 +48,7 @@ class MCMLRule(Rule):
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return the mean entropy of p0; a single class attains it, by collapsing."""
         n_friends = rows.n_friends(columns)
-        if not n_friends.any() or np.sum(n_friends) == rows.n_other(columns):
+        if not n_friends.any() or np.sum(n_friends) == rows.n_different_pairs(columns):
             return -np.inf
         return float(np.mean(np.log(n_friends[n_friends > 0])))
 

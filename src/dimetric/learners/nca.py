@@ -27,7 +27,7 @@ class NCARule(Rule):
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        D = xp.where(rows.is_other(columns), D, xp.inf)
+        D = xp.where(rows.different_sample(columns), D, xp.inf)
         E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
         P = E / xp.sum(E, axis=1, keepdims=True)
         same = xp.astype(rows.same_label(columns), D.dtype)

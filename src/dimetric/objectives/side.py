@@ -37,7 +37,7 @@ class Side:
     array([[ True,  True, False],
            [ True,  True, False],
            [False, False,  True]])
-    >>> side[:1].is_other(side)
+    >>> side[:1].different_sample(side)
     array([[False,  True,  True]])
     """
 
@@ -87,11 +87,11 @@ class Side:
         """Tell which pairs have the same label, of shape (len(self), len(columns))."""
         return self._given_labels()[:, None] == columns._given_labels()[None, :]
 
-    def is_other(self, columns: "Side") -> Array:
+    def different_sample(self, columns: "Side") -> Array:
         """Tell which pairs are two different samples, of shape (len(self), len(columns))."""
         return self.positions[:, None] != columns.positions[None, :]
 
-    def n_other(self, columns: "Side") -> int:
+    def n_different_pairs(self, columns: "Side") -> int:
         """Return the number of pairs of two different samples."""
         return len(self) * len(columns) - int(np.sum(self._is_among(columns)))
 

@@ -112,7 +112,7 @@ class SoftminObjective(LeastDistance):
             rows = self.side[b]
             left_out = rows.same_label(self.side)
             if len(self._collapsed):
-                left_out = left_out | ~rows.is_other(self.side)
+                left_out = left_out | ~rows.different_sample(self.side)
             yield b, xp.where(left_out, xp.inf, D)
 
 
