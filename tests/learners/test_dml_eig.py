@@ -67,7 +67,7 @@ def test_objective_is_the_loop(mu, rng):
         np.testing.assert_allclose(grad, slope, atol=1e-4 * np.abs(slope).max())
         L = flat.reshape(3, 3) / np.linalg.norm(flat)
         Z = objective.points @ L.T
-        assert objective.smallest(Z) == pytest.approx(least(A, labels, L.T @ L))
+        assert objective.smallest_squared_distance(Z) == pytest.approx(least(A, labels, L.T @ L))
 
 
 def test_repeated_samples_count_once(rng):

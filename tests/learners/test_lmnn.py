@@ -192,7 +192,9 @@ def test_given_targets_are_taken(rng):
 
 
 def test_given_targets_are_checked():
-    with pytest.raises(ValueError, match=r"targets\[0\] = \[60\] contains a sample of another class"):
+    with pytest.raises(
+        ValueError, match=r"targets\[0\] = \[60\] contains a sample of another class"
+    ):
         LMNN(targets=np.full((150, 1), 60)).fit(X, y)
     with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but targets are given"):
         LMNN(targets=np.full((150, 1), -1), n_passes=2).fit(X, y)

@@ -18,7 +18,7 @@ from dimetric.learners._fitting.gain import (
     as_square,
 )
 from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
-from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
@@ -28,10 +28,10 @@ from dimetric.supervision.pairs import Pairs
 ROUGH_TOL = 1e-3  # of all levels of smoothing but the last
 FINEST_TOL = 1e-13  # is not lowered further
 
-LeastGain: TypeAlias = RegularizedGain[LeastDistance]
+LeastGain: TypeAlias = RegularizedGain[SoftMinimum]
 
 
-class DMLEig(ConstrainedMetric[LeastDistance]):
+class DMLEig(ConstrainedMetric[SoftMinimum]):
     r"""DML-eig: the nearest two dissimilar samples as far apart as can be.
 
     .. math:: \max_M \min_D d^2_{ij} \quad \text{s.t.} \quad
@@ -139,9 +139,7 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
         self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(
-        self, points: Array, supervision: Supervision, originals: Array
-    ) -> LeastDistance:
+    def _objective(self, points: Array, supervision: Supervision, originals: Array) -> SoftMinimum:
         if isinstance(supervision, Pairs):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
@@ -248,7 +246,9 @@ def _levels(last: float) -> list[float]:
 def _smallest(gain: LeastGain, L: np.ndarray) -> float:
     """Return the least squared distance of dissimilar samples at a map."""
     objective = gain.objective
-    return objective.smallest(objective.points @ asarray_like(L, objective.points).T)
+    return objective.smallest_squared_distance(
+        objective.points @ asarray_like(L, objective.points).T
+    )
 
 
 def _typical_least(gain: LeastGain, L: np.ndarray) -> float:

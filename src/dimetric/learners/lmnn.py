@@ -231,7 +231,9 @@ class LMNN(MeanLossMetric[Smoothable]):
             return None
         X = objective.points
         targets = self._nearest(X @ asarray_like(L, X).T, objective.strata)
-        return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
+        return (
+            None if np.array_equal(targets, objective.targets) else objective.with_targets(targets)
+        )
 
     def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
         """Set ``targets_`` to those of the last pass, for samples in the given order."""

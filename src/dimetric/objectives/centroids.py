@@ -17,7 +17,7 @@ from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.bipartite import BipartiteObjective
 from dimetric.objectives.engine import Rule, rows_at_once
 from dimetric.objectives.objective import Certifiable
-from dimetric.objectives.pairwise import covariance_within
+from dimetric.objectives.pairwise import within_class_covariance
 from dimetric.objectives.side import Side
 
 
@@ -138,9 +138,9 @@ class CentroidObjective(BipartiteObjective, Certifiable):
             take_rows(X, rows), self.strata[rows], C, self.centroid_labels, block=self._block
         )
 
-    def within(self) -> np.ndarray:
+    def within_class_covariance(self) -> np.ndarray:
         """Return the covariance of the samples within their classes."""
-        return covariance_within(self.points, self.strata)
+        return within_class_covariance(self.points, self.strata)
 
     def _sum_over_blocks(
         self, use: Callable[[slice, Array], Array], Y: Array, T: Array, Z: Array

@@ -152,7 +152,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
             self.rule, self.points, self.rows[rows], kinds, self.theta, infimum=self.infimum
         )
 
-    def within(self) -> np.ndarray:
+    def within_class_covariance(self) -> np.ndarray:
         """Return half the mean outer product of the differences of similar pairs."""
         X, similar = to_host(self.points).astype(np.float64), self.kinds == 0
         weights = similar / (2.0 * np.sum(similar))
@@ -206,12 +206,12 @@ class Graph:
         return product
 
 
-def differing(X: Array, rows: np.ndarray) -> np.ndarray:
+def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:
     """Tell which pairs, given by row numbers, have two samples that differ.
 
     Examples
     --------
-    >>> differing(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
+    >>> pairs_differ(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
     array([ True, False])
     """
     place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)

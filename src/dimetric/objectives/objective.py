@@ -102,7 +102,7 @@ class Certifiable(Objective):
     """An objective for which a bound of the distance to its optimum can be searched."""
 
     @abstractmethod
-    def within(self) -> np.ndarray:
+    def within_class_covariance(self) -> np.ndarray:
         """Return the covariance of the samples within their classes, on the host."""
 
 
@@ -114,7 +114,7 @@ class SimilarityObjective(Certifiable):
         """Return the number of similar pairs."""
 
 
-class LeastDistance(Objective):
+class SoftMinimum(Objective):
     """A smooth form of the least squared distance between dissimilar samples.
 
     Attributes
@@ -126,7 +126,7 @@ class LeastDistance(Objective):
     n_pairs: int
 
     @abstractmethod
-    def smallest(self, Z: Array) -> float:
+    def smallest_squared_distance(self, Z: Array) -> float:
         """Return the least squared distance between dissimilar samples at mapped points."""
 
 
@@ -146,11 +146,11 @@ class Smoothable(Objective):
         """Return the objective whose hinges have a smooth part of another width."""
 
     @abstractmethod
-    def moved(self, X: Array) -> Self:
+    def with_points(self, X: Array) -> Self:
         """Return the objective of other points."""
 
     @abstractmethod
-    def pull(self) -> np.ndarray:
+    def pull_matrix(self) -> np.ndarray:
         r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
 
 

@@ -79,9 +79,9 @@ class PairwiseObjective(SimilarityObjective):
             weights=some.weights,
         )
 
-    def within(self) -> np.ndarray:
+    def within_class_covariance(self) -> np.ndarray:
         """Return the covariance of the samples within their classes."""
-        return covariance_within(self.points, self.strata)
+        return within_class_covariance(self.points, self.strata)
 
     def n_similar(self) -> float:
         """Return the number of pairs of one class."""
@@ -89,7 +89,7 @@ class PairwiseObjective(SimilarityObjective):
         return float(counts @ (counts - 1)) / 2
 
 
-def covariance_within(points: Array, labels: np.ndarray) -> np.ndarray:
+def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
     """Return the covariance within classes of samples, the first of some points."""
     X = points[: len(labels), :]
     codes = asarray_like(labels, X, dtype=namespace(X).int64)

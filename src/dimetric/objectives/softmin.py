@@ -10,12 +10,12 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
 from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import distance_blocks
-from dimetric.objectives.listed import ListedObjective, differing
-from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.listed import ListedObjective, pairs_differ
+from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.side import Side
 
 
-class SoftminObjective(LeastDistance):
+class SoftminObjective(SoftMinimum):
     r"""The smooth minimum of squared distances over the pairs D of different classes.
 
     .. math:: m_\mu = -\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}
@@ -56,7 +56,7 @@ class SoftminObjective(LeastDistance):
         n, counts = len(kept), np.bincount(self.strata)
         self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._collapsed)
 
-    def smallest(self, Z: Array) -> float:
+    def smallest_squared_distance(self, Z: Array) -> float:
         """Return the least squared distance between mapped samples of different classes.
 
         Distances from matrix products are inexact by at most a known rounding error. Those that may
@@ -146,7 +146,7 @@ class SoftminRule:
         return least - mu * float(np.log(total / D.shape[0])), weights / total, 0.0
 
 
-class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
+class ListedSoftmin(ListedObjective[SoftminRule], SoftMinimum):
     """The smooth minimum of squared distances over listed pairs whose samples differ.
 
     Parameters
@@ -160,10 +160,10 @@ class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
     """
 
     def __init__(self, X: Array, rows: np.ndarray, originals: Array | None = None) -> None:
-        rows = rows[differing(X if originals is None else originals, rows)]
+        rows = rows[pairs_differ(X if originals is None else originals, rows)]
         super().__init__(SoftminRule(), X, rows, np.ones(len(rows), dtype=np.int64), [1.0])
         self.n_pairs = len(rows)
 
-    def smallest(self, Z: Array) -> float:
+    def smallest_squared_distance(self, Z: Array) -> float:
         """Return the least squared distance of all pairs at mapped points."""
         return float(namespace(Z).min(self.distances(Z)))

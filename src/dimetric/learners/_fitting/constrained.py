@@ -20,7 +20,7 @@ from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import whitening
-from dimetric.objectives.listed import differing
+from dimetric.objectives.listed import pairs_differ
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -138,7 +138,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
     """Raise unless some samples are dissimilar, and not the same point."""
     if isinstance(supervision, Pairs):
-        if not differing(X, supervision.dissimilar).any():
+        if not pairs_differ(X, supervision.dissimilar).any():
             raise ValueError(
                 f"{name} needs dissimilar samples that differ, but in every given pair they are "
                 "the same point."

@@ -191,7 +191,7 @@ def _definite(
     At a metric that is a little too large, the spread within classes outweighs near pairs of
     different classes: the objective rises in every direction there, unless classes separate.
     """
-    within = objective.within()
+    within = objective.within_class_covariance()
     white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
     for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets

@@ -46,9 +46,9 @@ class MarginBounds:
         spreads = to_host(xp.std(X @ asarray_like(B, X), axis=0))
         spreads = np.where(spreads > 0, spreads, 1.0)
         self._E, Q = E * spreads, Q / spreads / spreads[:, None]
-        self._objective = objective.moved(X @ asarray_like(B / spreads, X))
+        self._objective = objective.with_points(X @ asarray_like(B / spreads, X))
         self._ridge = ridge * Q
-        P = self._objective.pull() + self._ridge
+        P = self._objective.pull_matrix() + self._ridge
         sizes, V = np.linalg.eigh(P)
         self._rounding = 64 * eps(X) * float(np.linalg.norm(P))
         some = sizes > self._rounding
@@ -61,7 +61,9 @@ class MarginBounds:
     def add(self, L: np.ndarray, width: float) -> None:
         """Add the bound by the slopes at a map, of hinges with a smooth part of some width."""
         objective, L = self._objective, L @ self._E
-        longest = float(np.vdot(L @ objective.pull(), L)) * objective.n_terms / (1 - objective.mu)
+        longest = (
+            float(np.vdot(L @ objective.pull_matrix(), L)) * objective.n_terms / (1 - objective.mu)
+        )
         far = 1e4 * (1 + longest) ** 0.5 * self._free.T
         _, G, slopes = metric_gradient(objective.smoothed(width), np.vstack([L, far]), np.ones(1))
         self._bounds.append((float(slopes[0]), G + self._ridge))

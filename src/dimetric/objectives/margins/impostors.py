@@ -15,7 +15,8 @@ from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.side import Side
 
 TILE_COLUMNS = 2048  # columns that a block of rows is compared with at once: they fit the cache
-SPARSE_SHARE = 1 / 32  # share of impostors up to which single pairs cost less than matrix products
+# Fraction of impostors in a tile up to which adding single pairs is faster than a matrix product.
+SPARSE_FRACTION = 1 / 32
 BUFFERED_PAIRS = 2**18  # pairs that a buffer holds, about
 
 
@@ -174,7 +175,7 @@ class PairBuffer:
         by_row = D[row] < limit[rows][row, None]
         by_column = D[:, column] < limit[columns][column]
         size = np.count_nonzero(by_row) + np.count_nonzero(by_column)
-        if size > SPARSE_SHARE * D.size:
+        if size > SPARSE_FRACTION * D.size:
             return False
         i, j = np.nonzero(by_row)
         self.samples.append(row[i] + rows.start)

@@ -15,7 +15,7 @@ from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.side import Side
 
 BLOCK_ENTRIES = 2**18  # squared distances in a block
-SPARSE_IMPOSTOR_SHARE = 1 / 8  # below this share, single pairs cost less than whole blocks
+SPARSE_FRACTION = 1 / 8  # below this share, single pairs cost less than whole blocks
 
 
 class JointMargins:
@@ -84,7 +84,7 @@ class JointMargins:
             thresholds = np.where(there, 1 + near, -1 - width)
             impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
             impostors &= ~rows.same_label(self._side)
-            if np.count_nonzero(impostors) < SPARSE_IMPOSTOR_SHARE * D.size:
+            if np.count_nonzero(impostors) < SPARSE_FRACTION * D.size:
                 return self._sparse_weights(D, impostors, thresholds, targets, width)
         rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width)
         return rule.block(xp, D, rows, self._side)[:2]

@@ -149,11 +149,11 @@ class MarginObjective(PairwiseObjective, Smoothable):
         """Return the objective whose hinges have a smooth part of another width."""
         return MarginObjective(self.points, self.strata, self.targets, mu=self.mu, width=width)
 
-    def aimed(self, targets: np.ndarray) -> "MarginObjective":
+    def with_targets(self, targets: np.ndarray) -> "MarginObjective":
         """Return the objective with other targets."""
         return MarginObjective(self.points, self.strata, targets, mu=self.mu, width=self.width)
 
-    def moved(self, X: Array) -> "MarginObjective":
+    def with_points(self, X: Array) -> "MarginObjective":
         """Return the objective of other points, with the same targets."""
         return MarginObjective(X, self.strata, self.targets, mu=self.mu, width=self.width)
 
@@ -178,7 +178,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
             share=len(rows) / len(self.targets),
         )
 
-    def pull(self) -> np.ndarray:
+    def pull_matrix(self) -> np.ndarray:
         r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
         X = self.points
         itself = np.arange(len(self.targets))[:, None]
@@ -198,6 +198,6 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     sizes = to_host(namespace(X).std(X, axis=0)).astype(np.float64)
     largest = float(sizes.max())
     sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # rounding errors only
-    P = (objective.pull() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
+    P = (objective.pull_matrix() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
     least = 1e-3 * np.trace(P) / len(P) or 1.0
     return np.asarray(inverse_root(P + least * np.eye(len(P))) / sizes)

@@ -78,7 +78,7 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         """Return the objective whose hinges have a smooth part of another width."""
         return self._with(rule=replace(self.rule, width=width))
 
-    def moved(self, X: Array) -> Self:
+    def with_points(self, X: Array) -> Self:
         """Return the objective of other points, with the same triplets."""
         return self._with(points=X)
 
@@ -86,7 +86,7 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         """Return the objective of some triplets."""
         return TripletObjective(self.points, self.triplets[rows], mu=self.mu, width=self.rule.width)
 
-    def pull(self) -> np.ndarray:
+    def pull_matrix(self) -> np.ndarray:
         r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
         X = to_host(self.points).astype(np.float64)
         m = len(self.triplets)
