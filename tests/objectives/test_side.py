@@ -69,5 +69,5 @@ def test_runs_of_a_class(labels):
 
 
 def test_rules_of_labels_need_labels():
-    with pytest.raises(ValueError, match="compares labels, but the points have none"):
+    with pytest.raises(ValueError, match="compares labels, but the points have no labels"):
         Side.of(X).same_label(Side.of(X))
