@@ -477,7 +477,7 @@ ROWS = {
 }
 
 # Where the feature space of a kernel makes a difference
-ONE_POINT = Raises("all samples are the same point")
+ONE_POINT = Raises("All samples are identical under this kernel")
 NO_VARIANCE = "1 of 2 components have no variance"
 KERNEL_ROWS = {
     "sparse": Raises("Sparse data was passed.*dense data is required", TypeError),

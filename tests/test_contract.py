@@ -47,7 +47,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.objective import on_maps, on_metrics
 
 # Into how many parts a graph falls is tested where it is made.
@@ -613,7 +613,7 @@ def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
         at = np.concatenate([A.ravel(), objective.theta])
         with (
-            patch.object(fast, "BLOCK_ROWS", block),
+            patch.object(fast_paths, "BLOCK_ROWS", block),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)

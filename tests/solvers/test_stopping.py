@@ -120,7 +120,9 @@ def test_callback(solve):
 @each_solver
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_no_finite_start(solve, value):
-    with pytest.raises(ValueError, match=r"at the start.* smaller init or reg, or scale X"):
+    with pytest.raises(
+        ValueError, match=r"at the starting point.* smaller init or reg, or scale X"
+    ):
         solve(lambda x: (value, np.ones(1)), np.ones(1))
 
 

@@ -20,7 +20,7 @@ from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.learners.lmnn import LMNN
 from dimetric.objectives.margins.hinge import hinge
-from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
 
 
 class EnergyClassifier(DistanceClassifier):
@@ -114,7 +114,7 @@ class EnergyClassifier(DistanceClassifier):
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
         targets = self._targets(order)
-        self.targets_ = in_given_order(targets, order)
+        self.targets_ = in_user_order(targets, order)
         self._thresholds = self._margins(targets)
         return self
 
@@ -188,7 +188,7 @@ class EnergyClassifier(DistanceClassifier):
         given = getattr(self.learner_, "targets_", None)
         if given is None:
             return nearest_targets(self._points, self._codes, self._k)
-        return given_targets(given, self._codes, order)
+        return checked_targets(given, self._codes, order)
 
     def _setting(self, name: str, default: Any) -> Any:
         """Return a parameter: our own, or the learner's, or a default."""

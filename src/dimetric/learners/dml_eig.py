@@ -149,9 +149,7 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
         self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(
-        self, points: Array, supervision: Supervision, originals: Array
-    ) -> LeastDistance:
+    def _objective(self, points: Array, supervision: Supervision, originals: Array) -> SoftMinimum:
         if isinstance(supervision, Pairs):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
@@ -267,7 +265,9 @@ def _smoothing_levels(last: float) -> list[float]:
 def _min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
     """Return the smallest squared distance between dissimilar samples under a map."""
     objective = gain.objective
-    return objective.smallest(objective.points @ asarray_like(L, objective.points).T)
+    return objective.smallest_squared_distance(
+        objective.points @ asarray_like(L, objective.points).T
+    )
 
 
 def _positive_min_squared_distance(gain: _Gain, L: np.ndarray) -> float:

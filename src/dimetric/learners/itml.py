@@ -24,7 +24,7 @@ from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners.covariance import Covariance
 from dimetric.linalg.psd import root
-from dimetric.objectives.listed import ListedObjective, differing
+from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
 from dimetric.supervision._draw import LabelledCombinations
@@ -234,7 +234,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     def _objective(
         self, points: Array, pairs: Pairs, originals: Array
     ) -> ListedObjective[ITMLRule]:
-        dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]
+        dissimilar = pairs.dissimilar[pairs_differ(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
         if not len(rows):
             raise ValueError(

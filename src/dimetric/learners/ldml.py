@@ -48,7 +48,7 @@ class LDMLRule(Rule):
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        half = xp.astype(rows.is_other(columns), D.dtype) / 2
+        half = xp.astype(rows.different_sample(columns), D.dtype) / 2
         losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
         loss = xp.sum(half * losses, dtype=xp.float64)
@@ -71,7 +71,7 @@ class LDMLRule(Rule):
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of pairs."""
-        return rows.n_other(columns) / 2
+        return rows.n_different_pairs(columns) / 2
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return 0, which no finite map attains."""

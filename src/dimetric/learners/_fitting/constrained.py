@@ -20,7 +20,7 @@ from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.scatter import Moments, rounding_of
 from dimetric.linalg.spectral import whitening
-from dimetric.objectives.listed import differing
+from dimetric.objectives.listed import pairs_differ
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -140,7 +140,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
     """Raise unless some dissimilar pair consists of two different samples."""
     if isinstance(supervision, Pairs):
-        if not differing(X, supervision.dissimilar).any():
+        if not pairs_differ(X, supervision.dissimilar).any():
             raise ValueError(
                 f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
                 "pair are identical."
