@@ -38,7 +38,7 @@ class SplitDataSet:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the samples, classes and scaling. It does not depend on the name."""
-        return joblib.hash([self.X, self.y, self.scale])
+        return str(joblib.hash([self.X, self.y, self.scale]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ def key_of(*objects: Any) -> str:
     *objects : object
         Arrays, numbers, strings, functions, classes, estimators, and containers of them.
     """
-    return joblib.hash([_dimetric_digest(), _hashable(objects, {})])
+    return str(joblib.hash([_dimetric_digest(), _hashable(objects, {})]))
 
 
 @functools.cache

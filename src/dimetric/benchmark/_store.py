@@ -140,7 +140,7 @@ class Store:
 
     def __len__(self) -> int:
         with self._lock, self._readable_errors():
-            return self._db.execute("SELECT COUNT(*) FROM cells").fetchone()[0]
+            return int(self._db.execute("SELECT COUNT(*) FROM cells").fetchone()[0])
 
     def claim(self, fit: str, keys: Sequence[str], *, retry: bool = False) -> bool:
         """Claim a fit. Return False if it is finished or claimed by another process.

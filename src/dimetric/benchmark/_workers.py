@@ -46,7 +46,7 @@ class Worker:
         self._data = data
         started = perf_counter()
         with _time_limit(process, time_budget) as timed_out:
-            outcomes = self._answer(process, message)
+            outcomes: list[Outcome] | None = self._answer(process, message)
         if outcomes is not None and not timed_out.is_set():
             return outcomes
         if outcomes is None and not timed_out.is_set():

@@ -24,7 +24,7 @@ from dimetric.learners._fitting.problem import (
     solve,
     with_iteration_offset,
 )
-from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
@@ -34,10 +34,10 @@ from dimetric.supervision.pairs import Pairs
 ROUGH_TOL = 1e-3  # tolerance of all smoothing levels except the last
 SMALLEST_TOL = 1e-13  # tolerances below this are not lowered further
 
-_Gain: TypeAlias = RegularizedGain[LeastDistance]
+_Gain: TypeAlias = RegularizedGain[SoftMinimum]
 
 
-class DMLEig(ConstrainedMetric[LeastDistance]):
+class DMLEig(ConstrainedMetric[SoftMinimum]):
     r"""Distance metric learning by eigenvalue optimisation (DML-eig).
 
     .. math:: \max_M \min_D d^2_{ij} \quad \text{s.t.} \quad

@@ -11,7 +11,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
@@ -42,7 +42,7 @@ class LDMLRule(Rule):
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
         """Return the same as the engine, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.ldml(Z, V, side, self._threshold(theta))
+        return fast_paths.ldml(Z, V, side, self._threshold(theta))
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any

@@ -244,13 +244,15 @@ class LMNN(MeanLossMetric[Smoothable]):
             return None
         X = objective.points
         targets = self._nearest_targets(X @ asarray_like(L, X).T, objective.strata)
-        return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
+        return (
+            None if np.array_equal(targets, objective.targets) else objective.with_targets(targets)
+        )
 
     def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
         """Set ``targets_`` to the targets of the last pass, in the order of the given samples."""
         if isinstance(first, MarginObjective) and isinstance(last, MarginObjective):
             assert first.order is not None
-            targets, X = in_given_order(last.targets, first.order), first.points
+            targets, X = in_user_order(last.targets, first.order), first.points
             self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(

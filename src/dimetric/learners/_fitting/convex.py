@@ -194,7 +194,7 @@ def _definite_bounds(
     outweighs close pairs of different classes, so the objective increases in every direction,
     unless the classes are separable.
     """
-    within = objective.within()
+    within = objective.within_class_covariance()
     white = inverse_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
     for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiments
