@@ -35,7 +35,7 @@ __all__ = [
     "check_params",
     "check_same_namespace",
     "fit_method",
-    "framed",
+    "wrap_like_input",
 ]
 
 
@@ -93,7 +93,7 @@ class Progress:
             self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
 
 
-def framed(values: Any, X: Any, estimator: Any) -> Any:
+def wrap_like_input(values: Any, X: Any, estimator: Any) -> Any:
     """Return `values` as a data frame of X's kind, if X is one and no container was chosen.
 
     If ``set_output`` or ``sklearn.set_config`` chose one, scikit-learn converts the values.

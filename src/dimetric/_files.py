@@ -10,7 +10,7 @@ KEPT_CHARACTERS = 40  # of a file's name, from its end, in the name of its tempo
 
 
 @contextmanager
-def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the same folder, which replaces `path` when the block ends.
 
     If an error or an interrupt ends the block, the file at `path` is unchanged and the temporary
@@ -31,7 +31,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "numbers.txt")
-    ...     with atomic(file) as temporary:
+    ...     with atomic_write(file) as temporary:
     ...         _ = temporary.write_text("1 2 3")
     ...     file.read_text(), os.listdir(folder)
     ('1 2 3', ['numbers.txt'])

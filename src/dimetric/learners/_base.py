@@ -22,7 +22,7 @@ from dimetric._arrays.validation import (
     encode_labels,
 )
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
-from dimetric.supervision._validation import checked_constraints, source_of
+from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
@@ -215,7 +215,7 @@ class Learner(
 
         Labels equal to the parameter ``unlabelled``, where a learner has it, stand for no label.
         """
-        kind = source_of(self, self._supervision_kinds, **given)
+        kind = supervision_source(self, self._supervision_kinds, **given)
         for name in ("classes_", "targets_", "threshold_"):  # of a fit with other supervision
             self.__dict__.pop(name, None)
         if kind is None:

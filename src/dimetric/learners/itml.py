@@ -23,11 +23,11 @@ from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
 from dimetric.learners.covariance import Covariance
-from dimetric.linalg.psd import root
+from dimetric.linalg.psd import square_root
 from dimetric.objectives.listed import ListedObjective, differing
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
-from dimetric.supervision._draw import LabelledCombinations
+from dimetric.supervision._sampling import LabelledCombinations
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -192,7 +192,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         is_symmetric = np.allclose(M0, M0.T, rtol=1e-6, atol=1e-9 * np.abs(M0).max())
         if not is_symmetric or np.linalg.eigvalsh((M0 + M0.T) / 2)[0] <= 0:
             raise ValueError("prior must be symmetric and positive definite: add a multiple of I.")
-        return root(M0)
+        return square_root(M0)
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the bounds that are given, or percentiles of squared distances."""

@@ -74,7 +74,7 @@ class PrincipalCoordinates:
         left = self.norm**2 - float(np.sum(self.values**2))
         return float(np.sqrt(max(left, 0))) / len(self.means)
 
-    def warn_of_negative(self, remedy: str) -> None:
+    def warn_if_negative(self, remedy: str) -> None:
         """Warn if some of the k largest eigenvalues are negative; the warning ends on a remedy."""
         negative = int(np.sum(self.values < -self.noise))
         if negative:
@@ -139,7 +139,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     n = D.shape[0]
     means, fourth = _moments(D)
     if n <= DENSE_SAMPLES or 8 * k > n:
-        B = gram(to_host(D))
+        B = centred_gram(to_host(D))
         values, V = np.linalg.eigh(B)
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
     else:
@@ -153,7 +153,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     return PrincipalCoordinates(values, V, means, smallest, max(norm2, 0) ** 0.5, noise)
 
 
-def gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
+def centred_gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
     r"""Return the matrix :math:`-\frac12 J D^p J`, with powers of entries."""
     A = np.asarray(D, np.float64) ** power
     centred = A - A.mean(axis=0) - A.mean(axis=1, keepdims=True) + A.mean()
@@ -177,13 +177,13 @@ def additive_constant(D: np.ndarray) -> float:
     >>> c = additive_constant(D)
     >>> round(c, 6)
     0.366025
-    >>> np.linalg.eigvalsh(gram(D + c * (1 - np.eye(4)))).round(6) + 0.0
+    >>> np.linalg.eigvalsh(centred_gram(D + c * (1 - np.eye(4)))).round(6) + 0.0
     array([0.      , 0.      , 2.799038, 2.799038])
     """
     n = len(D)
     if n <= DENSE_SAMPLES:
         zero, eye = np.zeros((n, n)), np.eye(n)
-        pencil = np.block([[zero, 2 * gram(D)], [-eye, -4 * gram(D, power=1)]])
+        pencil = np.block([[zero, 2 * centred_gram(D)], [-eye, -4 * centred_gram(D, power=1)]])
         return max(0.0, float(np.linalg.eigvals(pencil).real.max()))
 
     times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D)

@@ -21,7 +21,7 @@ class PrincipalAxes:
     s: Array  # singular values, descending
     V: Array  # right singular vectors, as rows
 
-    def times(self, factor: float) -> "PrincipalAxes":
+    def rescaled(self, factor: float) -> "PrincipalAxes":
         """Return the axes of the samples times a factor."""
         mean, total, s = self.mean * factor, self.total * factor**2, self.s * factor
         return PrincipalAxes(self.n, mean, total, s, self.V)
@@ -32,7 +32,7 @@ class PrincipalAxes:
         return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
 
 
-def from_moments(moments: Moments, k: int) -> PrincipalAxes:
+def axes_from_moments(moments: Moments, k: int) -> PrincipalAxes:
     """Return the k largest axes from a scatter, or from a root of it."""
     xp = namespace(moments.means)
     if moments.is_root:
@@ -45,7 +45,7 @@ def from_moments(moments: Moments, k: int) -> PrincipalAxes:
     return PrincipalAxes(int(moments.n_samples), moments.mean, total, s, V)
 
 
-def by_iteration(
+def axes_by_iteration(
     X: Array, k: int, svd: Callable[[Array, Array, int], tuple[Array, Array]]
 ) -> PrincipalAxes:
     """Return the k largest axes by ``svd(X, mean, k)``, which is not called if X is constant."""

@@ -62,13 +62,13 @@ def map_of(M: Array) -> Array:
     return V * namespace(M).sqrt(values)[:, None]
 
 
-def root(M: Array) -> Array:
+def square_root(M: Array) -> Array:
     r"""Return the PSD matrix :math:`M^{1/2}` whose square is M; ValueError as :func:`map_of`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> root(np.diag([4.0, 9.0]))
+    >>> square_root(np.diag([4.0, 9.0]))
     array([[2., 0.],
            [0., 3.]])
     """
@@ -76,13 +76,13 @@ def root(M: Array) -> Array:
     return _symmetric((V.T * namespace(M).sqrt(values)) @ V)
 
 
-def inverse_root(M: Array) -> Array:
-    r"""Return :math:`M^{-1/2}`, the pseudo-inverse of :func:`root` if M is singular.
+def inverse_square_root(M: Array) -> Array:
+    r"""Return :math:`M^{-1/2}`, the pseudo-inverse of :func:`square_root` if M is singular.
 
     Examples
     --------
     >>> import numpy as np
-    >>> inverse_root(np.diag([4.0, 0.0]))
+    >>> inverse_square_root(np.diag([4.0, 0.0]))
     array([[0.5, 0. ],
            [0. , 0. ]])
     """

@@ -24,7 +24,7 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     >>> B.shape, E.shape, Q.shape
     ((2, 1), (2, 1), (1, 1))
     """
-    root = to_host(Moments.of_all(X, root=True).above_rounding().spread)
+    root = to_host(Moments.of_all(X, root=True).without_rounding_noise().spread)
     sizes = np.sqrt(np.sum(root**2, axis=0))
     sizes[sizes == 0] = 1.0
     _, lengths, V = np.linalg.svd(root / sizes, full_matrices=False)
@@ -35,7 +35,7 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return B, E, inverse @ inverse.T
 
 
-def in_span(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
+def span_coordinates(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
     """Return samples in coordinates of their span, and the way back for the rows of a map.
 
     With fewer samples than features, all directions outside the span are alike to a function of

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.blocks import row_blocks, tall_block
+from dimetric._arrays.blocks import row_blocks, scatter_block_rows
 from dimetric._arrays.namespaces import (
     Array,
     asarray_like,
@@ -84,7 +84,7 @@ class Moments:
         of_block = partial(cls.root_of if root else cls.scatter_of, n_classes=n_classes)
         if sparse.issparse(X):
             return of_block(X, codes)
-        return tree_reduce(of_block, X, codes, block=tall_block(X.shape[1]))
+        return tree_reduce(of_block, X, codes, block=scatter_block_rows(X.shape[1]))
 
     @property
     def n_samples(self) -> float:
@@ -111,7 +111,7 @@ class Moments:
             spread = self.spread + other.spread + between.T @ between
         return Moments(counts, means, spread, self.is_root)
 
-    def above_rounding(self) -> "Moments":
+    def without_rounding_noise(self) -> "Moments":
         """Return the moments with spreads of 0 for features that are constant but for rounding.
 
         The mean of n equal numbers may be off by some roundings. That leaves a spread where there
@@ -137,7 +137,7 @@ class Moments:
             self.is_root,
         )
 
-    def widened(self, positions: np.ndarray, n_classes: int) -> "Moments":
+    def with_classes_at(self, positions: np.ndarray, n_classes: int) -> "Moments":
         """Return the same moments among more classes: old class c becomes ``positions[c]``."""
         xp = namespace(self.counts)
         place = asarray_like(np.eye(n_classes)[:, positions], self.means)
@@ -185,7 +185,7 @@ def _compress(rows: Array) -> Array:
     return rows if n <= d else triangular_factor(rows)
 
 
-def rounding_of(X: Array) -> Array:
+def rounding_bounds(X: Array) -> Array:
     """Return generous bounds of the deviations that rounding alone can give each feature."""
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
@@ -223,7 +223,7 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     weight = asarray_like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
     # A root begins with a row of zeros, as there may be no neighbours.
     total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)
-    for rows in row_blocks(X.shape[0], tall_block(d)):
+    for rows in row_blocks(X.shape[0], scatter_block_rows(d)):
         for rank in range(indices.shape[1]):
             difference = _in_float64(X[rows, :] - xp.take(X, indices[rows, rank], axis=0))
             difference = weight[rows, :] * difference

@@ -8,9 +8,9 @@ import numpy as np
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.threads import run_on_threads
 
-TILE = 256  # rows and columns of a tile, which stays in a core's cache
+TILE_SIZE = 256  # rows and columns of a tile, which stays in a core's cache
 LANES = 8  # partial sums, so that their order does not depend on the number of threads
-COLUMNS = 64  # vectors multiplied at once; each takes LANES * n numbers
+MAX_VECTORS = 64  # vectors multiplied at once; each takes LANES * n numbers
 
 Tile = Callable[[slice, slice, np.ndarray], np.ndarray]
 
@@ -20,10 +20,10 @@ def upper_tiles(n: int) -> list[tuple[slice, slice]]:
 
     Examples
     --------
-    >>> len(upper_tiles(3 * TILE))
+    >>> len(upper_tiles(3 * TILE_SIZE))
     6
     """
-    blocks = list(row_blocks(n, TILE))
+    blocks = list(row_blocks(n, TILE_SIZE))
     return [(a, b) for i, a in enumerate(blocks) for b in blocks[i:]]
 
 
@@ -35,7 +35,7 @@ class PackedSymmetric:
     ----------
     n : int
         Number of rows and columns.
-    tiles : ndarray of shape (n_tiles, TILE, TILE)
+    tiles : ndarray of shape (n_tiles, TILE_SIZE, TILE_SIZE)
         In the order of :func:`upper_tiles`; those at the edge are filled partly.
     largest : float
         The largest absolute value; NaN or infinite if any is.
@@ -46,7 +46,7 @@ class PackedSymmetric:
     largest: float
 
     @classmethod
-    def of(
+    def from_function(
         cls, n: int, dtype: np.dtype, values: Callable[[slice, slice], np.ndarray]
     ) -> "PackedSymmetric":
         """Return the matrix whose tiles are ``values(rows, columns)``, computed by all threads.
@@ -54,12 +54,14 @@ class PackedSymmetric:
         Examples
         --------
         >>> x = np.arange(300.0)
-        >>> K = PackedSymmetric.of(300, x.dtype, lambda a, b: np.minimum(x[a, None], x[None, b]))
+        >>> K = PackedSymmetric.from_function(
+        ...     300, x.dtype, lambda a, b: np.minimum(x[a, None], x[None, b])
+        ... )
         >>> K.largest, K.trace
         (299.0, 44850.0)
         """
         where = upper_tiles(n)
-        tiles, largest = np.empty((len(where), TILE, TILE), dtype), np.zeros(len(where))
+        tiles, largest = np.empty((len(where), TILE_SIZE, TILE_SIZE), dtype), np.zeros(len(where))
 
         def work(tasks: Iterator[int]) -> None:
             for j in tasks:
@@ -87,7 +89,7 @@ class PackedSymmetric:
 
     def tile(self, a: slice, b: slice, buffer: np.ndarray) -> np.ndarray:
         """Return the values of a tile in float64, as :class:`SymmetricProduct` asks for them."""
-        i, j, n_blocks = a.start // TILE, b.start // TILE, -(-self.n // TILE)
+        i, j, n_blocks = a.start // TILE_SIZE, b.start // TILE_SIZE, -(-self.n // TILE_SIZE)
         kept = self.tiles[i * n_blocks - i * (i - 1) // 2 + j - i]
         kept = kept[: buffer.shape[0], : buffer.shape[1]]
         if kept.dtype == buffer.dtype:
@@ -124,15 +126,15 @@ class SymmetricProduct:
     def __call__(self, V: np.ndarray) -> np.ndarray:
         """Return the product with V of shape (n, p), in float64."""
         n, p = V.shape
-        if p > COLUMNS:
-            return np.hstack([self(V[:, j : j + COLUMNS]) for j in range(0, p, COLUMNS)])
+        if p > MAX_VECTORS:
+            return np.hstack([self(V[:, j : j + MAX_VECTORS]) for j in range(0, p, MAX_VECTORS)])
         V = np.ascontiguousarray(V)
         if self._room.size < self._n_lanes * n * p:
             self._room = np.empty(self._n_lanes * n * p)
         sums = self._room[: self._n_lanes * n * p].reshape(self._n_lanes, n, p)
 
         def work(lanes: Iterator[int]) -> None:
-            buffer = np.empty((TILE, TILE))
+            buffer = np.empty((TILE_SIZE, TILE_SIZE))
             for lane in lanes:
                 total = sums[lane]
                 total[...] = 0.0

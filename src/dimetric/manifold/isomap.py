@@ -170,7 +170,7 @@ class Isomap(LandmarkEmbedding):
         dtype = np.float32 if single else np.float64
         G = geodesics(graph, rows, method=self.path_method, dtype=dtype)
         model = principal_coordinates(G if rows is None else G[:, rows], self.n_components)
-        model.warn_of_negative("Ask for fewer.")
+        model.warn_if_negative("Ask for fewer.")
         kept = None if self.metric == "precomputed" else samples
         self._map = Geodesics(kept, G.T, model)
         Z = model.coordinates if rows is None else model.place(G.T)

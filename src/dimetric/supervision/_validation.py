@@ -20,7 +20,7 @@ class SupervisionError(TypeError, ValueError):
     """
 
 
-def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> str | None:
+def supervision_source(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> str | None:
     """Return the source of supervision that was given; None if there is none and none is needed.
 
     Parameters
@@ -34,7 +34,7 @@ def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> s
 
     Examples
     --------
-    >>> source_of(BaseEstimator(), ("y", "pairs"), y=None, pairs=None, triplets="some")
+    >>> supervision_source(BaseEstimator(), ("y", "pairs"), y=None, pairs=None, triplets="some")
     Traceback (most recent call last):
     ...
     dimetric...SupervisionError: BaseEstimator learns from labels y or pairs, not triplets.

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, is_foreign, namespace
 from dimetric.supervision._constraints import Constraints, checked_rows
-from dimetric.supervision._draw import (
+from dimetric.supervision._sampling import (
     linked_pairs,
     mean_scores,
     near_and_far,

@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 from dimetric.supervision._constraints import Constraints, checked_rows
-from dimetric.supervision._draw import (
+from dimetric.supervision._sampling import (
     LabelledCombinations,
     draw_numbers,
     mean_scores,

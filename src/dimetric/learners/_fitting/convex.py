@@ -12,7 +12,7 @@ from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
 from dimetric.learners._fitting.start import rescaled_start
-from dimetric.linalg.psd import inverse_root, metric_of
+from dimetric.linalg.psd import inverse_square_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.objective import Certifiable, Objective, metric_gradient
@@ -124,7 +124,7 @@ def _scale(objective: Objective, ridge: float) -> np.ndarray:
     unit = np.sqrt(np.diag(S))
     unit[unit == 0] = 1
     # In a direction without variance the gradient is rounding alone, which T must not amplify.
-    return inverse_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
+    return inverse_square_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
 
 
 def certified(
@@ -169,7 +169,7 @@ def certified(
     for c_far, P in _definite(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
-            T = inverse_root(P)
+            T = inverse_square_root(P)
             gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)
@@ -192,7 +192,7 @@ def _definite(
     different classes: the objective rises in every direction there, unless classes separate.
     """
     within = objective.within()
-    white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
+    white = inverse_square_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
     for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets
         yield tangent(triangular_factor(np.vstack([growth**0.5 * L, more**0.5 * white])))

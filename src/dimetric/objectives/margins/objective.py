@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
-from dimetric.linalg.psd import inverse_root
+from dimetric.linalg.psd import inverse_square_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import listed_distances
@@ -200,4 +200,4 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # rounding errors only
     P = (objective.pull() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
     least = 1e-3 * np.trace(P) / len(P) or 1.0
-    return inverse_root(P + least * np.eye(len(P))) / sizes
+    return inverse_square_root(P + least * np.eye(len(P))) / sizes
