@@ -251,7 +251,7 @@ NO_SPREAD = NO_SPREAD_WITHIN | {
     of(PCA, whiten=True): Fits(warns="2 of 2 components have no variance"),
     anyone: Fits(),
 }
-OTHER_UNIT = Fits(warns=r"X holds values around \de[+-]\d+")  # init and reg are measured in it
+OTHER_UNIT = Fits(warns=r"values of X are around \de[+-]\d+")  # init and reg are measured in it
 HUGE = {minimises_mean_loss: OTHER_UNIT, of(ITML): OTHER_UNIT, anyone: Fits()}
 FEW_FRIENDS = r"\d+ of \d+ samples have fewer than \d (friends|enemies)"
 SINGLE = {
@@ -449,16 +449,19 @@ ROWS = {
     "1e-150": (lambda: (X * 1e-150, y), HUGE),
     "1e150, torch": (lambda: (torch(X * 1e150), y), HUGE),
     "1e-150, strict": (lambda: (strict(X * 1e-150), y), HUGE),
-    "1e200": (lambda: (X * 1e200, y), Raises("values up to .*e[+]20[01], whose squares float64")),
+    "1e200": (
+        lambda: (X * 1e200, y),
+        Raises("value of X is .*e[+]20[01], but float64 can represent squares only"),
+    ),
     "float32, 1e15": (lambda: ((X * 1e15).astype("float32"), y), HUGE),
     "float32, 1e-15, torch": (lambda: (torch((X * 1e-15).astype("float32")), y), HUGE),
     "float32, 1e30": (
         lambda: ((X * 1e30).astype("float32"), y),
-        Raises("values up to .*e[+]30, whose squares float32 cannot hold"),
+        Raises("value of X is .*e[+]30, but float32 can represent squares only"),
     ),
     "float32, 1e-30, torch": (
         lambda: (torch((X * 1e-30).astype("float32")), y),
-        Raises("values up to .*e-30, whose squares torch.float32 cannot hold"),
+        Raises("value of X is .*e-30, but torch.float32 can represent squares"),
     ),
     "features of all sizes": (lambda: (X * [1e8, 1, 1e-8, 1e3], y), Fits()),
     "far from the origin": (lambda: (X + 1e6, y), Fits()),
@@ -519,7 +522,7 @@ KERNEL_ROWS = {
         anyone: Fits(),
     },
 } | dict.fromkeys(
-    [name for name in ROWS if ROWS[name][1] is HUGE], Fits(may_warn="X holds values around")
+    [name for name in ROWS if ROWS[name][1] is HUGE], Fits(may_warn="values of X are around")
 )
 
 

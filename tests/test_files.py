@@ -92,17 +92,17 @@ def enter(path):
 
 
 def test_impossible_places(tmp_path, monkeypatch):
-    with pytest.raises(OSError, match=r"there is no folder .*nowhere\. Make it first\."):
+    with pytest.raises(OSError, match=r"directory .*nowhere does not exist\. Create it first\."):
         enter(tmp_path / "nowhere/file")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"there is no folder .*file\. Make it first\."):
+    with pytest.raises(OSError, match=r"directory .*file does not exist\. Create it first\."):
         enter(tmp_path / "file/below")
-    with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
+    with pytest.raises(IsADirectoryError, match="is a directory, not a file"):
         enter(tmp_path)
 
     def refused(*args):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refused)  # the owner of the machine is refused nothing
-    with pytest.raises(PermissionError, match=r"cannot be written: Permission denied \(.*\)\."):
+    with pytest.raises(PermissionError, match=r"Cannot write .* in .*: Permission denied\."):
         enter(tmp_path / "new")

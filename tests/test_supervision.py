@@ -289,5 +289,5 @@ def test_unlabelled_samples_are_left_out(learner, none):
 def test_unlabelled_is_opt_in(learner):
     labels = np.where(np.arange(60) < 20, -1, y)
     assert_array_equal(fit(learner, X, labels).classes_, [-1, 0, 1, 2])
-    with pytest.raises(ValueError, match="y holds no label: all samples have -1"):
+    with pytest.raises(ValueError, match="All samples are unlabelled: every value of y is -1"):
         fit(learner, X, np.full(60, -1), unlabelled=-1)

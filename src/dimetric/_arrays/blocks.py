@@ -1,10 +1,10 @@
-"""Blocks of rows, so that a computation over many rows needs little memory."""
+"""Division of rows into blocks, to bound the memory of a computation."""
 
 from collections.abc import Iterator
 
 
 def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
-    """Yield the slices that divide `n_rows` rows into blocks.
+    """Yield slices that divide `n_rows` rows into blocks of at most `block` rows.
 
     Examples
     --------
@@ -16,9 +16,9 @@ def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
 
 
 def scatter_block_rows(n_features: int) -> int:
-    """Return the number of rows of a block for a statistic of size n_features^2.
+    """Return the number of rows in a block for scatter matrices, of size n_features^2.
 
-    A block is large enough that computing the statistic takes longer than adding it to others.
+    Blocks are large enough that computing a scatter matrix takes longer than adding two of them.
 
     Examples
     --------
