@@ -274,7 +274,7 @@ def with_entry(i, j, value):
 
 
 BAD = {
-    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but that of samples 1 and 3 is"),
+    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but X\[1, 3\] is"),
     "negative": (-D, "must not be negative"),
     "NaN": (with_entry(3, 1, np.nan), "contains NaN"),
     "infinite": (with_entry(3, 1, np.inf), "contains infinity"),
