@@ -258,7 +258,7 @@ SINGLE = {
     within(LMNN): Fits(warns=rf"1 of 4 classes have a single sample.*\[3\]|{FEW_FRIENDS}"),
     warns_of_single_samples: Fits(warns=r"1 of 4 classes have a single sample.*\[3\]"),
     of(NCMC): Fits(warns=rf"1 of 4 {FEW_DISTINCT}.*\[3\]"),
-    within(ANMM, DMLMJ): Fits(warns=r"1 of 60 samples have fewer than \d friends.*\(1 with none\)"),
+    within(ANMM, DMLMJ): Fits(warns=r"1 of 60 samples have fewer than \d friends.*\(1 have none\)"),
     anyone: Fits(),
 }
 NEEDS_DENSE = Raises("needs dense samples|dense data is required", TypeError)

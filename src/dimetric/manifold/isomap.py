@@ -226,7 +226,7 @@ class Isomap(LandmarkEmbedding):
         near, samples = self._neighborhood(), self._map.samples
         nearest = replace(near, n_neighbors=1, radius=None)
         given = samples is None
-        links = near.given(X) if given else near.links(X, samples)
+        links = near.precomputed_edges(X) if given else near.links(X, samples)
         alone = np.diff(links.indptr) == 0
         if not alone.any():
             return links
@@ -237,7 +237,7 @@ class Isomap(LandmarkEmbedding):
             f"{self.radius}: each was linked to its nearest one. Raise radius.",
             stacklevel=2,
         )
-        added = nearest.given(X[alone]) if given else nearest.links(X[alone], samples)
+        added = nearest.precomputed_edges(X[alone]) if given else nearest.links(X[alone], samples)
         order = np.argsort(np.concatenate([np.flatnonzero(~alone), np.flatnonzero(alone)]))
         return sparse.vstack([links[~alone], added], format="csr")[order]
 
