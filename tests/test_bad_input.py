@@ -698,7 +698,7 @@ USES = {
     "inverse: complex": (lambda f: f.inverse_transform(f.transform(X) + 1j), "Complex data"),
     "pairs: no X": (
         lambda f: f.pair_distance(INDEX),
-        r"pairs has shape \(9, 2\); without X it must hold vectors, of shape \(n_pairs, 2, 4\)",
+        r"pairs has shape \(9, 2\), but without X it must hold vectors, of shape \(n_pairs, 2, 4\)",
     ),
     "pairs: three": (lambda f: f.pair_distance(P[:, [0, 1, 1]]), r"pairs has shape \(9, 3, 4\)"),
     "pairs: features": (lambda f: f.pair_distance(P[:, :, 1:]), r"pairs has shape \(9, 2, 3\)"),
@@ -712,19 +712,19 @@ USES = {
     "pairs: strings": (lambda f: f.pair_distance(P.astype(str).astype(object) + "m"), "convert"),
     "rows: too large": (
         lambda f: f.pair_distance([[0, 1], [2, 60]], X),
-        r"pairs\[1\] = \[2, 60\] names a row outside X, which has 60 samples",
+        r"pairs\[1\] = \[2, 60\] contains a row number outside X, which has 60 samples",
     ),
     "rows: negative": (lambda f: f.pair_distance([[0, -1]], X), r"pairs\[0\] = \[0, -1\] names"),
     "rows: too large, torch": (
         lambda f: f.pair_distance(torch([[0, 60]]), torch(X)),
-        r"pairs\[0\] = \[0, 60\] names a row outside X",
+        r"pairs\[0\] = \[0, 60\] contains a row number outside X",
     ),
     "rows: floats": (lambda f: f.pair_distance([[0.0, 1.0]], X), "integers of shape"),
     "rows: bool": (lambda f: f.pair_distance(INDEX > 9, X), "dtype bool; .*integers of shape"),
     "rows: three": (lambda f: f.pair_distance([[0, 1, 2]], X), r"shape \(1, 3\)"),
     "rows: vectors": (lambda f: f.pair_distance(P, X), r"(shape \(9, 2, 4\)|dim 3)"),
     "rows: features": (lambda f: f.pair_distance(INDEX, X[:, :3]), "X has 3 features, but"),
-    "score": (lambda f: f.pair_score([[2, 60]], X), "names a row outside X"),
+    "score": (lambda f: f.pair_score([[2, 60]], X), "contains a row number outside X"),
 }
 
 

@@ -119,15 +119,15 @@ def test_triplets_at_equal_distance_count_a_half():
 
 
 WRONG = {
-    "pairs are row numbers: give the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "pairs hold row numbers. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
     "triplets are row numbers: give the samples X": lambda: FITTED.score_triplets(TRIPLETS),
     "triplets must be Triplets": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
     "triplets must be Triplets, at least one": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
     "pairs must be Pairs, with": lambda: FITTED.score_pairs(PAIRS.rows, X),
     "similar and dissimilar ones": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
-    "pairs are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
-    "triplets are of 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
-    r"triplets\[0\] = \[0, 1, 60\] names a row outside X": lambda: FITTED.score_triplets(
+    "pairs refer to 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "triplets refer to 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
+    r"triplets\[0\] = \[0, 1, 60\] contains a row number outside X": lambda: FITTED.score_triplets(
         Triplets([0], [1], [60]), X.tolist()
     ),
     "strategy='best' must be one of": lambda: FITTED.calibrate_threshold(PAIRS, X, strategy="best"),

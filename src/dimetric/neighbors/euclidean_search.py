@@ -56,7 +56,9 @@ def euclidean_neighbors(
     n_points = X.shape[0] if points is None else points.shape[0]
     available = n_points - (points is None)
     if not 1 <= k <= available:
-        raise ValueError(f"k={k} must be between 1 and the number of possible neighbours, {available}.")
+        raise ValueError(
+            f"k={k} must be between 1 and the number of possible neighbours, {available}."
+        )
     search = EuclideanSearch(X, points)
     everywhere = [(slice(0, n_points), None)]
     return search.map_blocks(lambda rows: search.nearest(rows, k, everywhere), block)
