@@ -403,9 +403,7 @@ def test_folds_have_both_kinds():
 
 def test_empty_folds_are_refused():
     pairs = Pairs.from_labels([0, 0, 1, 1])
-    with pytest.raises(
-        ValueError, match=r"no test constraints.*too strongly linked.*shared=True"
-    ):
+    with pytest.raises(ValueError, match=r"no test constraints.*too strongly linked.*shared=True"):
         next(pairs.split(4, random_state=0))
     repeated = Pairs([[0, 1]] * 3, [[1, 2]])
     with pytest.raises(ValueError, match=r"Fold 3 of 3 has no test constraints.*fewer folds\.$"):

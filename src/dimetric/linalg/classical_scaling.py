@@ -71,7 +71,7 @@ class PrincipalCoordinates:
 
     @property
     def strain(self) -> float:
-        """Root mean square of the entries of B minus the Gram matrix of the coordinates."""
+        """Root mean square of the entries of B after subtracting its k largest eigenpairs."""
         left = self.norm**2 - float(np.sum(self.values**2))
         return float(np.sqrt(max(left, 0))) / len(self.means)
 

@@ -1,4 +1,4 @@
-"""Positive semidefinite (PSD) matrices: projection, square roots, and conversion of M and L."""
+"""Positive semidefinite (PSD) matrices: projection, square roots, maps of metrics."""
 
 from dimetric._arrays.namespaces import Array, eps, namespace
 from dimetric.linalg.spectral import fixed_signs

@@ -167,8 +167,8 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
 def _means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
     """Return whether the means are small enough to be subtracted after the product X^T X.
 
-    Larger means would cost digits. Decided by the first rows. False if a feature is constant there,
-    because the spread of a constant feature must be exactly 0.
+    Subtracting larger means would cost digits. Only the first rows are examined. Return False if a
+    feature is constant in them, because the spread of a constant feature must be exactly 0.
     """
     xp = namespace(X)
     few = min(128, X.shape[0])

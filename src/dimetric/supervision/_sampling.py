@@ -17,7 +17,9 @@ MAX_LISTED = 10**8  # largest number of pairs or triplets to list if n is None
 def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
     """Return n distinct random integers below `total` in ascending order, or all if n is None."""
     if n is None and total > MAX_LISTED:
-        raise ValueError(f"{total:,} are too many to list. Set n to draw a random subset.")
+        raise ValueError(
+            f"There are {total:,} combinations, too many to list. Set n to draw a random subset."
+        )
     if n is None or _checked_n(n) >= total:
         return np.arange(total)
     if 3 * n > total:
