@@ -356,7 +356,7 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
     [
         (["NCAA"], ["iris"], {}, "There is no learner 'NCAA'. Did you mean NCA"),
         (["lmn"], ["iris"], {}, "Did you mean LMNN"),
-        (["?"], ["iris"], {}, "There are ANMM, .*Euclidean"),
+        (["?"], ["iris"], {}, "Choose from ANMM, .*Euclidean"),
         ([], ["iris"], {}, "learners is empty"),
         (["NCA"], [], {}, "data_sets is empty"),
         (["NCA"], {"a": 3}, {}, "A data set must be a DataSet, a name, or"),

@@ -187,8 +187,8 @@ def test_an_embedding_is_a_learner():
 
 
 BAD = {
-    "huge": (lambda: (1e300 * X, y), "whose squares float64 cannot hold.*Scale X"),
-    "tiny": (lambda: (1e-300 * X, y), "whose squares float64 cannot hold.*Scale X"),
+    "huge": (lambda: (1e300 * X, y), "float64 can represent squares only if.*Rescale X"),
+    "tiny": (lambda: (1e-300 * X, y), "float64 can represent squares only if.*Rescale X"),
     "NaN": (lambda: (np.where(X > 3, np.nan, X), y), "contains NaN"),
     "lengths": (lambda: (X, y[:-1]), "inconsistent numbers of samples"),
     "no y": (lambda: (X, None), "requires y to be passed"),

@@ -103,7 +103,7 @@ def test_ties_are_the_same_in_every_search(namespace, few, monkeypatch):
     import dimetric.classify._neighbors as module
 
     monkeypatch.setattr(module, "MAX_PRODUCT_SAMPLES", few)
-    monkeypatch.setattr(search, "compiled", lambda name: None)
+    monkeypatch.setattr(search, "import_compiled", lambda name: None)
     rng = np.random.default_rng(0)
     for d in (2, 15):
         X = rng.integers(0, 2, size=(300, d)).astype(float)

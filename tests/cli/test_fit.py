@@ -205,7 +205,7 @@ def test_nested_parameters(typed, wine, learner, options, expected):
     ("words", "sentence"),
     [
         (["--learner", "ncca"], "There is no learner 'ncca'. Did you mean NCA"),
-        (["--learner", "zzz"], "There are ANMM, Covariance"),
+        (["--learner", "zzz"], "Choose from ANMM, Covariance"),
         (["--learner", "Kernelized"], "There is no learner 'Kernelized'"),
         (["--learner", "Euclidean", "--option", "a=1"], "The Euclidean distance has no --option"),
         (["--option", "n_comp=2"], "NCA has no option 'n_comp'. Did you mean n_components?"),
@@ -219,7 +219,7 @@ def test_nested_parameters(typed, wine, learner, options, expected):
         (["--scale", "big"], "--scale big must be"),
         (["--missing", "fill"], "--missing fill must be"),
         (["--drop", "kint"], "there is no column 'kint'"),
-        (["--out", "no/where/m.dimetric"], "there is no folder"),
+        (["--out", "no/where/m.dimetric"], "the directory"),
     ],
 )
 def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):

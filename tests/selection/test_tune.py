@@ -325,7 +325,7 @@ def test_what_fails_is_not_best():
     ("model", "grid", "options", "sentence"),
     [
         (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "no key of the metadata. Did you mean n_it"),
-        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "no key of the metadata. There are n_comp"),
+        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "no key of the metadata. Choose from n_comp"),
         (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is .* no number"),
         (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be a number of neighbours"),
         (NCA(), {"reg": [0]}, {"criterion": 0}, "criterion=0 neighbours must be at least 1"),

@@ -11,7 +11,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples
-from dimetric._compat import StrOptions, check_same_namespace, framed
+from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
 from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
 from dimetric.kernels._space import Space
@@ -73,7 +73,7 @@ class KernelMetric(PairScoringMixin, Learner):
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return framed(self._mapped(samples), X, self)
+        return wrap_like_input(self._mapped(samples), X, self)
 
     def transformer(self) -> Array:
         """Return the coefficients A, of shape (n_components, n_references)."""

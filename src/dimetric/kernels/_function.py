@@ -14,7 +14,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespa
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair
 from dimetric.kernels.kernel import NAMES, Kernel
-from dimetric.linalg.symmetric import TILE, PackedSymmetric, upper_tiles
+from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
 BLOCK_ENTRIES = 2**22  # numbers in a block of rows
 
@@ -130,7 +130,7 @@ class KernelFunction:
             tile = self._values(A[a], B[b])
             return self._with_unit_diagonal(tile) if a == b else tile
 
-        K = PackedSymmetric.of(n, X.dtype, values)
+        K = PackedSymmetric.from_function(n, X.dtype, values)
         if not np.isfinite(K.largest):
             raise ValueError(NOT_FINITE)
         return K
@@ -138,7 +138,7 @@ class KernelFunction:
     def _with_unit_diagonal(self, K: Array) -> Array:
         """Return K with a diagonal of exactly 1, if the kernel is a function of the distance."""
         if self.name in ("rbf", "laplacian"):
-            for rows in row_blocks(K.shape[0], TILE):
+            for rows in row_blocks(K.shape[0], TILE_SIZE):
                 xp, tile = namespace(K), K[rows, rows]
                 diagonal = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
                 K[rows, rows] = xp.where(diagonal, xp.ones_like(tile), tile)

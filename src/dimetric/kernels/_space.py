@@ -31,7 +31,7 @@ from dimetric.kernels._factor import (
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
 from dimetric.linalg.classical_scaling import DENSE_SAMPLES, centred_product
 from dimetric.linalg.krylov import largest_eigenvectors
-from dimetric.linalg.principal_axes import from_moments
+from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
@@ -204,7 +204,7 @@ def _principal(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues and principal axes. Those requested beyond the rank are 0."""
     p = moments.spread.shape[0]
-    axes = from_moments(moments, p)
+    axes = axes_from_moments(moments, p)
     values = axes.s**2
     rank = int(np.sum(values > max(noise, p * 2.0**-52 * values[0])))
     k = rank

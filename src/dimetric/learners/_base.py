@@ -22,7 +22,7 @@ from dimetric._arrays.validation import (
     encode_labels,
 )
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
-from dimetric.supervision._validation import checked_constraints, source_of
+from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets

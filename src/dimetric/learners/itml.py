@@ -27,7 +27,7 @@ from dimetric.linalg.psd import root
 from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
-from dimetric.supervision._draw import LabelledCombinations
+from dimetric.supervision._sampling import LabelledCombinations
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 

@@ -12,7 +12,7 @@ from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
 from dimetric.learners._fitting.start import rescaled_start
-from dimetric.linalg.psd import inverse_root, metric_of
+from dimetric.linalg.psd import inverse_square_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.objective import Certifiable, Objective, metric_gradient
@@ -171,7 +171,7 @@ def certify(
     for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
-            T = inverse_root(P)
+            T = inverse_square_root(P)
             gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)

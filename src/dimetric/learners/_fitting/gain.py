@@ -6,7 +6,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, to_host
-from dimetric.linalg.psd import metric_of, root
+from dimetric.linalg.psd import metric_of, square_root
 from dimetric.objectives.objective import Objective
 
 GainT = TypeVar("GainT", bound=Objective)
@@ -191,7 +191,7 @@ class GainOverMetrics(Generic[GainT]):
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
-        L = root(as_square(x, diagonal=self.gain.diagonal))
+        L = square_root(as_square(x, diagonal=self.gain.diagonal))
         return L / np.linalg.norm(L), self.theta
 
 

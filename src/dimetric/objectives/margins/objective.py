@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
-from dimetric.linalg.psd import inverse_root
+from dimetric.linalg.psd import inverse_square_root
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import listed_distances
