@@ -23,7 +23,7 @@ def X(rng):
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("tile", [16, 512])
 def test_named_kernels_are_scikit_learns(name, tile, X, namespace, monkeypatch):
-    monkeypatch.setattr(maps, "TILE", tile)
+    monkeypatch.setattr(maps, "TILE_SIZE", tile)
     monkeypatch.setattr(maps, "BLOCK_ENTRIES", 100 * tile)
     kernel = KernelFunction(name, gamma=0.2, degree=2, coef0=0.5)
     params = {"gamma": 0.2, "degree": 2, "coef0": 0.5}

@@ -123,7 +123,7 @@ class KernelFunction:
     def packed(self, X: np.ndarray) -> PackedSymmetric:
         """Return the matrix of :meth:`gram`, but store only its upper triangle."""
         n = len(X)
-        self._require_memory(X, n * (n + TILE) // 2, n, n)
+        self._require_memory(X, n * (n + TILE_SIZE) // 2, n, n)
         A, B = self._prepared(X, X)
 
         def values(a: slice, b: slice) -> np.ndarray:

@@ -217,7 +217,7 @@ class Learner(
 
         Labels equal to the learner's parameter ``unlabelled`` count as missing.
         """
-        kind = source_of(self, self._supervision_kinds, **given)
+        kind = supervision_source(self, self._supervision_kinds, **given)
         for name in ("classes_", "targets_", "threshold_"):  # set by an earlier fit
             self.__dict__.pop(name, None)
         if kind is None:

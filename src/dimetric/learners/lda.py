@@ -171,8 +171,8 @@ class LDA(LinearMetric):
         else:
             known, new = self.classes_, classes
             classes = _merged_classes(known, new)
-            moments = seen.widened(np.searchsorted(classes, known), len(classes)) + (
-                moments.moved_to(seen).widened(np.searchsorted(classes, new), len(classes))
+            moments = seen.with_classes_at(np.searchsorted(classes, known), len(classes)) + (
+                moments.moved_to(seen).with_classes_at(np.searchsorted(classes, new), len(classes))
             )
         self._moments, self.classes_ = moments, classes
         enough = len(classes) > min(self.n_components or 1, X.shape[1])

@@ -143,7 +143,7 @@ class PCA(LinearMetric):
                 axes = axes_from_moments(Moments.of_all(X, root=True), k)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
-        return self._set_fitted_attributes(axes.times(1 / factor), X)
+        return self._set_fitted_attributes(axes.rescaled(1 / factor), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -185,7 +185,7 @@ class PCA(LinearMetric):
         # Fewer samples do not span the components.
         if moments.n_samples >= max(2, self._int_n_components(1)):
             k = self._int_n_components(min(int(moments.n_samples), X.shape[1]))
-            metadata = self._set_fitted_attributes(from_moments(moments, k), X)
+            metadata = self._set_fitted_attributes(axes_from_moments(moments, k), X)
             self._metadata = metadata | {"time": perf_counter() - started}
         return self
 

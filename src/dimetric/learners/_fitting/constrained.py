@@ -74,7 +74,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         at = Coordinates.of(
             xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
         )
-        T = self._whitening(at, supervision, at.sample_scale * to_host(rounding_of(X)))
+        T = self._whitening(at, supervision, at.sample_scale * to_host(rounding_bounds(X)))
         objective = self._objective(at.samples @ asarray_like(T, at.samples).T, supervision, X)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5

@@ -126,7 +126,7 @@ def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
     deviation[deviation == 0] = 1
     # In directions without variance the gradient is a rounding error, which T must not amplify.
     correlation = S / deviation / deviation[:, None]
-    return inverse_root(correlation + 1e-6 * np.eye(len(S))) / deviation
+    return inverse_square_root(correlation + 1e-6 * np.eye(len(S))) / deviation
 
 
 def certify(
@@ -195,7 +195,7 @@ def _definite_bounds(
     unless the classes are separable.
     """
     within = objective.within_class_covariance()
-    white = inverse_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
+    white = inverse_square_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
     for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiments
         yield tangent(triangular_factor(np.vstack([growth**0.5 * L, added**0.5 * white])))

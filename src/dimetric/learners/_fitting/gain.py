@@ -54,7 +54,7 @@ class RegularizedGain(Generic[GainT]):
 
     def negative_log_at_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm of the product at a metric of trace 1, and its gradient."""
-        total, S = self.value_and_metric_gradient(root(M), theta)
+        total, S = self.value_and_metric_gradient(square_root(M), theta)
         value = -float(np.log(total / self.reference_gain))
         if self.reg == 0:
             return value, -S / total

@@ -204,4 +204,4 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # constant up to rounding
     P = (objective.pull_matrix() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
     least = 1e-3 * np.trace(P) / len(P) or 1.0
-    return np.asarray(inverse_root(P + least * np.eye(len(P))) / sizes)
+    return np.asarray(inverse_square_root(P + least * np.eye(len(P))) / sizes)
