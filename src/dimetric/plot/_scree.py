@@ -8,7 +8,7 @@ import numpy as np
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import BESIDE
 from dimetric.plot._palette import COLORS, INK
-from dimetric.quality import eigenvalue_shares
+from dimetric.quality import eigenvalue_ratios
 
 __all__ = ["ScreeDisplay"]
 
@@ -22,7 +22,7 @@ class ScreeDisplay(StyledDisplay):
     Parameters
     ----------
     shares : array-like of shape (n_components,)
-        A result of :func:`~dimetric.quality.eigenvalue_shares`.
+        A result of :func:`~dimetric.quality.eigenvalue_ratios`.
     threshold : float in (0, 1], optional
         The threshold t.
     title : str, default=""
@@ -73,7 +73,7 @@ class ScreeDisplay(StyledDisplay):
         threshold, title, ax, **artist
             As in the class and :meth:`plot`.
         """
-        shares = eigenvalue_shares(estimator)
+        shares = eigenvalue_ratios(estimator)
         return cls(shares, threshold=threshold, title=title).plot(ax=ax, **artist)
 
     def _draw(self, ax: Any, artist: dict[str, Any]) -> None:

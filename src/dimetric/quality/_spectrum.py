@@ -16,12 +16,12 @@ from dimetric.manifold.isomap import Isomap
 from dimetric.manifold.mds import MDS
 from dimetric.quality._distances import Distances, over_blocks
 
-__all__ = ["eigenvalue_shares", "residual_variances"]
+__all__ = ["eigenvalue_ratios", "residual_variances"]
 
 MAX_DEFAULT_DIMENSION = 10
 
 
-def eigenvalue_shares(estimator: Any) -> np.ndarray:
+def eigenvalue_ratios(estimator: Any) -> np.ndarray:
     r"""Return the share of each component, :math:`\lambda_i / \sum_j \lambda_j`, descending.
 
     For PCA, KPCA and LDA the sum is over all eigenvalues, including those of components that were
@@ -37,7 +37,7 @@ def eigenvalue_shares(estimator: Any) -> np.ndarray:
     --------
     >>> from dimetric import PCA
     >>> from sklearn.datasets import load_iris
-    >>> eigenvalue_shares(PCA(3).fit(load_iris().data)).round(3)
+    >>> eigenvalue_ratios(PCA(3).fit(load_iris().data)).round(3)
     array([0.925, 0.053, 0.017])
     """
     check_is_fitted(estimator)
