@@ -31,7 +31,7 @@ def test_a_learner_that_helps_is_found_and_believed():
     assert found.best == "LDA"
     assert found.mean_scores["LDA"] > found.mean_scores["Euclidean"] + 0.1
     assert found.posterior.right > 0.99
-    assert found.verdict.startswith("LDA is better than Euclidean with probability")
+    assert found.verdict.startswith("LDA is better than Euclidean (")
     assert list(found.mean_scores) == sorted(
         found.mean_scores, key=lambda name: -found.mean_scores[name]
     )

@@ -29,7 +29,7 @@ def test_reproduce(typed, folder, monkeypatch):
     done = typed(*words, "--data", folder / "data")
     assert done.exit_code == 0, done.output
     assert "0.1234" in done.output
-    assert "LDA does as well as Euclidean" in done.output
+    assert "LDA and Euclidean are equivalent" in done.output
     assert "20 cells: 20 ok" in done.output
     names = {each.name for each in (folder / "out").iterdir()}
     assert names >= {
@@ -60,7 +60,7 @@ def test_reproduce_as_json(typed, folder):
     found = json.loads(done.stdout)["results"][0]
     assert found["blocks"][0]["learners"] == ["Euclidean", "LDA"]
     assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
-    assert found["verdicts"][0].startswith("LDA does as well as Euclidean")
+    assert found["verdicts"][0].startswith("LDA and Euclidean are equivalent")
     assert len(found["files"]) == 4
 
 

@@ -44,7 +44,7 @@ def test_compare(typed, wine):
     assert "wine: 178 rows, 7 features, 3 classes in column kind" in done.stdout
     assert "grignolino 71, barolo 59, barbera 48" in done.stdout
     assert "Column 'id' numbers the rows" in done.stderr
-    assert re.search(r"(LDA|PCA) .* Euclidean,? with probability [01]\.\d\d\.", done.stdout)
+    assert re.search(r"(LDA|PCA) .*Euclidean.* \(\d+ %( probability)?\)\.", done.stdout)
     assert {each.name for each in out.iterdir()} == {"wine.html", "wine.dimetric"}
     model = dimetric.load(out / "wine.dimetric")
     frame = pd.read_csv(wine)

@@ -258,7 +258,7 @@ def test_report(tmp_path):
     text = files[0].read_text()
     assert "| row 3 | 0.5000 (0.5500) | 0.7000 (0.7500) |" in text
     assert "| NCA | 0.7000 | 0.7500 | -0.0500 | 1.00 | 1.00 | 0.7500 | 0.8000 |" in text
-    assert "- NCA is better than Euclidean with probability 1.00." in text
+    assert "- NCA is better than Euclidean (100 % probability)." in text
     assert "| row 0 | NCA | 1 | failed | a long / story |" in text
     assert "numpy" in text
     with open(files[1]) as file:

@@ -368,7 +368,7 @@ class TestNeighborhood:
 
     def test_errors(self):
         lda = LDA().fit(X, y)
-        with pytest.raises(ValueError, match="row=150 must be the number of a row, 0 to 149"):
+        with pytest.raises(ValueError, match="row=150 must be the index of a row, from 0 to 149"):
             NeighborhoodDisplay.from_estimator(lda, X, row=150)
         with pytest.raises(ValueError, match="y has shape"):
             NeighborhoodDisplay.from_estimator(lda, X, y[:3], row=1)
@@ -486,7 +486,7 @@ class TestRegions:
         assert "other" in legend_of(display)
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="X has 4 features: give one, two or three"):
+        with pytest.raises(ValueError, match="X has 4 features. Select one to three"):
             RegionsDisplay.from_estimator(KNNClassifier(), X, y)
         with pytest.raises(ValueError, match="would draw 4950 panels"):
             RegionsDisplay.from_estimator(KNNClassifier(), np.eye(100), np.arange(100) % 2,

@@ -290,7 +290,7 @@ BAD = {
     "k of 0": (lambda: (X, Z), {"n_neighbors": 0}, "n_neighbors=0 must be an int of at least 1"),
     "k no int": (lambda: (X, Z), {"n_neighbors": 2.5}, "n_neighbors=2.5 must be an int"),
     "k of n": (lambda: (X, Z), {"n_neighbors": 150}, "should be less than n_samples / 2 = 75"),
-    "k of n / 2": (lambda: (X, Z), {"n_neighbors": 75}, "n_neighbors is 75 and should be less"),
+    "k of n / 2": (lambda: (X, Z), {"n_neighbors": 75}, "n_neighbors = 75 should be less"),
     "k huge": (lambda: (X, Z), {"n_neighbors": 2**70}, "should be less than n_samples / 2"),
     "lengths": (lambda: (X, Z[1:]), {}, r"inconsistent numbers of samples: \[150, 149\]"),
     "labels": (lambda: (X, Z), {"y": y[1:]}, r"inconsistent numbers of samples: \[150, 149\]"),
@@ -310,7 +310,7 @@ BAD = {
     "metric NaN": (
         lambda: (X, Z),
         {"metric": lambda a, b: np.nan},
-        "gives distances that are negative or NaN",
+        "returns negative, infinite or NaN distances",
     ),
     "sample of 1": (
         lambda: (X, Z),

@@ -17,7 +17,7 @@ X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 
 
-def test_shares_are_of_all_eigenvalues():
+def test_ratios_are_of_all_eigenvalues():
     right = np.sort(np.linalg.eigvalsh(np.cov(X.T)))[::-1]
     right = right / right.sum()
     assert_allclose(eigenvalue_ratios(PCA(4).fit(X)), right[:4])
@@ -59,7 +59,7 @@ def test_geodesics():
 def test_errors():
     with pytest.raises(ValueError, match=r"dimensions=\[0\] must be ints from 1 to 177"):
         residual_variances(MDS(), X, [0])
-    with pytest.raises(ValueError, match="StandardScaler has no n_components"):
+    with pytest.raises(ValueError, match="StandardScaler has no parameter n_components"):
         residual_variances(StandardScaler(), X)
 
 
