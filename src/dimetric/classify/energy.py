@@ -117,7 +117,7 @@ class EnergyClassifier(DistanceClassifier):
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
         targets = self._targets(order)
-        self.targets_ = in_given_order(targets, order)
+        self.targets_ = in_user_order(targets, order)
         self._thresholds = self._margin_thresholds(targets)
         return self
 
