@@ -11,26 +11,32 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check bench format env clean
+.PHONY: help demo test test-all check bench format env clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 demo: $(VENV)/.core ## which distance? compare them on two bundled data sets, write reports
 	@$(VENV)/bin/dimetric compare --out build/demo
 
-test: $(VENV)/.test ## run the whole test suite and record its coverage
-	@rm -f .coverage .coverage.*
-	$(ONE_THREAD) $(PY) -m pytest -n auto --cov --cov-report= --cov-fail-under=0
+PYTEST = $(ONE_THREAD) $(PY) -m pytest -n auto
 
-check: $(VENV)/.dev .coverage ## lint, format, types, layers, doctests, coverage of the last make test
+test: $(VENV)/.test ## run the quick tests, those that are not marked as slow
+	$(PYTEST) -m "not slow" $(RECORD_COVERAGE)
+
+# A variable of test-all holds for test as well, on which it depends.
+test-all: RECORD_COVERAGE = --cov --cov-report= --cov-fail-under=0
+test-all: test ## run all tests, first the quick, then the slow ones, and record their coverage
+	$(PYTEST) -m slow $(RECORD_COVERAGE) --cov-append
+
+check: $(VENV)/.dev .coverage ## lint, format, types, layers, doctests, coverage of the last make test-all
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(ONE_THREAD) $(PY) -m pytest -q --doctest-modules src
 	@test -z "$$(find src -name '*.py' -newer .coverage)" || \
-	  echo "note: src has changed since the last make test; the coverage below is older"
+	  echo "note: src has changed since the last make test-all; the coverage below is older"
 	$(PY) -m coverage report
 
 bench: $(VENV)/.core ## run each script in benchmarks/
@@ -48,7 +54,7 @@ clean: ## remove .venv, caches and build results
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .coverage: # no data yet: run the tests
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-all
 
 # The environment. A stamp is written only after its step has succeeded; .dev holds all that
 # .test does, and .test all that .core does, so that each install marks those below it as well.
