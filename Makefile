@@ -20,9 +20,7 @@ help: ## list the targets
 demo: $(VENV)/.core ## which distance? compare them on two bundled data sets, write reports
 	@$(VENV)/bin/dimetric compare --out build/demo
 
-test: $(VENV)/.test ## run the whole test suite and record its coverage
-	@rm -f .coverage .coverage.*
-	$(ONE_THREAD) $(PY) -m pytest -n auto --cov --cov-report= --cov-fail-under=0
+PYTEST = $(ONE_THREAD) $(PY) -m pytest -n auto
 
 # Old packages warn about new ones, so warnings are not errors there.
 test-lowest: build/lowest.txt ## run the quick tests with the oldest versions of all packages
@@ -40,7 +38,7 @@ check: $(VENV)/.dev .coverage ## lint, format, types, layers, doctests, coverage
 	$(VENV)/bin/lint-imports --no-logo
 	$(ONE_THREAD) $(PY) -m pytest -q --doctest-modules src
 	@test -z "$$(find src -name '*.py' -newer .coverage)" || \
-	  echo "note: src has changed since the last make test; the coverage below is older"
+	  echo "note: src has changed since the last make test-all; the coverage below is older"
 	$(PY) -m coverage report
 
 dist: $(VENV)/.dev ## build wheel and sdist, try each in an empty environment, with and without extras
@@ -69,7 +67,7 @@ clean: ## remove .venv, caches and build results
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .coverage: # no data yet: run the tests
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-all
 
 # The environment. A stamp is written only after its step has succeeded; .dev holds all that
 # .test does, and .test all that .core does, so that each install marks those below it as well.

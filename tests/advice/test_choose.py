@@ -25,6 +25,7 @@ def shifted(n_samples, n_features):
     return X, y
 
 
+@pytest.mark.slow
 def test_a_learner_that_helps_is_found_and_believed():
     X, y = shifted(300, 30)
     found = choose(X, y, {"PCA": PCA(10), "LDA": LDA()}, random_state=0)
@@ -41,6 +42,7 @@ def test_a_learner_that_helps_is_found_and_believed():
     assert set(found.params) == {"reg"}
 
 
+@pytest.mark.slow
 def test_the_kernel_of_a_learner_is_tuned_however_it_is_given():
     X, y = shifted(120, 5)
     by_name, by_object = (
@@ -60,6 +62,7 @@ def test_noise_is_not_taken_for_help():
     assert found.posterior.right < 0.9  # the best of three by luck, judged anew
 
 
+@pytest.mark.slow
 def test_the_same_again():
     X, y = load_iris(return_X_y=True)
     models = {"LDA": LDA(), "PCA": PCA(2)}
@@ -98,6 +101,7 @@ def test_draws_are_in_proportion():
     assert np.all(np.diff(rows) > 0)
 
 
+@pytest.mark.slow
 def test_learners_that_fail_or_take_too_long_are_left_behind():
     X, y = load_wine(return_X_y=True)
     models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
@@ -123,6 +127,7 @@ def test_learners_are_compared_in_the_same_folds():
     assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
 
 
+@pytest.mark.slow
 def test_the_fastest_finish_before_others_begin():
     X, y = load_wine(return_X_y=True)
     models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}

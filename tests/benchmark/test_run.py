@@ -120,6 +120,7 @@ def test_failures_are_no_end(tmp_path):
     assert repr(again) == "BenchmarkResult(4 cells: 4 ok)"
 
 
+@pytest.mark.slow
 def test_slow_dying_and_local_learners(tmp_path):
     class Local(Noting):
         pass
@@ -142,6 +143,7 @@ def test_slow_dying_and_local_learners(tmp_path):
     assert all(1 <= cell.time < 60 for cell in found.cells if cell.learner == "slow")
 
 
+@pytest.mark.slow
 def test_one_process_crashes_like_many():
     learners = {"killed": Dying(how="kill"), "dying": Dying(), "good": Noting()}
     found = benchmark.run(learners, ["iris"], cv=2, n_jobs=1, time_budget=np.inf)
@@ -155,6 +157,7 @@ def test_one_process_crashes_like_many():
     assert {cell.message for cell in leaving.cells} == {"SystemExit: bye"}
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing(tmp_path):
     learners, told = ["NCA", "ITML", None], []
     one = benchmark.run(learners, ["iris"], cv=3)
@@ -194,6 +197,7 @@ def quick_processes():
     return processes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_jobs", "n_kills"), [(None, 20), (2, 4)])
 def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
     """Many times kill -9, at any moment; what was finished is not done again."""
@@ -245,6 +249,7 @@ def rows_of(path):
         db.close()
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_process(tmp_path):
     """Those who fit end when nobody is there to be told, in the midst of a fit."""
     log = tmp_path / "pids"
@@ -260,6 +265,7 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
 
 
+@pytest.mark.slow
 def test_a_process_that_nobody_waits_for_ends_silently():
     code = "from dimetric.benchmark._workers import main; main()"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -287,6 +293,7 @@ def test_memory_of_a_fit_that_reuses_what_another_gave_back():
     assert len(blocks) * pin[0] == 1000
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_work(tmp_path):
     processes = quick_processes()
     store, log = tmp_path / "cells", tmp_path / "log"
@@ -302,6 +309,7 @@ def test_two_processes_share_the_work(tmp_path):
     assert len(log.read_text().splitlines()) == 48
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_full_disk_ends_the_run(tmp_path, n_jobs):
     with closing(Store(tmp_path / "cells")) as store:
@@ -450,6 +458,7 @@ print(benchmark.run([Own(log=sys.argv[1])], ["iris"], cv=2, store=sys.argv[2]).c
 """
 
 
+@pytest.mark.slow
 def test_an_edited_learner_is_another(tmp_path):
     """The same script finds its cells again, in any process; one that was edited does not."""
     script, log = tmp_path / "script.py", tmp_path / "log"

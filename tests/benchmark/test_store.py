@@ -65,6 +65,7 @@ def test_claims(tmp_path):
     assert one.claim("fit", ["a", "b"])  # b is not there
 
 
+@pytest.mark.slow
 def test_claims_of_the_dead_are_free(tmp_path):
     cells = Store(tmp_path / "cells")
     done = subprocess.run(

@@ -97,6 +97,7 @@ def test_errors_are_sentences(tmp_path, monkeypatch, words, error):
     assert error in str(left.value)
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy():
     code = f"import sys; sys.path[:0] = {sys.path!r}\nimport dimetric.cli\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -105,6 +106,7 @@ def test_help_imports_nothing_heavy():
     assert not loaded & {"numpy", "scipy", "sklearn", "pandas", "matplotlib"}
 
 
+@pytest.mark.slow
 def test_interrupt_while_the_command_is_loaded():
     code = f"""import sys; sys.path[:0] = {sys.path!r}
 class Impatient:

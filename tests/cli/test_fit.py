@@ -269,6 +269,7 @@ def run(*words, **options):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing_behind(wine, model):
     big = wine.parent / "big.csv"
     frame = pd.concat([pd.read_csv(wine)] * 3000)
@@ -289,6 +290,7 @@ def test_an_interrupt_leaves_nothing_behind(wine, model):
     assert not any(each.name.startswith(".") for each in wine.parent.iterdir())
 
 
+@pytest.mark.slow
 def test_a_pipe_that_is_closed_is_no_error(wine, model):
     big = wine.parent / "big.csv"
     pd.concat([pd.read_csv(wine)] * 300).to_csv(big, index=False)

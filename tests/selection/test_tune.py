@@ -161,6 +161,7 @@ def test_cross_validation_of_pipelines_and_regressors():
     assert cross_validate(KNNRegressor(), X, X[:, 0], random_state=0).test_score.mean() > 0.5
 
 
+@pytest.mark.slow
 def test_frames_and_jobs():
     frame = pd.DataFrame(X, columns=list("abcd"))
     plain = cross_validate(KNNClassifier(), X, y, random_state=0)
@@ -302,6 +303,7 @@ def test_draws():
     assert found.cv_results_["params"] == again.cv_results_["params"]
 
 
+@pytest.mark.slow
 def test_pipelines_and_jobs():
     learner = make_pipeline(MinMaxScaler(), PCA())
     options = {"cv": 3, "random_state": 0}
