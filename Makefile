@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-lowest check dist bench format env clean
+.PHONY: help demo test test-all test-lowest check dist bench format env clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -21,6 +21,14 @@ demo: $(VENV)/.core ## which distance? compare them on two bundled data sets, wr
 	@$(VENV)/bin/dimetric compare --out build/demo
 
 PYTEST = $(ONE_THREAD) $(PY) -m pytest -n auto
+
+test: $(VENV)/.test ## run the quick tests, those that are not marked as slow
+	$(PYTEST) -m "not slow" $(RECORD_COVERAGE)
+
+# A variable of test-all holds for test as well, on which it depends.
+test-all: RECORD_COVERAGE = --cov --cov-report= --cov-fail-under=0
+test-all: test ## run all tests, first the quick, then the slow ones, and record their coverage
+	$(PYTEST) -m slow $(RECORD_COVERAGE) --cov-append
 
 # Old packages warn about new ones, so warnings are not errors there.
 test-lowest: build/lowest.txt ## run the quick tests with the oldest versions of all packages
@@ -31,7 +39,7 @@ build/lowest.txt: pyproject.toml # each "name>=version" of pyproject.toml as "na
 	@mkdir -p build
 	@sed -n '/^dependencies/,/^dev/s/.*"\([a-z][a-z-]*\)>=\([0-9.]*\)".*/\1==\2/p' $< | sort -u > $@
 
-check: $(VENV)/.dev .coverage ## lint, format, types, layers, doctests, coverage of the last make test
+check: $(VENV)/.dev .coverage ## lint, format, types, layers, doctests, coverage of the last make test-all
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
