@@ -111,7 +111,7 @@ def test_precomputed_must_be_square_and_symmetric(X, namespace):
     with pytest.raises(ValueError, match=r"square matrix, but X has shape \(70, 5\)"):
         check_precomputed(namespace.asarray(X))
     K[3, 4] += 1
-    with pytest.raises(ValueError, match=r"symmetric, but k\(x\[3\], x\[4\]\) is .*K.T\) / 2"):
+    with pytest.raises(ValueError, match=r"symmetric, but K\[3, 4\] is .*K.T\) / 2"):
         check_precomputed(namespace.asarray(K))
 
 

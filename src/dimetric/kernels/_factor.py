@@ -84,7 +84,7 @@ def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray,
     centred -= shift
     centred -= shift[:, None]
     factor, pivots, rank, _ = dpstrf(centred, lower=1, tol=tol, overwrite_a=1)
-    rank = min(rank, len(K) - 1) if tol > 0 else 0  # centring reduces the rank by 1
+    rank = min(rank, len(K) - 1) if tol > 0 else 0  # at most n - 1, if centred
     F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(factor[:, :rank])
     return F, pivots[:rank] - 1

@@ -86,9 +86,8 @@ def feature_space(
         mean=space.mean[inverse],
         lift=lambda L: space.lift(L)[:, inverse],
     )
-    references = (
-        None if precomputed else take_rows(ordered, inverse)
-    )  # a copy, because the user may change X
+    # Store a copy of the samples, because the user may change X after fit.
+    references = None if precomputed else take_rows(ordered, inverse)
     return FeatureSpace(in_user_order, function, references)
 
 

@@ -225,9 +225,9 @@ def check_symmetric(K: Array, samples: np.ndarray) -> None:
     if pair is not None:
         i, j = pair
         raise ValueError(
-            f"The kernel must be symmetric, but k(x[{samples[i]}], x[{samples[j]}]) is "
-            f"{float(K[i, j]):.6g} and k(x[{samples[j]}], x[{samples[i]}]) is "
-            f"{float(K[j, i]):.6g}. Use (K + K.T) / 2 to make it symmetric."
+            f"The kernel matrix K must be symmetric, but K[{samples[i]}, {samples[j]}] is "
+            f"{float(K[i, j]):.6g} and K[{samples[j]}, {samples[i]}] is {float(K[j, i]):.6g}. Use "
+            "(K + K.T) / 2 to make it symmetric."
         )
 
 

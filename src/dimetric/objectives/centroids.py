@@ -169,7 +169,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         blocks = list(row_blocks(Y.shape[0], self._block))
         if not compat.is_numpy_array(Y):
             return work(iter(blocks))
-        # `n_rows` sets the number of threads. In time, 32 entries count as one row of all pairs.
+        # The number of threads depends on n_rows. 32 distances take as long as a row elsewhere.
         n_rows = len(self.rows) * len(self.columns) // 32
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)

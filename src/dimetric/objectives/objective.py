@@ -104,7 +104,7 @@ class Objective(ABC):
 
 
 class Certifiable(Objective):
-    """An objective whose distance from the optimal value can be bounded."""
+    """An objective for which the gap to the optimal value can be bounded."""
 
     @abstractmethod
     def within_class_covariance(self) -> np.ndarray:
@@ -160,7 +160,7 @@ class Smoothable(Objective):
 
 
 def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
-    r"""Return the mean objective as a function of one vector, the flattened map L and theta.
+    r"""Return the mean objective as a function of a vector that holds the map L and theta.
 
     .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(L X, \theta) + ridge\, |L|_F^2
 
@@ -182,7 +182,7 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
 def on_metrics(
     objective: Objective, *, ridge: float = 0.0, scale: np.ndarray | None = None
 ) -> ValueAndGrad:
-    r"""Return the mean objective as a function of one vector, the flattened metric M and theta.
+    r"""Return the mean objective as a function of a vector that holds the metric M and theta.
 
     .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(M^{1/2} X, \theta) + ridge\, \mathrm{tr} M
 

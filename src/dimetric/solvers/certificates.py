@@ -33,7 +33,7 @@ class Certificate:
     radius : float
         Largest trace of the metrics to which `gap` applies.
     proven : bool
-        Whether `radius` is a proven bound on the trace of an optimum. If so, `gap` is the
+        Whether `radius` is a proven bound on the trace of an optimum. If so, `gap` bounds the
         difference to the minimum over all metrics.
     """
 

@@ -17,7 +17,7 @@ class GradientDescent(Solver):
 
     With a constant rate, every step is accepted. With an adaptive rate, a step that does not lower
     the function is rejected and repeated with a smaller rate, which does not count as an
-    iteration. Each accepted step increases the rate. The values decrease strictly.
+    iteration, so the values decrease strictly. Each accepted step increases the rate.
 
     The stopping criteria are those of :class:`~dimetric.solvers.LBFGS`. In addition, a small
     decrease stops the solver only if the predicted decrease :math:`\eta |\nabla f|^2` is small

@@ -14,8 +14,8 @@ class MarginBounds:
 
     The objective f is a function of a metric N. For all slopes a in [0, 1], :math:`[t]_+ \ge a t`.
     The slopes of the hinges at any map therefore give a bound
-    :math:`f(N) \ge c + \langle G, N \rangle`, where c is the sum of the slopes. With all slopes 0
-    the bound is :math:`f(N) \ge \langle P, N \rangle`, where P is the matrix of the pulls.
+    :math:`f(N) \ge c + \langle G, N \rangle`, where c is the weighted sum of the slopes. With all
+    slopes 0, the bound is :math:`f(N) \ge \langle P, N \rangle`, where P is the pull matrix.
 
     Let v be the value of f at the map to be judged. Only metrics with
     :math:`\langle P, N \rangle \le v` can be better. If :math:`\lambda` is the smallest eigenvalue

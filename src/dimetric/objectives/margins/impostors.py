@@ -209,9 +209,8 @@ def _lower_bounds(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     the squared norms, so the norms in A and B are reduced by that multiple.
     """
     n, p = Z.shape
-    scale = (
-        2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]
-    )  # squares neither overflow nor underflow
+    # Scale by a power of two, so that squares fit the range of single precision.
+    scale = 2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]
     norms = np.einsum("ij,ij->i", Z, Z, dtype=np.float64) * scale**2
     norms *= 1 - 2 * (p + 6) * float(np.finfo(np.float32).eps)
     A, B = np.ones((2, n, p + 2), np.float32)
