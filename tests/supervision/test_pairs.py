@@ -346,7 +346,7 @@ def test_groups_stay_together():
 
 def test_folds_that_share_samples():
     pairs = Pairs.from_labels(y, 1000, random_state=0)
-    folds = list(pairs.split(5, shared=True, random_state=0))
+    folds = list(pairs.split(5, share_samples=True, random_state=0))
     assert as_set(np.concatenate([test.rows for _, test in folds])) == as_set(pairs.rows)
     for train, test in folds:
         assert len(test) == 200
@@ -359,7 +359,9 @@ def test_equal_vectors_are_one_sample():
     query, others = np.broadcast_to(rng.normal(size=(1, 3)), (8, 3)), rng.normal(size=(8, 3))
     vectors = np.stack([query, others], axis=1)
     one_query = Pairs.from_arrays(vectors[:4], vectors[4:])
-    with pytest.raises(ValueError, match=r"Fold 1 of 2 has no test constraints.*shared=True"):
+    with pytest.raises(
+        ValueError, match=r"Fold 1 of 2 has no test constraints.*share_samples=True"
+    ):
         next(one_query.split(2, random_state=0))
     vectors = X[Pairs.from_labels(y, 400, random_state=0).rows]
     pairs = Pairs.from_arrays(vectors[:200], vectors[200:])
@@ -379,7 +381,7 @@ def test_a_repeated_pair_is_in_one_fold(of_vectors):
         vectors = np.random.default_rng(0).normal(size=(150, 2))[pairs.rows]
         vectors[20:] = vectors[20:, ::-1]  # whichever comes first
         pairs = Pairs.from_arrays(vectors[:30], vectors[30:])
-    for train, test in pairs.split(5, shared=True, random_state=0):
+    for train, test in pairs.split(5, share_samples=True, random_state=0):
         assert len(test) == 12
         met = [
             {tuple(sorted(map(tuple, pair))) for pair in _contents(part)} for part in (train, test)
@@ -403,16 +405,20 @@ def test_folds_have_both_kinds():
 
 def test_empty_folds_are_refused():
     pairs = Pairs.from_labels([0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"no test constraints.*too strongly linked.*shared=True"):
+    with pytest.raises(
+        ValueError, match=r"no test constraints.*too strongly linked.*share_samples=True"
+    ):
         next(pairs.split(4, random_state=0))
     repeated = Pairs([[0, 1]] * 3, [[1, 2]])
     with pytest.raises(ValueError, match=r"Fold 3 of 3 has no test constraints.*fewer folds\.$"):
-        next(repeated.split(3, shared=True))
+        next(repeated.split(3, share_samples=True))
 
 
 def test_folds_of_little_are_told_of():
     triplets = Triplets.from_labels(y, 1000, random_state=0)
-    with pytest.warns(UserWarning, match=r"Only \d\d of 1000 constraints are used.*shared=True"):
+    with pytest.warns(
+        UserWarning, match=r"Only \d\d of 1000 constraints are used.*share_samples=True"
+    ):
         next(triplets.split(5, random_state=0))
 
 

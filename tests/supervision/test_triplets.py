@@ -142,12 +142,12 @@ def test_no_scores():
     assert len(Triplets.from_scores([], [])) == 0
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_folds(shared):
+@pytest.mark.parametrize("share_samples", [True, False])
+def test_folds(share_samples):
     triplets = Triplets.from_labels(y, 2000, random_state=0)
-    for train, test in triplets.split(3, shared=shared, random_state=0):
+    for train, test in triplets.split(3, share_samples=share_samples, random_state=0):
         overlap = set(train.rows.ravel()) & set(test.rows.ravel())
-        assert bool(overlap) == shared
+        assert bool(overlap) == share_samples
         assert len(test)
         assert len(train)
 
@@ -157,6 +157,6 @@ def test_judgements_of_three_samples_are_in_one_fold():
     rng = np.random.default_rng(0)
     asked = np.arange(30).reshape(10, 3)
     said = [asked[i, rng.permutation(3)] for i in np.tile(np.arange(10), 4)]
-    for train, test in Triplets.from_rows(said).split(5, shared=True, random_state=0):
+    for train, test in Triplets.from_rows(said).split(5, share_samples=True, random_state=0):
         assert len(test) == 8
         assert not {frozenset(row) for row in train.rows} & {frozenset(row) for row in test.rows}

@@ -31,7 +31,7 @@ def cross_validate_pairs(
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
-    shared: bool = False,
+    share_samples: bool = False,
     random_state: Any = None,
 ) -> CrossValidation:
     """Fit to the pairs of all folds but one and score on the pairs of that one, in turn.
@@ -51,7 +51,7 @@ def cross_validate_pairs(
         For pairs, the area under the ROC curve (the default), or the accuracy at the threshold
         that is best for the pairs learned from; for triplets, the accuracy. A callable
         ``scoring(learner, X, pairs)`` returns a number, greater is better.
-    shared : bool, default=False
+    share_samples : bool, default=False
         Whether a sample may occur both in training and in test, see :meth:`Pairs.split`.
     random_state : int, RandomState or None
         Seed of the folds.
@@ -73,7 +73,7 @@ def cross_validate_pairs(
     True
     """
     score = _scorer(scoring, pairs)
-    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
+    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     before, last = _steps(learner)
     Z = _fit_before(before, pairs.points if X is None else X)
     rows = []
@@ -96,7 +96,7 @@ def tune_pairs(
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
-    shared: bool = False,
+    share_samples: bool = False,
     random_state: Any = None,
 ) -> TuningResult:
     """Choose the parameters that score best on pairs that were not learned from.
@@ -105,7 +105,7 @@ def tune_pairs(
 
     Parameters
     ----------
-    learner, X, pairs, cv, scoring, shared, random_state
+    learner, X, pairs, cv, scoring, share_samples, random_state
         As in :func:`cross_validate_pairs`.
     param_grid : mapping of names to sequences, or sequence of such mappings
         Values of each parameter, as for scikit-learn's ``ParameterGrid``.
@@ -126,7 +126,7 @@ def tune_pairs(
     >>> found.best_params_, len(found.cv_results_["params"])
     ({'reg': 0.01}, 2)
     """
-    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
+    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     params = list(ParameterGrid(param_grid))
     if not params:
         raise ValueError("param_grid is empty: give at least one value of a parameter.")
@@ -147,12 +147,12 @@ def tune_pairs(
     return TuningResult(params[best], float(table["mean_test_score"][best]), fitted, table)
 
 
-def _folds(pairs: Any, cv: Any, *, shared: bool, random_state: Any) -> list[tuple[Any, Any]]:
+def _folds(pairs: Any, cv: Any, *, share_samples: bool, random_state: Any) -> list[tuple[Any, Any]]:
     """Return the pairs to learn from and the pairs to score on, of each fold."""
     if not isinstance(pairs, Pairs | Triplets):
         raise TypeError(f"pairs must be Pairs or Triplets, got {type(pairs).__name__}.")
     if isinstance(cv, Integral):
-        cv = pairs.split(int(cv), shared=shared, random_state=random_state)
+        cv = pairs.split(int(cv), share_samples=share_samples, random_state=random_state)
     elif not isinstance(cv, Iterable):
         raise TypeError(
             f"cv={cv!r} must be a number of folds, or the folds themselves: the pairs to learn "
@@ -165,7 +165,7 @@ def _refuse_one_kind(given: Pairs | Triplets, subject: str) -> None:
     if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
         raise ValueError(
             f"{subject}, but both kinds are needed. Take fewer folds, or let them share samples "
-            "(shared=True)."
+            "(share_samples=True)."
         )
 
 

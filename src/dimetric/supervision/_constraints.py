@@ -108,7 +108,7 @@ class Constraints(ABC):
         return hash((self.rows.tobytes(), self.kinds.tobytes(), self.n_samples))
 
     def split(
-        self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
+        self, n_splits: int = 5, *, share_samples: bool = False, random_state: Any = None
     ) -> Iterator[tuple[Self, Self]]:
         """Yield training and test constraints for each fold.
 
@@ -118,7 +118,7 @@ class Constraints(ABC):
         ----------
         n_splits : int, default=5
             Number of folds.
-        shared : bool, default=False
+        share_samples : bool, default=False
             Whether a sample may occur in both training and test constraints. If False, samples
             are assigned to folds, and constraints across folds are left out. Samples linked by
             constraints are in the same fold, unless there are too many of them. If all samples
@@ -139,7 +139,9 @@ class Constraints(ABC):
         rows = self.rows
         if self.points is not None:
             rows = distinct_rows(to_host(self.points).astype(np.float64))[1][rows]
-        parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        parts = folds(
+            rows, self.kinds, n_splits, share_samples=share_samples, random_state=random_state
+        )
         for train, test in parts:
             yield self[train], self[test]
 
