@@ -119,7 +119,7 @@ def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarra
     return classes, codes
 
 
-def checked_dissimilarities(D: Array) -> None:
+def check_dissimilarities(D: Array) -> None:
     """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal."""
     xp = namespace(D)
     n = D.shape[0]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
@@ -267,7 +267,7 @@ class Isomap(LandmarkEmbedding):
         remedy = "Set n_landmarks, for instance to 1000."
         require_memory(4 * n * m, f"The geodesics of {n} samples", remedy)
         if given and not sparse.issparse(X):
-            checked_dissimilarities(X)
+            check_dissimilarities(X)
         elif given and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
             raise ValueError(
                 f"A graph must be square, with lengths >= 0; X has shape {X.shape}, and values "

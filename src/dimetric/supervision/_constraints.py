@@ -222,7 +222,7 @@ def _raise_for_first(rows: np.ndarray, wrong: np.ndarray, name: str, problem: st
         raise ValueError(f"{name}[{first}] = {rows[first].tolist()} {problem}.")
 
 
-def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
+def check_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
     """Raise unless the constraints fit an X with `n_rows` rows."""
     if n_samples is not None and n_samples != n_rows:
         raise ValueError(

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.validation import checked_array, checked_samples
-from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -73,7 +73,7 @@ def checked_constraints(
     samples = checked_samples(
         learner, given.points if X is None else X, reset=True, min_samples=min_samples
     )
-    checked_n_samples(given.rows, given.n_samples, samples.shape[0], source)
+    check_n_samples(given.rows, given.n_samples, samples.shape[0], source)
     if not len(given):
         raise ValueError(f"{source} is empty. {type(learner).__name__} needs at least one.")
     if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
@@ -102,7 +102,7 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
         if X is None:
             raise ValueError("pairs hold row numbers. Pass the samples X as well.")
         X = checked_samples(learner, X, reset=False)
-        checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
+        check_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
         return X, pairs.rows
     if X is None:
         pairs = checked_array(pairs, "pairs", ndim=3)
