@@ -104,5 +104,7 @@ def test_impossible_places(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refused)  # the owner of the machine is refused nothing
-    with pytest.raises(PermissionError, match=r"Cannot write .* in .*: Permission denied\."):
+    with pytest.raises(
+        PermissionError, match=r"Cannot write .*: Permission denied \(directory .*\)\."
+    ):
         enter(tmp_path / "new")

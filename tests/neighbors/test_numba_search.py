@@ -12,7 +12,7 @@ pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
 
 from dimetric.neighbors import numba_search
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
-from dimetric.neighbors.numba_search import neighbors_of_each_other
+from dimetric.neighbors.numba_search import nearest_other_rows
 
 DATA = {
     "normal": lambda rng: rng.normal(size=(700, 20)),
@@ -33,7 +33,7 @@ DATA = {
 @pytest.mark.parametrize("data", DATA)
 def test_neighbours_are_those_of_the_plain_search(data, k, rng):
     X = DATA[data](rng)
-    distances, indices = neighbors_of_each_other(X, k)
+    distances, indices = nearest_other_rows(X, k)
     expected, whose = euclidean_neighbors(X.astype(np.float64), k)
     assert distances.dtype == X.dtype
     assert_allclose(distances, expected, rtol=1e-6 if X.dtype == np.float32 else 1e-12)
@@ -53,7 +53,7 @@ def test_neighbours_are_those_of_the_plain_search(data, k, rng):
 def test_any_samples(X, data):
     """With ties and repetitions: the distances are right, whoever is taken."""
     k = data.draw(st.integers(1, len(X) - 1))
-    distances, indices = neighbors_of_each_other(X, k)
+    distances, indices = nearest_other_rows(X, k)
     assert_array_equal(distances, euclidean_neighbors(X, k)[0])
     between = np.linalg.norm(X[:, None] - X[indices], axis=2)
     assert_allclose(between, distances, atol=1e-12)
@@ -69,10 +69,10 @@ def test_doubtful_rows_are_searched_again(rng, monkeypatch):
         lambda X, *rest: asked.append(len(X)) or euclidean_neighbors(X, *rest),
     )
     X = rng.normal(size=(400, 3))
-    neighbors_of_each_other(X, 5)
+    nearest_other_rows(X, 5)
     assert sum(asked) < 20
     X[200:] = 1e5 + 1e-3 * X[200:]
-    assert_array_equal(neighbors_of_each_other(X, 5)[1], euclidean_neighbors(X, 5)[1])
+    assert_array_equal(nearest_other_rows(X, 5)[1], euclidean_neighbors(X, 5)[1])
     assert asked[-1] >= 200
 
 
@@ -81,6 +81,6 @@ def test_threads_find_the_same(rng):
     found = []
     for threads in (1, 3):
         with threadpool_limits(threads, "blas"):
-            found.append(neighbors_of_each_other(X, 6))
+            found.append(nearest_other_rows(X, 6))
     for first, second in zip(*found, strict=True):
         assert_array_equal(first, second)

@@ -138,12 +138,14 @@ WRONG = {
     "similar[1] and dissimilar[2] are the same pair [2, 3]": lambda: Pairs(
         [[0, 1], [3, 2]], [[0, 2], [0, 3], [2, 3]]
     ),
-    "similar has shape (2, 4), but must hold pairs": lambda: Pairs.from_arrays(X[:2], X[:2]),
+    "similar has shape (2, 4), but pairs of vectors must have shape": lambda: Pairs.from_arrays(
+        X[:2], X[:2]
+    ),
     "(1, 2, 4) and (1, 2, 3), but must hold": lambda: Pairs.from_arrays(
         X[None, :2], X[None, :2, :3]
     ),
     "the same number of features": lambda: Pairs.from_arrays([], []),
-    "y has shape (2, 2), but must hold labels": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
+    "y has shape (2, 2), but labels must have shape": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
     "n=-5 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-5),
     "n=-6 must not be negative": lambda: Pairs.from_labels(y, -6),
     "n=-7 must not be negative": lambda: Pairs.from_labels(y, -7, balanced=False),
@@ -152,14 +154,23 @@ WRONG = {
     "inconsistent numbers of samples: [150, 120]": lambda: Pairs.from_neighbors(X, y[:120]),
     "Input X contains NaN": lambda: Pairs.from_neighbors(np.where(X > 7, np.nan, X), y),
     "links has shape (2, 3), but must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
-    "scores has shape (1,), but must hold a finite number for each of the 2": (
+    "scores has shape (1,), but must have shape (2,), one score for each pair": (
         lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0], 0.5)
     ),
-    "scores has shape (2,)": lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0, np.nan], 0.5),
+    "scores[1] is nan. Scores must be finite": (
+        lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0, np.nan], 0.5)
+    ),
+    "scores[0] is inf. Scores must be finite": (
+        lambda: Pairs.from_scores([[0, 1], [1, 2]], [np.inf, np.nan], 0.5)
+    ),
     "below=3 must not be above threshold=2": lambda: Pairs.from_scores([[0, 1]], [1], 2, 3),
     "rows[0] = [4, 4] contains a sample twice": lambda: Pairs.from_scores([[4, 4]], [1], 2),
-    "n_splits=1 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(1)),
-    "n_splits=3 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(3)),
+    "n_splits=1 must be between 2 and the number of constraints, 2": lambda: next(
+        Pairs([[0, 1], [2, 3]]).split(1)
+    ),
+    "n_splits=3 must be between 2 and the number of constraints, 2": lambda: next(
+        Pairs([[0, 1], [2, 3]]).split(3)
+    ),
     "too many to list. Set n to draw": lambda: Pairs.from_labels(np.zeros(20_000)),
 }
 

@@ -56,7 +56,7 @@ class Constraints(ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Raise an error, because scikit-learn would split constraints with a shape like X."""
+        """Raise an error. If constraints had a shape, scikit-learn would split them like X."""
         raise ValueError(
             f"{type(self).__name__} cannot be split like X. To cross-validate or tune a learner on "
             "them, use dimetric.selection.cross_validate_pairs or tune_pairs."
@@ -146,7 +146,7 @@ class Constraints(ABC):
             yield self[train], self[test]
 
     def reordered(self, order: np.ndarray) -> Self:
-        """Return the sorted constraints for reordered samples.
+        """Renumber the constraints for reordered samples, and sort them.
 
         Parameters
         ----------
@@ -159,9 +159,9 @@ class Constraints(ABC):
         >>> Pairs([[0, 2], [0, 1]]).reordered(np.array([1, 0, 2])).similar.tolist()
         [[0, 1], [1, 2]]
         """
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        renumbered = self._of(place[self.rows], self.kinds, len(order), None)
+        new_row = np.empty(len(order), dtype=np.int64)
+        new_row[order] = np.arange(len(order))
+        renumbered = self._of(new_row[self.rows], self.kinds, len(order), None)
         return renumbered[np.lexsort((*renumbered.rows.T[::-1], renumbered.kinds))]
 
 
@@ -203,8 +203,8 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
         given = np.empty((0, width), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != width or given.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} has shape {given.shape} and dtype {given.dtype}, but must hold row numbers, "
-            f"as integers of shape (m, {width})."
+            f"{name} has shape {given.shape} and dtype {given.dtype}, but must be an integer array "
+            f"of row numbers, with shape (m, {width})."
         )
     bound = MAX_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)

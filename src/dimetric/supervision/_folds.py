@@ -41,10 +41,12 @@ def folds(
     [(array([1]), array([0, 2])), (array([0, 2]), array([1]))]
     """
     if not 2 <= n_splits <= len(rows):
-        raise ValueError(f"n_splits={n_splits} must be at least 2 and at most {len(rows)}.")
+        raise ValueError(
+            f"n_splits={n_splits} must be between 2 and the number of constraints, {len(rows)}."
+        )
     rng = check_random_state(random_state)
     if share_samples:
-        group = _same_samples(rows)
+        group = _groups_by_samples(rows)
         fold_of = _assign_folds(*_size_and_kind(group, kinds), n_splits, rng)[group][:, None]
     else:
         # Number only the samples that occur.
@@ -58,7 +60,7 @@ def folds(
     return parts
 
 
-def _same_samples(rows: np.ndarray) -> np.ndarray:
+def _groups_by_samples(rows: np.ndarray) -> np.ndarray:
     """Return a group for each row, the same for rows with the same samples in any order."""
     first, *others = np.sort(rows, axis=1).T
     for column in others:
@@ -100,10 +102,10 @@ def _assign_folds(
     shuffled = rng.permutation(len(size))
     order = shuffled[np.lexsort((kind[shuffled], -size[shuffled]))]
     filled, chosen = [(0, k) for k in range(n_splits)], []
-    for more in size[order].tolist():
+    for group_size in size[order].tolist():
         n, k = filled[0]
         chosen.append(k)
-        heapq.heapreplace(filled, (n + more, k))
+        heapq.heapreplace(filled, (n + group_size, k))
     fold = np.empty(len(size), dtype=np.int64)
     fold[order] = chosen
     return fold

@@ -64,7 +64,7 @@ def supervision_source(
 def checked_constraints(
     learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
-    """Return the checked samples and pairs or triplets. Without X, use the points of the latter."""
+    """Return the checked samples and constraints. Without X, the samples are their points."""
     kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
@@ -108,8 +108,8 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):
             raise ValueError(
-                f"pairs has shape {tuple(pairs.shape)}, but without X it must hold vectors, of "
-                f"shape (n_pairs, 2, {learner.n_features_in_})."
+                f"pairs has shape {tuple(pairs.shape)}, but without X it must hold vectors and "
+                f"have shape (n_pairs, 2, {learner.n_features_in_})."
             )
         points = namespace(pairs).reshape(pairs, (-1, learner.n_features_in_))
         return points, np.arange(points.shape[0]).reshape(-1, 2)
@@ -117,8 +117,8 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     index = check_array(to_host(pairs), dtype=None, input_name="pairs")
     if index.shape[1] != 2 or index.dtype.kind not in "iu":
         raise ValueError(
-            f"pairs has shape {index.shape} and dtype {index.dtype}, but with X it must hold row "
-            "numbers, as integers of shape (n_pairs, 2)."
+            f"pairs has shape {index.shape} and dtype {index.dtype}, but with X it must be an "
+            "integer array of row numbers, with shape (n_pairs, 2)."
         )
     outside = np.flatnonzero(((index < 0) | (index >= X.shape[0])).any(axis=1))
     if len(outside):
