@@ -167,9 +167,9 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     """Rescale X so that squares neither overflow nor underflow; return X and the factor.
 
     The factor is a power of two, so no digits are lost, and it is 1 for ordinary data. Raise
-    ValueError if the dtype cannot represent the squares of the original values, because it cannot
-    represent their variances or a metric then. If `affected` names parameters whose meaning depends
-    on the scale, warn when the factor is not 1.
+    ValueError if the dtype cannot represent the squares of the original values, because then it
+    cannot represent variances or a metric either. If `affected` names parameters whose meaning
+    depends on the scale, warn when the factor is not 1.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X

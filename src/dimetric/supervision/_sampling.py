@@ -39,7 +39,7 @@ def _checked_n(n: int) -> int:
 
 
 class LabelledCombinations:
-    """All pairs and triplets of labelled samples, numbered so that few can be drawn of many.
+    """All pairs and triplets of labelled samples, numbered so that some can be drawn.
 
     Samples are sorted by class. Each sample forms similar pairs with the earlier samples of its
     class, and dissimilar pairs with all samples of earlier classes. Pairs and triplets are computed

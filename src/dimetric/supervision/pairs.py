@@ -125,8 +125,8 @@ class Pairs(Constraints):
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of pairs to draw at random without replacement. By default, all pairs are
-            returned. The same holds if there are fewer than n.
+            Number of pairs to draw at random without replacement. All pairs are returned
+            by default, or if there are fewer than n.
         balanced : bool, default=True
             Draw equal numbers of similar and dissimilar pairs, if possible. Otherwise, draw all
             pairs with equal probability.
