@@ -119,13 +119,13 @@ def test_triplets_at_equal_distance_count_a_half():
 
 
 WRONG = {
-    "pairs are row numbers: give the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "pairs hold row numbers. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
     "triplets contain row indices. Pass the samples": lambda: FITTED.score_triplets(TRIPLETS),
     "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
     "must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
     "pairs must be a Pairs object with": lambda: FITTED.score_pairs(PAIRS.rows, X),
     "both similar and dissimilar pairs": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
-    "pairs are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "pairs refer to 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
     "triplets are of 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
     r"triplets\[0\] = \[0, 1, 60\] names a row outside X": lambda: FITTED.score_triplets(
         Triplets([0], [1], [60]), X.tolist()

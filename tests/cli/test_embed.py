@@ -123,7 +123,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
     ("words", "error"),
     [
         (["--method", "isomop"], "There is no method 'isomop'. Did you mean isomap?"),
-        (["--method", "xyzzy"], "There are anmm,"),
+        (["--method", "xyzzy"], "Choose from anmm,"),
         (["--method", "nosuchmodule:UMAP"], "cannot be imported: No module named 'nosuchmodule'"),
         (["--method", "umap.nothing:X"], "pip install umap-learn"),
         (["--method", "sklearn.decomposition:SparseCoder"], "cannot be made: "),
@@ -138,7 +138,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         (["--color", "kinds"], "there is no column 'kinds'. Did you mean kind"),
         (["--scale", "much"], "--scale much must be"),
         (["--method", "nca", "--color", "proline"], "no classes. Name another column by --color"),
-        (["--out", "no/where/a.png"], "there is no folder"),
+        (["--out", "no/where/a.png"], "the directory"),
     ],
 )
 def test_errors_are_sentences(table, tmp_path, monkeypatch, words, error):

@@ -192,7 +192,9 @@ def test_given_targets_are_taken(rng):
 
 
 def test_given_targets_are_checked():
-    with pytest.raises(ValueError, match=r"targets\[0\] = \[60\] names a sample of another class"):
+    with pytest.raises(
+        ValueError, match=r"targets\[0\] = \[60\] contains a sample of another class"
+    ):
         LMNN(targets=np.full((150, 1), 60)).fit(X, y)
     with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but targets are given"):
         LMNN(targets=np.full((150, 1), -1), n_passes=2).fit(X, y)
@@ -378,5 +380,5 @@ def test_targets_given_beside_samples_without_a_label():
     assert_array_equal(again.components_, first.components_)
     wrong = first.targets_.copy()
     wrong[1, 0] = 3
-    with pytest.raises(ValueError, match=r"targets\[1\] = .* names a sample of another class"):
+    with pytest.raises(ValueError, match=r"targets\[1\] = .* contains a sample of another class"):
         LMNN(unlabelled=-1, targets=wrong).fit(X, labels)

@@ -17,7 +17,7 @@ from dimetric.learners._fitting.gain import (
     project_onto_simplex,
 )
 from dimetric.learners.lsi import DistanceRule
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -74,7 +74,7 @@ def test_objective_is_the_loop(rng):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [1, 7, 128])
 def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
-    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
+    monkeypatch.setattr(fast_paths, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
     theta = np.array([0.01])

@@ -190,7 +190,7 @@ def test_too_many_components_of_large_sparse_samples():
 
 @pytest.mark.parametrize("size", [1e160, 1e-170])
 def test_blocks_out_of_range_are_refused_as_wholes_are(size):
-    with pytest.raises(ValueError, match="whose squares float64 cannot hold"):
+    with pytest.raises(ValueError, match="float64 can represent squares only if"):
         PCA().partial_fit(X * size)
 
 

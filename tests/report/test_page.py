@@ -91,7 +91,7 @@ def test_texts_are_only_texts(record):
     assert not re.search(r"https?:", content)
     for words in (
         f"table {EVIL}: which distance?", f"classes in column {EVIL} & [red].", "a & b",
-        "LDA <b> is better than Euclidean with probability 0.97.", "slow <i> has no score: <u>no",
+        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> has no score: <u>no",
         "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית", f"{EVIL}.csv; seed 7; 12 seconds.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
     ):  # fmt: skip

@@ -73,7 +73,7 @@ def embedding_by_name(
     if ":" not in name:
         known = {each.lower(): own for each, own in _classes_with("fit_transform").items()}
         more = "Any other goes by module:Class, as sklearn.manifold:TSNE."
-        cls = look_up(name, dict(sorted(known.items())), "method", more=more)
+        cls = look_up(name, dict(sorted(known.items())), "method", hint=more)
         return _with_params(cls, params, usual, random_state)
     cls = _imported_class(name)
     given = dict(params or {})

@@ -105,7 +105,7 @@ def _compared(
     console: "Console | None",
 ) -> dict[str, Any]:
     """Compare on one table, write report and model, and print; return the results."""
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
     from dimetric.advice._compare import compare_samples
     from dimetric.advice._samples import labelled_samples
 
@@ -117,7 +117,7 @@ def _compared(
     learners = None if wanted is None else {each: learner_from(each, [], seed) for each in wanted}
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
     # The report is begun first: if it cannot be written, nothing is compared.
-    with atomic(files["report"]) as report:
+    with atomic_write(files["report"]) as report:
         with progress(table.name) as watch:
             comparison = compare_samples(
                 samples,

@@ -49,7 +49,7 @@ def fit(
     encoded one-hot.
     """
     import dimetric
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
     from dimetric.advice._model import SCALERS, fit_table
     from dimetric.advice._table import class_counts
 
@@ -60,7 +60,7 @@ def fit(
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
     # The file is begun first: if it cannot be written, nothing is learned.
-    with atomic(out) as begun:
+    with atomic_write(out) as begun:
         found = fit_table(table, made, n_neighbors=k, scale=scale, missing=missing)
         about = {"data": str(data), "target": table.target, "rows": n_rows}
         dimetric.save(found.model, begun, about=about)

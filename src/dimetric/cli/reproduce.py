@@ -75,7 +75,7 @@ def reproduce(
                     experiment,
                     k=each,
                     folder=data,
-                    only=names(only),
+                    data_sets=names(only),
                     learners=names(learners),
                     store=out / "cells.sqlite",
                     time_budget=budget,

@@ -22,7 +22,7 @@ from dimetric._arrays.validation import (
     encode_labels,
 )
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
-from dimetric.supervision._validation import checked_constraints, source_of
+from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
@@ -217,7 +217,7 @@ class Learner(
 
         Labels equal to the learner's parameter ``unlabelled`` count as missing.
         """
-        kind = source_of(self, self._supervision_kinds, **given)
+        kind = supervision_source(self, self._supervision_kinds, **given)
         for name in ("classes_", "targets_", "threshold_"):  # set by an earlier fit
             self.__dict__.pop(name, None)
         if kind is None:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
 from dimetric._arrays.validation import checked_samples
-from dimetric._compat import check_same_namespace, framed
+from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
@@ -48,9 +48,9 @@ class LinearMetric(PairScoringMixin, Learner):
         samples = checked_samples(self, X, reset=False)
         L, offset = asarray_like(self.components_, samples), asarray_like(self.offset_, samples)
         if sparse.issparse(samples):
-            return framed(samples @ L.T - offset @ L.T, X, self)
+            return wrap_like_input(samples @ L.T - offset @ L.T, X, self)
         moved = samples - offset if namespace(offset).any(offset != 0) else samples
-        return framed(moved @ L.T, X, self)
+        return wrap_like_input(moved @ L.T, X, self)
 
     def inverse_transform(self, Z: Array) -> Array:
         r"""Map back: return :math:`o + L^+ z`, the pre-images that are closest to the offset.

@@ -10,7 +10,7 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._linear import LinearMetric
-from dimetric.linalg.sample_span import in_span
+from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
@@ -97,7 +97,7 @@ class ANMM(LinearMetric):
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
         near, far = friends(X, codes, self.n_friends), enemies(X, codes, self.n_enemies)
-        Z, lifted = in_span(X, k)
+        Z, lifted = span_coordinates(X, k)
         S, C = (difference_scatter(Z, r.indices, r.counts, root=False) for r in (far, near))
         values, V = top_eigenvectors(S - C, Z.shape[1])
         self.components_ = asarray_like(lifted(V[:k, :]), X)

@@ -9,7 +9,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._linear import LinearMetric
-from dimetric.linalg.scatter import Moments, rounding_of
+from dimetric.linalg.scatter import Moments, rounding_bounds
 from dimetric.linalg.spectral import fixed_signs, whitening
 from dimetric.supervision.labels import Supervision
 
@@ -81,13 +81,13 @@ class Covariance(LinearMetric):
         xp = namespace(S)
         trace = xp.sum(S * S) if is_root else xp.linalg.trace(S)
         ridge = self.reg / X.shape[1] * float(trace)
-        return whitening(S, is_root=is_root, ridge=ridge, rounding=rounding_of(X))
+        return whitening(S, is_root=is_root, ridge=ridge, rounding=rounding_bounds(X))
 
 
 def _covariance(X: Array, *, root: bool) -> Array:
     """Return the covariance of the samples, or a matrix R with R^T R = covariance."""
     denominator = X.shape[0] - 1
-    spread = Moments.of_all(X, root=root).above_rounding().spread
+    spread = Moments.of_all(X, root=root).without_rounding_noise().spread
     return spread / (denominator**0.5 if root else denominator)
 
 

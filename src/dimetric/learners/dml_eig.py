@@ -24,7 +24,7 @@ from dimetric.learners._fitting.problem import (
     solve,
     with_iteration_offset,
 )
-from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
 from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
@@ -34,10 +34,10 @@ from dimetric.supervision.pairs import Pairs
 ROUGH_TOL = 1e-3  # tolerance of all smoothing levels except the last
 SMALLEST_TOL = 1e-13  # tolerances below this are not lowered further
 
-_Gain: TypeAlias = RegularizedGain[LeastDistance]
+_Gain: TypeAlias = RegularizedGain[SoftMinimum]
 
 
-class DMLEig(ConstrainedMetric[LeastDistance]):
+class DMLEig(ConstrainedMetric[SoftMinimum]):
     r"""Distance metric learning by eigenvalue optimisation (DML-eig).
 
     .. math:: \max_M \min_D d^2_{ij} \quad \text{s.t.} \quad
@@ -149,9 +149,7 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
         self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(
-        self, points: Array, supervision: Supervision, originals: Array
-    ) -> LeastDistance:
+    def _objective(self, points: Array, supervision: Supervision, originals: Array) -> SoftMinimum:
         if isinstance(supervision, Pairs):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
@@ -267,7 +265,9 @@ def _smoothing_levels(last: float) -> list[float]:
 def _min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
     """Return the smallest squared distance between dissimilar samples under a map."""
     objective = gain.objective
-    return objective.smallest(objective.points @ asarray_like(L, objective.points).T)
+    return objective.smallest_squared_distance(
+        objective.points @ asarray_like(L, objective.points).T
+    )
 
 
 def _positive_min_squared_distance(gain: _Gain, L: np.ndarray) -> float:

@@ -11,8 +11,8 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._linear import LinearMetric
-from dimetric.linalg.sample_span import in_span
-from dimetric.linalg.scatter import difference_scatter, rounding_of
+from dimetric.linalg.sample_span import span_coordinates
+from dimetric.linalg.scatter import difference_scatter, rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.roles import Neighbors, enemies, friends
 from dimetric.supervision.labels import Supervision, checked_labels
@@ -109,7 +109,7 @@ class DMLMJ(LinearMetric):
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
         near, far = friends(X, codes, self.n_neighbors), enemies(X, codes, self.n_neighbors)
-        Z, lifted = in_span(X, k)
+        Z, lifted = span_coordinates(X, k)
         S, D = (self._covariance(Z, role, d) for role in (near, far))
         T = self._whitening(S, X)
         values, L, _ = top_ratio(D, T, T.shape[0], is_root=self.alpha == 0)
@@ -154,7 +154,7 @@ class DMLMJ(LinearMetric):
         if self.alpha > 0:
             T, _ = whitening(S, is_root=False, by_feature=by_feature)
         else:
-            rounding = rounding_of(X)
+            rounding = rounding_bounds(X)
             rounding = rounding if by_feature else namespace(rounding).max(rounding)
             T, _ = whitening(S, is_root=True, by_feature=by_feature, rounding=rounding)
         if T.shape[0] == 0:

@@ -23,11 +23,11 @@ from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners.covariance import Covariance
-from dimetric.linalg.psd import root
-from dimetric.objectives.listed import ListedObjective, differing
+from dimetric.linalg.psd import square_root
+from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
-from dimetric.supervision._draw import LabelledCombinations
+from dimetric.supervision._sampling import LabelledCombinations
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -196,7 +196,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         is_symmetric = np.allclose(M0, M0.T, rtol=1e-6, atol=1e-9 * np.abs(M0).max())
         if not is_symmetric or np.linalg.eigvalsh((M0 + M0.T) / 2)[0] <= 0:
             raise ValueError("prior must be symmetric and positive definite.")
-        return root(M0)
+        return square_root(M0)
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
         """Return the given bounds, or percentiles of the squared distances."""
@@ -234,7 +234,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     def _objective(
         self, points: Array, pairs: Pairs, originals: Array
     ) -> ListedObjective[ITMLRule]:
-        dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]
+        dissimilar = pairs.dissimilar[pairs_differ(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
         if not len(rows):
             raise ValueError(

@@ -171,12 +171,14 @@ class LDA(LinearMetric):
         else:
             known, new = self.classes_, classes
             classes = _merged_classes(known, new)
-            moments = seen.widened(np.searchsorted(classes, known), len(classes)) + (
-                moments.moved_to(seen).widened(np.searchsorted(classes, new), len(classes))
+            moments = seen.with_classes_at(np.searchsorted(classes, known), len(classes)) + (
+                moments.moved_to(seen).with_classes_at(np.searchsorted(classes, new), len(classes))
             )
         self._moments, self.classes_ = moments, classes
         enough = len(classes) > min(self.n_components or 1, X.shape[1])
-        if enough and bool(namespace(moments.means).any(moments.above_rounding().spread != 0)):
+        if enough and bool(
+            namespace(moments.means).any(moments.without_rounding_noise().spread != 0)
+        ):
             pencil = self._pencil(moments)
             self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
             self._metadata = self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
@@ -187,7 +189,7 @@ class LDA(LinearMetric):
         xp = namespace(moments.means)
         n, d = moments.n_samples, moments.means.shape[1]
         s = float(self.shrinkage or 0.0)
-        within = moments.above_rounding().spread / (n**0.5 if moments.is_root else n)
+        within = moments.without_rounding_noise().spread / (n**0.5 if moments.is_root else n)
         deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
         trace = xp.sum(within**2) if moments.is_root else xp.linalg.trace(within)
         ridge = (s + self.reg) / d * float(trace)

@@ -11,7 +11,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Interval
 from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
@@ -42,13 +42,13 @@ class LDMLRule(Rule):
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
         """Return the same as the engine, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.ldml(Z, V, side, self._threshold(theta))
+        return fast_paths.ldml(Z, V, side, self._threshold(theta))
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        half = xp.astype(rows.is_other(columns), D.dtype) / 2
+        half = xp.astype(rows.different_sample(columns), D.dtype) / 2
         losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
         loss = xp.sum(half * losses, dtype=xp.float64)
@@ -71,7 +71,7 @@ class LDMLRule(Rule):
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of pairs."""
-        return rows.n_other(columns) / 2
+        return rows.n_different_pairs(columns) / 2
 
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return 0, which no finite map attains."""

@@ -21,7 +21,7 @@ from dimetric.learners._fitting.problem import (
 from dimetric.learners._fitting.start import rescaled_start
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
-from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
@@ -196,7 +196,7 @@ class LMNN(MeanLossMetric[Smoothable]):
             return TripletObjective(X, supervision.rows, mu=self.mu)
         codes = checked_labels(supervision).codes
         if self.targets is not None:
-            targets = given_targets(self.targets, codes, order)
+            targets = checked_targets(self.targets, codes, order)
         else:
             targets = self._nearest_targets(X, codes)
         return MarginObjective(X, codes, targets, mu=self.mu, order=order)
@@ -205,7 +205,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Return the nearest neighbours of the same class, for samples sorted by class."""
         most = MAX_FRIENDS_SEARCHED if self._solver().uses_batches else None
         return nearest_targets(
-            X, codes, self.n_neighbors, most=most, random_state=self.random_state
+            X, codes, self.n_neighbors, max_group_size=most, random_state=self.random_state
         )
 
     def _minimise(
@@ -244,13 +244,15 @@ class LMNN(MeanLossMetric[Smoothable]):
             return None
         X = objective.points
         targets = self._nearest_targets(X @ asarray_like(L, X).T, objective.strata)
-        return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
+        return (
+            None if np.array_equal(targets, objective.targets) else objective.with_targets(targets)
+        )
 
     def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
         """Set ``targets_`` to the targets of the last pass, in the order of the given samples."""
         if isinstance(first, MarginObjective) and isinstance(last, MarginObjective):
             assert first.order is not None
-            targets, X = in_given_order(last.targets, first.order), first.points
+            targets, X = in_user_order(last.targets, first.order), first.points
             self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(

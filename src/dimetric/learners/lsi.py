@@ -9,7 +9,7 @@ from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
 from dimetric.learners._fitting.gain import GainOverMaps, GainOverMetrics, RegularizedGain
 from dimetric.learners._fitting.problem import MapCallback, Problem, Solution, solve
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective
@@ -31,7 +31,7 @@ class DistanceRule(Rule):
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
         """Return the same as the engine, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.distances(Z, V, side, float(theta[0]))
+        return fast_paths.lsi(Z, V, side, float(theta[0]))
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any

@@ -6,7 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.convex import ConvexMetric
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -22,13 +22,13 @@ class MCMLRule(Rule):
     :math:`W = p^0 - p`. A sample that is alone in its class has no loss.
     """
 
-    fast = staticmethod(numpy_kernels.mcml)
+    fast = staticmethod(fast_paths.mcml)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        others = rows.is_other(columns)
+        others = rows.different_sample(columns)
         nearest = xp.min(xp.where(others, D, xp.inf), axis=1, keepdims=True)
         # Prevents exp from underflowing. The loss does not change, because p0 sums to 1.
         D = xp.where(others, D - nearest, 0.0)
@@ -49,7 +49,7 @@ class MCMLRule(Rule):
     def infimum(self, rows: Side, columns: Side) -> float:
         """Return the mean entropy of p0, or -inf if a map attains it (as with a single class)."""
         n_friends = rows.n_friends(columns)
-        if not n_friends.any() or np.sum(n_friends) == rows.n_other(columns):
+        if not n_friends.any() or np.sum(n_friends) == rows.n_different_pairs(columns):
             return -np.inf
         return float(np.mean(np.log(n_friends[n_friends > 0])))
 

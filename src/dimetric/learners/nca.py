@@ -6,7 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -21,13 +21,13 @@ class NCARule(Rule):
     :math:`W_{ij} = p_{ij} ([y_i = y_j] - p_i)`.
     """
 
-    fast = staticmethod(numpy_kernels.nca)
+    fast = staticmethod(fast_paths.nca)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        D = xp.where(rows.is_other(columns), D, xp.inf)
+        D = xp.where(rows.different_sample(columns), D, xp.inf)
         E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
         P = E / xp.sum(E, axis=1, keepdims=True)
         same = xp.astype(rows.same_label(columns), D.dtype)

@@ -14,7 +14,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_
 from dimetric._arrays.validation import checked_samples, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions, fit_method
 from dimetric.learners._linear import LinearMetric
-from dimetric.linalg.principal_axes import PrincipalAxes, by_iteration, from_moments
+from dimetric.linalg.principal_axes import PrincipalAxes, axes_by_iteration, axes_from_moments
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision
@@ -136,14 +136,14 @@ class PCA(LinearMetric):
         if solver in _TRUNCATED_SOLVERS:
             axes = self._truncated_axes(X, k, solver)
         else:
-            axes = from_moments(Moments.of_all(X, root=solver != "covariance_eigh"), k)
+            axes = axes_from_moments(Moments.of_all(X, root=solver != "covariance_eigh"), k)
             squared = solver == "covariance_eigh" and not sparse.issparse(X)
             if self.svd_solver == "auto" and squared and axes.lost_digits(X):
                 solver = "full"
-                axes = from_moments(Moments.of_all(X, root=True), k)
+                axes = axes_from_moments(Moments.of_all(X, root=True), k)
         self._fit_svd_solver = solver
         self._moments: Moments | None = None  # discard the blocks of partial_fit
-        return self._set_fitted_attributes(axes.times(1 / factor), X)
+        return self._set_fitted_attributes(axes.rescaled(1 / factor), X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -185,7 +185,7 @@ class PCA(LinearMetric):
         # Fewer samples do not span the components.
         if moments.n_samples >= max(2, self._int_n_components(1)):
             k = self._int_n_components(min(int(moments.n_samples), X.shape[1]))
-            metadata = self._set_fitted_attributes(from_moments(moments, k), X)
+            metadata = self._set_fitted_attributes(axes_from_moments(moments, k), X)
             self._metadata = metadata | {"time": perf_counter() - started}
         return self
 
@@ -247,11 +247,11 @@ class PCA(LinearMetric):
         smaller = min(X.shape)
         if solver == "arpack":
             start = random.uniform(-1, 1, size=smaller)
-            return by_iteration(X, k, partial(lanczos_svd, start=start, tol=self.tol))
+            return axes_by_iteration(X, k, partial(lanczos_svd, start=start, tol=self.tol))
         start = random.normal(size=(X.shape[1], min(k + self.n_oversamples, smaller)))
         enough = 7 if k < 0.1 * smaller else 4
         n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
-        return by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
+        return axes_by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
 
     def _int_n_components(self, default: int) -> int:
         """Return `n_components` if it is an integer, else `default`."""

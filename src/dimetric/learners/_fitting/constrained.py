@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.blocks import row_blocks, tall_block
+from dimetric._arrays.blocks import row_blocks, scatter_block_rows
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
@@ -18,9 +18,9 @@ from dimetric.learners._fitting.gain import GainT, RegularizedGain
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import Problem, Solution
-from dimetric.linalg.scatter import Moments, rounding_of
+from dimetric.linalg.scatter import Moments, rounding_bounds
 from dimetric.linalg.spectral import whitening
-from dimetric.objectives.listed import differing
+from dimetric.objectives.listed import pairs_differ
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -74,7 +74,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         at = Coordinates.of(
             xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
         )
-        T = self._whitening(at, supervision, at.sample_scale * to_host(rounding_of(X)))
+        T = self._whitening(at, supervision, at.sample_scale * to_host(rounding_bounds(X)))
         objective = self._objective(at.samples @ asarray_like(T, at.samples).T, supervision, X)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5
@@ -140,7 +140,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
     """Raise unless some dissimilar pair consists of two different samples."""
     if isinstance(supervision, Pairs):
-        if not differing(X, supervision.dissimilar).any():
+        if not pairs_differ(X, supervision.dissimilar).any():
             raise ValueError(
                 f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
                 "pair are identical."
@@ -163,7 +163,7 @@ def similar_scatter(X: Array, supervision: Supervision) -> np.ndarray:
     if isinstance(supervision, Pairs):
         left, right = (asarray_like(side, X, dtype=xp.int64) for side in supervision.similar.T)
         scatter = xp.zeros((d, d), dtype=X.dtype, device=compat.device(X))
-        for b in row_blocks(len(supervision.similar), tall_block(d)):
+        for b in row_blocks(len(supervision.similar), scatter_block_rows(d)):
             delta = xp.take(X, left[b], axis=0) - xp.take(X, right[b], axis=0)
             scatter = scatter + delta.T @ delta
         return to_host(scatter)

@@ -12,7 +12,7 @@ from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
 from dimetric.learners._fitting.start import rescaled_start
-from dimetric.linalg.psd import inverse_root, metric_of
+from dimetric.linalg.psd import inverse_square_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.objective import Certifiable, Objective, metric_gradient
@@ -126,7 +126,7 @@ def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
     deviation[deviation == 0] = 1
     # In directions without variance the gradient is a rounding error, which T must not amplify.
     correlation = S / deviation / deviation[:, None]
-    return inverse_root(correlation + 1e-6 * np.eye(len(S))) / deviation
+    return inverse_square_root(correlation + 1e-6 * np.eye(len(S))) / deviation
 
 
 def certify(
@@ -171,7 +171,7 @@ def certify(
     for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
-            T = inverse_root(P)
+            T = inverse_square_root(P)
             gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)
@@ -194,8 +194,8 @@ def _definite_bounds(
     outweighs close pairs of different classes, so the objective increases in every direction,
     unless the classes are separable.
     """
-    within = objective.within()
-    white = inverse_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
+    within = objective.within_class_covariance()
+    white = inverse_square_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
     for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiment
         yield tangent(triangular_factor(np.vstack([growth**0.5 * L, added**0.5 * white])))

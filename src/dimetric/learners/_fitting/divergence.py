@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric.linalg.psd import root
+from dimetric.linalg.psd import square_root
 from dimetric.objectives.listed import ListedObjective
 from dimetric.solvers.bregman_projections import BoundedDivergence
 
@@ -88,7 +88,7 @@ class DivergenceOverMetrics(BoundedDivergence):
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map; there are no extra parameters."""
-        return root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
+        return square_root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
 
 
 def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:

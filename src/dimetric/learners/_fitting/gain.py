@@ -6,7 +6,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, to_host
-from dimetric.linalg.psd import metric_of, root
+from dimetric.linalg.psd import metric_of, square_root
 from dimetric.objectives.objective import Objective
 
 GainT = TypeVar("GainT", bound=Objective)
@@ -54,7 +54,7 @@ class RegularizedGain(Generic[GainT]):
 
     def negative_log_at_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm of the product at a metric of trace 1, and its gradient."""
-        total, S = self.value_and_metric_gradient(root(M), theta)
+        total, S = self.value_and_metric_gradient(square_root(M), theta)
         value = -float(np.log(total / self.reference_gain))
         if self.reg == 0:
             return value, -S / total
@@ -191,7 +191,7 @@ class GainOverMetrics(Generic[GainT]):
 
     def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
-        L = root(as_square(x, diagonal=self.gain.diagonal))
+        L = square_root(as_square(x, diagonal=self.gain.diagonal))
         return L / np.linalg.norm(L), self.theta
 
 

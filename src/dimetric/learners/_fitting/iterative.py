@@ -18,7 +18,7 @@ from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem,
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import FLAT
+from dimetric.solvers.result import GRADIENT_BELOW_TOL
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -115,7 +115,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             remedy = "Raise batch_size of the solver, or learn from more than one class."
         result.warn_unless_converged(name, remedy)
         one_class = len(getattr(self, "classes_", ())) == 1
-        is_flat = result.n_iter == 0 and result.reason == FLAT
+        is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
             warnings.warn(
                 f"{name} did not leave its start, because the objective is flat there. The initial "
