@@ -15,7 +15,7 @@ from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
 from dimetric.export import to_sql
-from dimetric.export._index import mapped
+from dimetric.export._index import map_samples
 from dimetric.export._quote import quoted
 
 MODELS = [
@@ -31,7 +31,7 @@ QUERIES = (3, 77, 150)
 
 def top10(model, X, queries=QUERIES):
     """Return the row numbers nearest to some rows, themselves left out, by our own search."""
-    Z = mapped(model, X)
+    Z = map_samples(model, X)
     return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors()[1][list(queries)]
 
 
@@ -53,7 +53,7 @@ def test_duckdb(model, form):
             for row in QUERIES
         ]
         z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
-    Z = mapped(model, frame[NAMES])
+    Z = map_samples(model, frame[NAMES])
     np.testing.assert_allclose(z, Z, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal([each["id"] - 100 for each in found], top10(model, frame[NAMES]))
     for row, each in zip(QUERIES, found, strict=True):
@@ -279,6 +279,6 @@ def test_postgres_vectors_under_hostile_names(form):
         "SELECT count(*) FROM b"
     )
     found = np.array(in_postgres(script), dtype=int)
-    Z = mapped(model, X)
+    Z = map_samples(model, X)
     wanted = np.argsort(np.linalg.norm(Z - Z[3], axis=1))[1:11]
     np.testing.assert_array_equal(found, [*wanted, 0])

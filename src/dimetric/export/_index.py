@@ -146,7 +146,7 @@ def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
         index.save(str(temporary))
 
 
-def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
+def map_samples(model: BaseEstimator, X: Any) -> np.ndarray:
     """Return samples under the map of a model, which may end in a learner or a classifier.
 
     Examples
@@ -154,7 +154,7 @@ def mapped(model: BaseEstimator, X: Any) -> np.ndarray:
     >>> from dimetric import KNNClassifier, PCA
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
     >>> model = KNNClassifier(1, learner=PCA(1)).fit(X, [0, 0, 1])
-    >>> mapped(model, X).shape
+    >>> map_samples(model, X).shape
     (3, 1)
     """
     check_is_fitted(model)
@@ -196,7 +196,7 @@ def checked_ids(ids: Any, n: int) -> np.ndarray:
 
 def _vectors(model: BaseEstimator, X: Any, ids: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the mapped samples, in float64, and their ids."""
-    Z = kept_points(model) if X is None else np.asarray(mapped(model, X), dtype=np.float64)
+    Z = kept_points(model) if X is None else np.asarray(map_samples(model, X), dtype=np.float64)
     return Z, checked_ids(ids, len(Z))
 
 
