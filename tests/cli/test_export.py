@@ -147,7 +147,7 @@ def test_faiss(folder, table, words):
     result = typed("export", folder / "knn.dimetric", folder / "gaps.csv", "--to", "faiss",
                    "--out", out, "--id", "key", "--json", *words)  # fmt: skip
     assert json.loads(result.stdout)["samples"] == 89
-    assert json.loads(result.stdout)["notes"] == ["1 of 90 rows with missing values were left out."]
+    assert json.loads(result.stdout)["notes"] == ["Dropped 1 of 90 rows because of missing values."]
     _, ids = faiss.read_index(str(out)).search(X[:3].astype(np.float32), 10)
     there = np.delete(np.arange(90), 5)
     Z = map_samples(model, columns)

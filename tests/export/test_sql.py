@@ -107,7 +107,7 @@ def test_columns_of_texts(missing):
     new.loc[1, 'b"ig'] = "perhaps"
     if missing == "impute":
         new.loc[2, "colour"] = new.loc[3, 'b"ig'] = new.loc[4, "size"] = None
-    with pytest.warns(UserWarning, match="were no categories"):
+    with pytest.warns(UserWarning, match="Found unknown categories"):
         wanted = model.transform(new)
     new = new.assign(id=range(60))
     with duckdb.connect() as base:
