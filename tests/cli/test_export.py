@@ -95,10 +95,10 @@ def test_info_of_a_learner_with_many_names(tmp_path):
 def test_info_of_no_model(folder, capsys, monkeypatch):
     for name, error in (
         ("nowhere", "There is no file nowhere."),
-        (str(folder), "is a folder, not a model file."),
+        (str(folder), "is a directory, not a model file."),
         (
             str(folder / "table.csv"),
-            "is not a model file: it is not a safetensors file, or it is cut",
+            "is not a model file: it is not a safetensors file, or it is trunc",
         ),
     ):
         monkeypatch.setattr("sys.argv", ["dimetric", "info", name])
@@ -195,9 +195,9 @@ def test_postgres(folder, columns, part):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["lda.dimetric", "--to", "faiss"], "Give the samples to find: LDA has not kept any"),
-        (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index needs a linear map"),
-        (["kpca.dimetric", "--to", "duckdb"], "SQL needs a linear map"),
+        (["lda.dimetric", "--to", "faiss"], "required, because LDA does not store its"),
+        (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index requires a linear map"),
+        (["kpca.dimetric", "--to", "duckdb"], "SQL requires a linear map"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--kind", "tree"], "kind must be one of"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "knows samples by integ"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kee"], "Did you mean key?"),

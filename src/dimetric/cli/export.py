@@ -145,7 +145,7 @@ def _write_index(
 
     notes: list[str] = []
     if data is None:
-        Z, ids = _index.kept_points(model), None
+        Z, ids = _index.stored_points(model), None
     else:
         Z, ids, notes = _mapped_rows(model, data, id, header)
     checked = _index.checked_ids(ids, len(Z))

@@ -89,7 +89,7 @@ class FeatureBlock(NamedTuple):
 
 
 class CompleteRows(NamedTuple):
-    """The features of all rows of a table without missing values.
+    """The features of all rows that have no missing values.
 
     Attributes
     ----------
