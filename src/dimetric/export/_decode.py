@@ -228,7 +228,11 @@ def _check_relations(model: Any) -> None:
 def _is_encoder(attributes: dict[str, Any]) -> bool:
     categories, fills = attributes["categories_"], attributes["fills_"]
     return len(categories) == len(fills) == attributes.get("n_features_in_") and all(
-        (own is None and isinstance(fill, float))
-        or (isinstance(own, list) and own and all(isinstance(each, str) for each in [*own, fill]))
-        for own, fill in zip(categories, fills, strict=True)
+        (names is None and isinstance(fill, float))
+        or (
+            isinstance(names, list)
+            and names
+            and all(isinstance(each, str) for each in [*names, fill])
+        )
+        for names, fill in zip(categories, fills, strict=True)
     )

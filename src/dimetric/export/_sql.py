@@ -33,14 +33,14 @@ MATRIX_COLUMNS = ("coordinate", "weights", "shift")
 BOOLEAN_STRINGS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true")
 BOOLEAN_STRINGS |= dict.fromkeys(("false", "f", "no", "n", "0"), "false")
 
-HEAD = """\
+HEADER_TEMPLATE = """\
 -- {name} with {n_features} features and {k} coordinates, for {dialect}.
 -- Exported by dimetric {version}.
 -- Run this script again after the samples have changed. Rows with missing values are skipped.
 -- To find the 10 rows nearest to row 17 by learned distance: SELECT * FROM {nearest}(17, 10);
 """
 
-EXPRESSION = """
+EXPRESSION_TEMPLATE = """
 DROP TABLE IF EXISTS {mapped};
 CREATE TABLE {mapped} AS
 SELECT {id}, {vector} AS z
@@ -52,7 +52,7 @@ FROM (
 WHERE z1 IS NOT NULL;
 """
 
-MATRIX = """
+MATRIX_TEMPLATE = """
 DROP TABLE IF EXISTS {matrix};
 CREATE TABLE {matrix} (coordinate integer, weights {row}, shift float8);
 INSERT INTO {matrix} VALUES
@@ -69,7 +69,7 @@ WHERE {complete}
 GROUP BY {id};
 """
 
-NEAREST = {
+NEAREST_TEMPLATES = {
     "duckdb": """
 CREATE OR REPLACE MACRO {nearest}(row_id_, k_) AS TABLE
 SELECT other.{id}, array_distance(other.z, one.z) AS distance
@@ -190,14 +190,10 @@ class Script:
                 f"The id column cannot be named {self.id!r}, because the script uses this name. "
                 "Rename the column."
             )
-        named = {
-            "id": quote_name(self.id),
-            "table": quote_name(self.table),
-            **{
-                each: quote_name(f"{self.table}_{each}") for each in ("mapped", "matrix", "nearest")
-            },
-        }
-        head = HEAD.format(
+        named = {"id": quote_name(self.id), "table": quote_name(self.table)}
+        for each in ("mapped", "matrix", "nearest"):
+            named[each] = quote_name(f"{self.table}_{each}")
+        head = HEADER_TEMPLATE.format(
             name=name,
             n_features=d,
             k=k,
@@ -207,10 +203,9 @@ class Script:
         )
         first = "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
         body = self._expression(named) if is_expression else self._matrix(named)
-        mapped_in_comment = on_one_line(named["mapped"])
-        nearest = NEAREST[self.dialect].format(
+        nearest = NEAREST_TEMPLATES[self.dialect].format(
             **named,
-            mapped_in_comment=mapped_in_comment,
+            mapped_in_comment=on_one_line(named["mapped"]),
             quote=dollar_quote("".join(named.values())),
         )
         return head + first + body + nearest
@@ -228,7 +223,7 @@ class Script:
             coordinates.append("    " + "\n    + ".join(terms) + f" AS z{j + 1}")
         names = ", ".join(f"z{j + 1}" for j in range(len(W)))
         vector = f"[{names}]" if self.dialect == "duckdb" else f"ARRAY[{names}]"
-        return EXPRESSION.format(
+        return EXPRESSION_TEMPLATE.format(
             **named, vector=self._as_vector(vector), coordinates=",\n".join(coordinates)
         )
 
@@ -250,7 +245,7 @@ class Script:
             for j, (weights, shift) in enumerate(zip(W, b, strict=True))
         ]
         vector = self._as_vector(f"array_agg({product} + shift ORDER BY coordinate)")
-        return MATRIX.format(
+        return MATRIX_TEMPLATE.format(
             **named,
             row=row,
             rows=",\n".join(rows),
@@ -287,27 +282,30 @@ def _encoder_expressions(encoder: TableEncoder) -> list[str]:
     """Return a SQL expression for each feature of an encoder."""
     found = []
     columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
-    for name, own, fill in columns:
+    for name, categories, fill in columns:
         column, impute = quote_name(name), encoder.missing == "impute"
-        if own is None:
+        if categories is None:
             found.append(f"coalesce({column}, {float_literal(float(fill))})" if impute else column)
             continue
         column = f"{column}::text"
-        if all(each == each.lstrip() for each in own):  # readers of files strip leading spaces
+        # Reading a file strips leading spaces, so the categories may lack those of the database.
+        if all(each == each.lstrip() for each in categories):
             column = f"ltrim({column})"
         column = f"coalesce({column}, {quote_string(str(fill))})" if impute else column
-        is_binary = len(own) <= 2  # one feature, which is 1/2 for an unknown category
-        for category in own[-1:] if is_binary else own:
-            whens = _when_clauses(category, own, 1)
-            whens += "".join(_when_clauses(each, own, 0) for each in own[:-1] if is_binary)
+        is_binary = len(categories) <= 2  # one feature, which is 1/2 for an unknown category
+        for category in categories[-1:] if is_binary else categories:
+            whens = _when_clauses(category, categories, 1)
+            others = categories[:-1] if is_binary else []
+            whens += "".join(_when_clauses(each, categories, 0) for each in others)
             rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
             found.append(f"(CASE {column}{whens} ELSE {rest} END)")
     return found
 
 
-def _when_clauses(category: str, own: Sequence[str], value: int) -> str:
+def _when_clauses(category: str, categories: Sequence[str], value: int) -> str:
     """Return the WHEN clauses of a category, which may be a boolean in the database."""
     texts = [category]
-    if len(own) == 2 and {BOOLEAN_STRINGS.get(each.lower()) for each in own} == {"true", "false"}:
+    booleans = {BOOLEAN_STRINGS.get(each.lower()) for each in categories}
+    if len(categories) == 2 and booleans == {"true", "false"}:
         texts = list(dict.fromkeys([category, BOOLEAN_STRINGS[category.lower()]]))
     return "".join(f" WHEN {quote_string(each)} THEN {value}" for each in texts)
