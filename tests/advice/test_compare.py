@@ -38,7 +38,7 @@ def of_arrays():
 
 @pytest.fixture(scope="module")
 def of_frame(frame):
-    with pytest.warns(UserWarning, match="1 of 178 rows with missing values were left out"):
+    with pytest.warns(UserWarning, match="Dropped 1 of 178 rows because of missing values"):
         return dimetric.compare(frame, target="kind", **FAST)
 
 
@@ -63,9 +63,9 @@ def test_a_data_frame(of_frame, frame):
     ]  # fmt: skip
     assert of_frame.samples.classes == {"grignolino": 71, "barolo": 58, "barbera": 48}
     assert of_frame.notes == [
-        "Column 'id' numbers the rows: it was left out.",
-        "1 of 178 rows with missing values were left out.",
-        "Column 'colour' is 1 where it is 'white', else 0.",
+        "Dropped column 'id': it looks like a row identifier.",
+        "Dropped 1 of 178 rows because of missing values.",
+        "Column 'colour' is encoded as 1 for 'white' and 0 for 'red'.",
     ]
     complete = frame.drop(index=7)
     assert np.mean(of_frame.learner.predict(complete) == complete["kind"]) > 0.8
@@ -99,7 +99,7 @@ def assert_same_scores(one, two):
 
 def test_a_file(of_frame, frame, tmp_path):
     frame.to_csv(tmp_path / "wine.csv", index=False)
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="Dropped 1 of 178 rows"):
         found = dimetric.compare(tmp_path / "wine.csv", target="kind", **FAST)
     np.testing.assert_array_equal(found.samples.X, of_frame.samples.X)
     assert found.samples.table.name == "wine"
@@ -110,11 +110,11 @@ def test_missing_values(frame):
     assert len(imputed.samples.y) == 178
     with_gap = frame.drop(columns="kind").head(10)
     assert len(imputed.learner.predict(with_gap)) == 10
-    with pytest.raises(ValueError, match="1 of 178 rows have missing values"):
+    with pytest.raises(ValueError, match="Missing values in 1 of 178 rows"):
         dimetric.compare(frame, target="kind", missing="raise", **FAST)
     A, b = X.copy(), NAMES.astype(object)
     A[3, 2], b[5] = np.nan, None
-    with pytest.warns(UserWarning, match="2 of 178 rows with missing values were left out"):
+    with pytest.warns(UserWarning, match="Dropped 2 of 178 rows because of missing values"):
         found = dimetric.compare(A, b, **FAST)
     assert found.samples.table.rows.tolist() == np.delete(np.arange(178), [3, 5]).tolist()
     assert set(found.learner.predict(X[:20])) <= {"barolo", "grignolino", "barbera"}
@@ -155,7 +155,7 @@ def test_repr(of_frame):
     assert lines[0] == "Comparison(177 samples, 5 features, 3 classes)"
     assert lines[1].strip() == of_frame.verdict
     assert "Euclidean 0." in lines[2]
-    assert "left out" in repr(of_frame)
+    assert "Dropped 1 of 178 rows" in repr(of_frame)
 
 
 def test_summary_for_notebooks(of_frame, monkeypatch):
@@ -294,7 +294,11 @@ def test_progress():
         ({"X": X.astype(complex)}, ValueError, "Complex data not supported"),
         ({"X": csr_matrix(X)}, TypeError, "Sparse data was passed"),
         ({"X": np.full(X.shape, "a")}, ValueError, "X holds texts: give a data frame"),
-        ({"X": {"a": X[:, 0]}}, TypeError, "A table is the path of a file, or a data frame"),
+        (
+            {"X": {"a": X[:, 0]}},
+            TypeError,
+            "A table must be a file path or a pandas or polars data frame",
+        ),
         ({"learners": [KNNClassifier()]}, TypeError, "no transform, so it is no learner of a dist"),
         ({"learners": ["LDAA"]}, ValueError, "There is no learner 'LDAA'. Did you mean LDA"),
         ({"learners": []}, ValueError, "learners is empty: give at least one learner"),

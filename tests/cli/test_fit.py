@@ -47,7 +47,7 @@ def test_fit_tells_what_it_did(typed, wine):
     done = typed("fit", wine, "--target", "kind", "--learner", "NCA", "--option", "n_components=2",
                  "--option", "init=pca", "--out", out)  # fmt: skip
     assert done.exit_code == 0
-    assert "Column 'id' numbers the rows: it was left out." in done.stderr
+    assert "Dropped column 'id': it looks like a row identifier." in done.stderr
     assert "NCA: 178 rows, 7 features" in done.stdout
     assert "3 classes: grignolino 71, barolo 59, barbera 48" in done.stdout
     learner = dimetric.load(out)[-1].learner_
@@ -128,8 +128,8 @@ def test_rows_with_gaps_have_empty_results(typed, wine, model):
     out = wine.parent / "p.csv"
     done = typed("predict", model, wine, "--out", out, "--keep", "id")
     assert done.stderr.splitlines() == [
-        "Column 'colour' holds 1 values that were no categories in the fit.",
-        "2 of 178 rows have missing values: their results are empty.",
+        "Found unknown categories in column 'colour' (number of values: 1).",
+        "Results are empty for 2 of 178 rows because of missing values.",
     ]
     found = pd.read_csv(out)
     assert found.index[found["prediction"].isna()].tolist() == [3, 170]
@@ -236,9 +236,12 @@ def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
         (["transform", "no.dimetric", "wine.csv"], "no.dimetric"),
         (["transform", "wine.csv", "wine.csv"], "wine.csv is not a model file"),
         (["transform", "wine.dimetric", "no.csv"], "There is no file no.csv"),
-        (["transform", "wine.dimetric", "other.csv"], "no column 'alcohol' and 6 others"),
+        (["transform", "wine.dimetric", "other.csv"], "no column 'alcohol' (6 more are missing)"),
         (["transform", "wine.dimetric", "wine.csv", "--keep", "idd"], "Did you mean id"),
-        (["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"], "z.xls cannot be written"),
+        (
+            ["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"],
+            "Unsupported file type: z.xls",
+        ),
         (["predict", "pca.dimetric", "wine.csv"], "is a map without classes"),
     ],
 )
@@ -324,14 +327,17 @@ def test_a_model_without_names_takes_no_class_for_a_feature(typed, tmp_path, mon
         frame.assign(**others).to_csv(table, index=False)
         done = typed("predict", path, table, "--out", out, "--keep", keep)
         assert done.exit_code == 0, done.exception
-        assert f"takes 4 by their places: {', '.join(map(repr, others))} left out." in done.stderr
+        names = ", ".join(map(repr, others))
+        assert f"4 features are matched by position. Ignored columns: {names}." in done.stderr
         np.testing.assert_array_equal(pd.read_csv(out)["prediction"], classifier.predict(X))
     np.savez(tmp_path / "iris.npz", X=X, y=y)
     done = typed("predict", path, tmp_path / "iris.npz", "--out", out)
-    assert "'y' left out." in done.stderr
+    assert "Ignored columns: 'y'." in done.stderr
     frame.assign(e=1.0).to_csv(table, index=False)
     told = error_of(monkeypatch, "predict", path, table)
-    assert "5 columns, but there were 4 in the fit, without names: give those alone" in told
+    assert (
+        "5 columns, but there were 4 columns without names during fit. Pass exactly these" in told
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
@@ -403,7 +409,7 @@ def test_ids_pass_through_as_they_are(typed, model, long_ids, missing, ending):
 def test_arrays_hold_no_missing_ids(typed, model, long_ids, monkeypatch):
     table, _ = long_ids(5)
     words = ("predict", model, table, "--keep", "id", "--out", table.with_name("p.npz"))
-    assert "write .csv or .parquet" in error_of(monkeypatch, *words)
+    assert "Write a .csv or .parquet file" in error_of(monkeypatch, *words)
     assert not table.with_name("p.npz").exists()
 
 

@@ -60,7 +60,7 @@ def test_before_and_after(folder, tmp_path):
     assert found["row"] == 65
     assert found["columns"]["kind"] == NAMES[65]
     assert float(found["before"][0]["columns"]["alcohol"]) == X[before[0], 0]
-    assert found["notes"] == ["1 of 178 rows with missing values were left out."]
+    assert found["notes"] == ["Dropped 1 of 178 rows because of missing values."]
     assert picture.stat().st_size > 10_000
 
 

@@ -136,9 +136,9 @@ class Comparison:
         X : array-like or data frame
             Rows with the columns that were compared on.
         """
-        from dimetric.export._index import mapped
+        from dimetric.export._index import map_samples
 
-        return mapped(self.learner, X)
+        return map_samples(self.learner, X)
 
     def frame(self) -> Any:
         """Return the table of learners as a pandas data frame, the best learner first."""

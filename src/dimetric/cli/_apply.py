@@ -23,9 +23,9 @@ def open_reader(
     model, data, keep, header, out, json
         As the user gave them.
     """
-    from dimetric.data._writers import check_ending
+    from dimetric.data._writers import check_extension
 
-    check_ending(out)
+    check_extension(out)
     if json and out is None:
         raise typer.BadParameter(
             "--json requires --out, because both would write to standard output."

@@ -87,9 +87,9 @@ def _bundled(name: str) -> "TableSamples":
     import numpy as np
 
     from dimetric.advice._table import TableSamples
-    from dimetric.data._named import bundled
+    from dimetric.data._named import bundled_reader
 
-    data = bundled(name)("drop")
+    data = bundled_reader(name)("drop")
     columns = dict(zip(data.feature_names, data.X.T, strict=True))
     source = f"{name}, of scikit-learn"
     return TableSamples(columns, data.y, np.arange(len(data.X)), "class", name, source, [])

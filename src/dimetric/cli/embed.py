@@ -119,12 +119,12 @@ def embed(
 def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
     """Return the files to write; raise, before any work is done, if one cannot be written."""
     from dimetric.data._files import table_name
-    from dimetric.data._writers import ENDINGS
+    from dimetric.data._writers import WRITABLE_EXTENSIONS
 
     files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
-        if not is_picture(file) and not file.name.lower().endswith(ENDINGS):
-            kinds = ", ".join((*PICTURES, *ENDINGS))
+        if not is_picture(file) and not file.name.lower().endswith(WRITABLE_EXTENSIONS):
+            kinds = ", ".join((*PICTURES, *WRITABLE_EXTENSIONS))
             raise ValueError(f"{file} is of no kind that can be written: end it in {kinds}.")
     if any(is_picture(file) for file in files):
         no_window()

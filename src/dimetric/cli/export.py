@@ -145,7 +145,7 @@ def _write_index(
 
     notes: list[str] = []
     if data is None:
-        Z, ids = _index.kept_points(model), None
+        Z, ids = _index.stored_points(model), None
     else:
         Z, ids, notes = _mapped_rows(model, data, id, header)
     checked = _index.checked_ids(ids, len(Z))
@@ -164,11 +164,11 @@ def _mapped_rows(
 
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
-    from dimetric.export._index import mapped
+    from dimetric.export._index import map_samples
 
     keep = [] if id is None else [id]
     reader = FeatureReader(model, TableFile.open(data, header), keep, option="--id")
-    found = reader.complete_rows(lambda X: mapped(reader.parts.last, X))
+    found = reader.complete_rows(lambda X: map_samples(reader.parts.last, X))
     if not len(found.rows):
         raise ValueError(f"{data} has no row without missing values.")
     ids = found.rows
