@@ -43,7 +43,7 @@ def test_compare(typed, wine):
     assert done.exit_code == 0, done.output
     assert "wine: 178 rows, 7 features, 3 classes in column kind" in done.stdout
     assert "grignolino 71, barolo 59, barbera 48" in done.stdout
-    assert "Column 'id' numbers the rows" in done.stderr
+    assert "Dropped column 'id': it looks like a row identifier" in done.stderr
     assert re.search(r"(LDA|PCA) .*Euclidean.* \(\d+ %( probability)?\)\.", done.stdout)
     assert {each.name for each in out.iterdir()} == {"wine.html", "wine.dimetric"}
     model = dimetric.load(out / "wine.dimetric")

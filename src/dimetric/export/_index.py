@@ -93,7 +93,7 @@ def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
 
 def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:
     """Write a faiss index to a file."""
-    with atomic(path) as temporary:
+    with atomic_write(path) as temporary:
         _import_library("faiss", "faiss").write_index(index, str(temporary))
 
 
@@ -149,7 +149,7 @@ def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
 
 def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
     """Write a usearch index to a file."""
-    with atomic(path) as temporary:
+    with atomic_write(path) as temporary:
         index.save(str(temporary))
 
 
