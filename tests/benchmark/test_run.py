@@ -401,9 +401,9 @@ def test_names_in_any_case():
 
 def test_unknown_data_set(tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
-    with pytest.raises(ValueError, match=r"There is no data set 'irs' here.* Did you mean iris"):
+    with pytest.raises(ValueError, match=r"There is no local data set 'irs'.* Did you mean iris"):
         benchmark.run([None], ["irs"])
-    with pytest.raises(ValueError, match="holds no data set"):
+    with pytest.raises(ValueError, match="hold no data sets"):
         benchmark.run([None], ["iris"], folder=tmp_path)
     with pytest.raises(FileNotFoundError, match="There is no folder"):
         benchmark.run([None], ["iris"], folder=tmp_path / "nowhere")
