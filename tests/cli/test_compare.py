@@ -94,8 +94,8 @@ def test_json(typed, wine):
     assert scores == sorted(scores, reverse=True)
     assert found["classes"] == {"grignolino": 71, "barolo": 59, "barbera": 48}
     verdict = found["verdict"]
-    assert verdict["better"] + verdict["equal"] + verdict["worse"] == pytest.approx(1)
-    assert verdict["on_other_rows"] is False
+    assert verdict["better"] + verdict["equivalent"] + verdict["worse"] == pytest.approx(1)
+    assert verdict["judged_on_unseen_rows"] is False
 
 
 def test_bundled_data(typed, tmp_path, monkeypatch):

@@ -62,7 +62,7 @@ def test_fit_as_json(typed, wine):
     found = json.loads(done.stdout)
     assert found["rows"] == 178
     assert found["classes"] == {"grignolino": 71, "barolo": 59, "barbera": 48}
-    assert 0.8 < found["left_one_out"] <= 1
+    assert 0.8 < found["leave_one_out_accuracy"] <= 1
     assert done.stderr == ""
 
 
@@ -108,13 +108,13 @@ def test_transform_is_that_of_the_model(typed, wine, model, ending):
 def test_predict_is_that_of_the_model(typed, wine, model, cells, monkeypatch):
     monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", cells)
     out = wine.parent / "p.csv"
-    done = typed("predict", model, wine, "--out", out, "--shares", "--json")
+    done = typed("predict", model, wine, "--out", out, "--probabilities", "--json")
     assert done.exit_code == 0, done.output
     loaded = dimetric.load(model)
     found = pd.read_csv(out)
     assert found["prediction"].tolist() == loaded.predict(features(wine)).tolist()
-    shares = found[[f"share of {name}" for name in loaded.classes_]]
-    np.testing.assert_allclose(shares, loaded.predict_proba(features(wine)))
+    probabilities = found[[f"probability of {name}" for name in loaded.classes_]]
+    np.testing.assert_allclose(probabilities, loaded.predict_proba(features(wine)))
     told = json.loads(done.stdout)
     assert told["rows"] == 178
     assert sum(told["classes"].values()) == 178

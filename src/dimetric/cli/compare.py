@@ -158,7 +158,7 @@ def _show(
         table.add_column(title, justify="right")
     for row in choice.table:
         gain = "" if row.learner == "Euclidean" else f"{row.gain:+.3f}"
-        numbers = (f"{row.score:.3f}", f"{row.spread:.3f}", gain, f"{row.seconds:.3f}")
+        numbers = (f"{row.score:.3f}", f"{row.std:.3f}", gain, f"{row.seconds:.3f}")
         table.add_row(row.learner, *numbers, style="bold" if row.learner == choice.best else "")
     console.print(table)
     for name, why in choice.dropped.items():

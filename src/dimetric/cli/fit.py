@@ -71,7 +71,7 @@ def fit(
         "target": table.target,
         "classes": classes,
         "seconds": found.seconds,
-        "left_one_out": found.leave_one_out,
+        "leave_one_out_accuracy": found.leave_one_out_accuracy,
         "notes": found.notes,
     }
     if json:
@@ -89,7 +89,7 @@ def _show(results: dict[str, Any], name: str, k: int) -> None:
         shown = list(classes.items())[:MAX_SHOWN_CLASSES]
         told = ", ".join(f"{name} {count}" for name, count in shown)
         others = f" and {len(classes) - len(shown)} more" if len(classes) > len(shown) else ""
-        score = results["left_one_out"]
+        score = results["leave_one_out_accuracy"]
         print(f"{len(classes)} classes: {told}{others}")
         print(f"Share of rows that their {k} nearest neighbours give their class: {score:.3f}")
         print("(each left out of the vote, but not of the learning: 'dimetric compare' judges)")

@@ -13,8 +13,9 @@ def predict(
     model: ModelFile,
     data: NewData,
     out: Results = None,
-    shares: Annotated[
-        bool, typer.Option("--shares", help="Also the share of the votes of each class.")
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="Also write the probability of each class."),
     ] = False,
     keep: Keep = "",
     header: Header = None,
@@ -32,7 +33,7 @@ def predict(
         raise ValueError(
             f"{model} is a map without classes: fit one with --target, or use 'dimetric transform'."
         )
-    results = Predictions(reader.parts.last, shares=shares)
+    results = Predictions(reader.parts.last, probabilities=probabilities)
     write(reader, results, out, "rows predicted")
     if json:
         as_json(
