@@ -22,13 +22,13 @@ from sklearn.preprocessing import minmax_scale
 from threadpoolctl import threadpool_limits
 
 import dimetric
-from dimetric.experiments._protocol import FOLD, published_set
+from dimetric.experiments._protocol import FOLD_COLUMN, load_published_data_set
 
 
 def load(folder, name):
     """Return X in [0, 1], y and the test fold of every sample."""
-    data = published_set(name, folder)
-    return minmax_scale(data.X), data.y, data.extra[FOLD] - 1
+    data = load_published_data_set(name, folder)
+    return minmax_scale(data.X), data.y, data.extra[FOLD_COLUMN] - 1
 
 
 def score(learner, X, y, test, n_neighbors):

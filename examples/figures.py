@@ -229,7 +229,7 @@ def figure_10_1():
     angles = np.array([0.6, 2.6, 4.4, 5.6, 1.9, 0.2, 1.1, 3.4, 5.0, 2.9])
     X = lengths[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
     y = np.array(["+", "−", "−", "+", "+", "+", "−", "−", "+", "−"])
-    display = EmbeddingDisplay.from_embedding(X, y, axis_name="x", artist={"s": 70})
+    display = EmbeddingDisplay.from_embedding(X, y, axis_name="x", artist_kwargs={"s": 70})
     ax = display.ax_
     ax.scatter(0, 0, marker="*", s=220, color="black", zorder=5)
     for k in (1, 3, 5):

@@ -1,12 +1,15 @@
 """Fixtures of the whole suite."""
 
 import os
+from importlib import import_module
+from operator import itemgetter
 
 # Read by SciPy when it is first imported: without it scikit-learn skips its array-API checks.
 os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
 import pytest
+from estimators import ABSENT, LEARNERS, MODELS, NAMESPACES
 from hypothesis import settings
 
 settings.register_profile("dimetric", deadline=None)  # no test measures time
@@ -16,6 +19,28 @@ settings.load_profile("dimetric")
 def pytest_configure(config):
     """Know the markers of scikit-learn's own tests."""
     config.addinivalue_line("markers", "thread_unsafe: not to be run in several threads")
+
+
+def pytest_report_header():
+    """Say which tests are not there."""
+    return [f"{name} is not installed: no tests on its arrays" for name in ABSENT[:1]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow all but the first variant of each class, in tests with another parameter."""
+    variants = {id(estimator) for estimator in LEARNERS + MODELS}
+    crossed = [
+        (item.callspec.indices[name], estimator, item)
+        for item in items
+        if hasattr(item, "callspec") and len(item.callspec.params) > 1
+        for name, estimator in item.callspec.params.items()
+        if id(estimator) in variants
+    ]
+    first = {}
+    for _, estimator, item in sorted(crossed, key=itemgetter(0)):
+        if first.setdefault((item.function, type(estimator)), estimator) is not estimator:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
@@ -36,7 +61,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture(params=["numpy", "torch", "array_api_strict"])
+@pytest.fixture(params=NAMESPACES)
 def namespace(request):
-    """Array namespace; a test on torch is skipped where torch is not installed."""
-    return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
+    """Each array namespace that is installed."""
+    return import_module(request.param)

@@ -2,7 +2,13 @@
 
 To register a learner, add its class and the keyword arguments of a few cheap variants. What a
 variant can do (labels, sparse input, partial_fit, a fast path) is asked of the class itself.
+
+Where a test crosses these variants with another parameter, only the first variant of each class
+is part of `make test`; tests/conftest.py marks the cases of the others as slow.
 """
+
+from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -32,8 +38,14 @@ from dimetric import (
     PCA,
     Covariance,
     DMLEig,
+    EnergyClassifier,
     Isomap,
     Kernelized,
+    KNNClassifier,
+    KNNRegressor,
+    MultiMetricKNNClassifier,
+    NCMCClassifier,
+    NCMClassifier,
 )
 from dimetric.kernels import Kernel
 from dimetric.kernels._base import KernelMetric
@@ -131,8 +143,25 @@ VARIANTS = {
     ],
 }
 
+MODELS = [
+    KNNClassifier(),
+    KNNClassifier(2, learner=LDA(), weights="distance"),
+    KNNRegressor(),
+    KNNRegressor(learner=PCA(1), weights="distance"),
+    NCMClassifier(),
+    NCMClassifier(LDA()),
+    NCMCClassifier(2, random_state=0),
+    NCMCClassifier([1, 2, 3], learner=LDA(), random_state=0),
+    EnergyClassifier(PCA()),
+    EnergyClassifier(),
+    MultiMetricKNNClassifier(max_iter=20),
+    MultiMetricKNNClassifier(learner=LDA(), max_iter=5, reg=0.1),
+]
 LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in variants]
 ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
+ABSENT = [library for library in ("torch", "cupy", "dpnp") if find_spec(library) is None]
+NAMESPACES = [name for name in ("numpy", "torch", "array_api_strict") if name not in ABSENT]
+name_of = cache(str)  # scikit-learn takes long to write an estimator, and tests have many ids
 
 
 def is_linear(learner):
@@ -192,7 +221,23 @@ def has_fast_path(learner):
 def each(*conditions, learners=LEARNERS):
     """Parametrize a test over the learners that meet all conditions, as `learner`."""
     chosen = [learner for learner in learners if all(meets(learner) for meets in conditions)]
-    return pytest.mark.parametrize("learner", chosen, ids=str)
+    return pytest.mark.parametrize("learner", chosen, ids=name_of)
+
+
+def each_with(name, values, *, where, learners=LEARNERS):
+    """Parametrize a test over each learner with each value for which where(learner, value)."""
+    pairs = [(learner, value) for learner in learners for value in values if where(learner, value)]
+    return pytest.mark.parametrize(("learner", name), pairs, ids=name_of)
+
+
+def each_check(estimators):
+    """Parametrize a test over scikit-learn's checks, without those of absent array libraries."""
+    from sklearn.utils.estimator_checks import parametrize_with_checks
+
+    mark = parametrize_with_checks(estimators)
+    names, cases = mark.args
+    cases = [case for case in cases if not any(f"'{library}'" in repr(case) for library in ABSENT)]
+    return pytest.mark.parametrize(names, cases, ids=cache(mark.kwargs["ids"]))
 
 
 def samples(n=60, d=4, n_classes=3, seed=0):

@@ -220,6 +220,7 @@ print(len(LEARNERS), "fitted")
 """
 
 
+@pytest.mark.slow
 def test_fit_works_without_callbacks():
     """A scikit-learn that has dropped the experiment."""
     done = subprocess.run(

@@ -12,6 +12,7 @@ import pytest
 
 import dimetric
 
+pytestmark = pytest.mark.slow  # each example is a process
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -98,7 +99,6 @@ def test_missing_data(name, tmp_path):
         assert says in done.stderr
 
 
-@pytest.mark.slow
 def test_must_links():
     done = run("cluster_with_must_links.py")
     assert done.returncode == 0, done.stderr
@@ -112,7 +112,6 @@ def test_must_links():
             assert float(line[2]) > before
 
 
-@pytest.mark.slow
 def test_few_labels():
     done = run("propagate_labels.py")
     assert done.returncode == 0, done.stderr

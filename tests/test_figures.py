@@ -10,6 +10,7 @@ import pytest
 
 import dimetric
 
+pytestmark = pytest.mark.slow  # each run of the script is a process
 SCRIPT = Path(__file__).parents[1] / "examples" / "figures.py"
 ALL = ["3", "4", "5", "6", "7", "8", "11", "14", "15", "16", "17", "10.1", "10.4"]
 
@@ -54,7 +55,6 @@ def test_published_scores(tmp_path):
     assert "NCA better 1.00" in done.stdout
 
 
-@pytest.mark.slow
 def test_all(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr

@@ -5,11 +5,11 @@ import stat
 
 import pytest
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 
 
 def test_new_file(tmp_path):
-    with atomic(tmp_path / "table.csv.gz") as temporary:
+    with atomic_write(tmp_path / "table.csv.gz") as temporary:
         assert temporary.parent == tmp_path
         assert temporary.name.endswith("table.csv.gz")  # writers go by the ending
         temporary.write_text("new")
@@ -27,7 +27,7 @@ def test_interrupted_write_leaves_what_was_there(tmp_path, error):
     file.write_text("old")
 
     def write():
-        with atomic(file) as temporary:
+        with atomic_write(file) as temporary:
             temporary.write_text("half")
             raise error
 
@@ -45,7 +45,7 @@ def test_permissions_and_links_stay(tmp_path):
     file.write_text("old")
     file.chmod(0o640)
     link.symlink_to(file)
-    with atomic(link) as temporary:
+    with atomic_write(link) as temporary:
         temporary.write_text("new")
     assert link.is_symlink()
     assert file.read_text() == "new"
@@ -53,7 +53,7 @@ def test_permissions_and_links_stay(tmp_path):
 
 
 def test_writer_may_replace_the_temporary_file(tmp_path):
-    with atomic(tmp_path / "file") as temporary:
+    with atomic_write(tmp_path / "file") as temporary:
         temporary.unlink()
         temporary.write_text("new")
         temporary.chmod(0o600)
@@ -65,13 +65,13 @@ def test_writer_may_replace_the_temporary_file(tmp_path):
 
 def test_long_names(tmp_path):
     name = 250 * "x" + ".csv"
-    with atomic(tmp_path / name) as temporary:
+    with atomic_write(tmp_path / name) as temporary:
         temporary.write_text("1")
     assert os.listdir(tmp_path) == [name]
 
 
 def test_device():
-    with atomic("/dev/null") as temporary:
+    with atomic_write("/dev/null") as temporary:
         temporary.write_text("nothing")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
@@ -79,7 +79,7 @@ def test_device():
 def test_pipe():
     """Such as /dev/stdout of a command whose output another reads."""
     out, into = os.pipe()
-    with atomic(f"/dev/fd/{into}") as temporary:
+    with atomic_write(f"/dev/fd/{into}") as temporary:
         temporary.write_text("some")
     os.close(into)
     with os.fdopen(out) as file:
@@ -87,22 +87,22 @@ def test_pipe():
 
 
 def enter(path):
-    with atomic(path):
+    with atomic_write(path):
         raise AssertionError("the block was entered")
 
 
 def test_impossible_places(tmp_path, monkeypatch):
-    with pytest.raises(OSError, match=r"there is no folder .*nowhere\. Make it first\."):
+    with pytest.raises(OSError, match=r"directory .*nowhere does not exist\. Create it first\."):
         enter(tmp_path / "nowhere/file")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"there is no folder .*file\. Make it first\."):
+    with pytest.raises(OSError, match=r"directory .*file does not exist\. Create it first\."):
         enter(tmp_path / "file/below")
-    with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
+    with pytest.raises(IsADirectoryError, match="is a directory, not a file"):
         enter(tmp_path)
 
     def refused(*args):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(os, "open", refused)  # the owner of the machine is refused nothing
-    with pytest.raises(PermissionError, match=r"cannot be written: Permission denied \(.*\)\."):
+    with pytest.raises(PermissionError, match=r"Cannot write .* in .*: Permission denied\."):
         enter(tmp_path / "new")

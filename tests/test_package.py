@@ -53,11 +53,13 @@ def test_version():
     assert dimetric.__version__ == installed
 
 
+@pytest.mark.slow
 def test_import_is_lazy():
     assert "dimetric" in modules_after("import dimetric")
     assert not modules_after("import dimetric") & {"numpy", "scipy", "sklearn"}
 
 
+@pytest.mark.slow
 def test_learners_load_nothing_heavy():
     """Beside what scikit-learn and SciPy load themselves."""
     theirs = modules_after("import sklearn.base, scipy.linalg, scipy.optimize")

@@ -29,7 +29,7 @@ def test_every_linear_metric(learner):
     assert_array_equal(distances, fitted.pair_distance(PAIRS.rows, X))
     assert_allclose(distances, fitted.pair_distance(X[PAIRS.rows]))
     assert_array_equal(fitted.pair_score(PAIRS, X), -distances)
-    with pytest.raises(NotFittedError, match="call calibrate_threshold"):
+    with pytest.raises(NotFittedError, match="Call calibrate_threshold"):
         fitted.predict_pairs(PAIRS, X)
     assert fitted.calibrate_threshold(PAIRS, X) is fitted
     assert_array_equal(fitted.predict_pairs(PAIRS, X), distances <= fitted.threshold_)
@@ -119,20 +119,20 @@ def test_triplets_at_equal_distance_count_a_half():
 
 
 WRONG = {
-    "pairs are row numbers: give the samples X": lambda: FITTED.pair_distance(PAIRS),
-    "triplets are row numbers: give the samples X": lambda: FITTED.score_triplets(TRIPLETS),
-    "triplets must be Triplets": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
-    "triplets must be Triplets, at least one": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
-    "pairs must be Pairs, with": lambda: FITTED.score_pairs(PAIRS.rows, X),
-    "similar and dissimilar ones": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
-    "pairs are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "pairs hold row numbers. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "triplets contain row indices. Pass the samples": lambda: FITTED.score_triplets(TRIPLETS),
+    "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
+    "must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
+    "pairs must be a Pairs object with": lambda: FITTED.score_pairs(PAIRS.rows, X),
+    "both similar and dissimilar pairs": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
+    "pairs refer to 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
     "triplets are of 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
     r"triplets\[0\] = \[0, 1, 60\] names a row outside X": lambda: FITTED.score_triplets(
         Triplets([0], [1], [60]), X.tolist()
     ),
     "strategy='best' must be one of": lambda: FITTED.calibrate_threshold(PAIRS, X, strategy="best"),
     "rate=0.0 must be in": lambda: FITTED.calibrate_threshold(PAIRS, X, rate=0.0),
-    "beta=0 positive": lambda: FITTED.calibrate_threshold(PAIRS, X, beta=0),
+    "beta=0 must be positive": lambda: FITTED.calibrate_threshold(PAIRS, X, beta=0),
 }
 
 

@@ -24,7 +24,7 @@ AMPLE = {"learners": {"PCA": PCA(2, whiten=True)}, "budget": 120.0, "random_stat
 @pytest.fixture(scope="module")
 def frame():
     """Wine as people have it: ids, a category, a gap, classes with names."""
-    table = pd.DataFrame(X[:, :4], columns=["alcohol", "acid", "ash", "alcalinity"])
+    table = pd.DataFrame(X[:, :4].copy(), columns=["alcohol", "acid", "ash", "alcalinity"])
     table.insert(0, "id", np.arange(1000, 1178))
     table["colour"] = np.where(y == 2, "red", "white")
     table.loc[7, "ash"] = np.nan
@@ -75,6 +75,7 @@ def test_a_data_frame(of_frame, frame):
     )
 
 
+@pytest.mark.slow
 def test_polars_pandas_and_a_separate_target_are_the_same(frame):
     complete = frame.drop(index=7)
     texts = {name: complete[name].tolist() for name in complete}
@@ -215,6 +216,7 @@ def test_pictures_leave_the_settings_of_the_user_alone(of_arrays, tmp_path):
     assert dark.partition("data:image")[2][:5000] == light.partition("data:image")[2][:5000]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_results():
     one, two = (dimetric.compare(X, y, **AMPLE) for _ in range(2))
     assert_same_scores(one, two)

@@ -74,10 +74,10 @@ def test_table():
     assert_allclose(means.values, grouped.to_numpy())
     assert np.all(found.scores("time").values > 0)
     assert all("time" in cell.metadata for cell in found.cells if cell.learner == "LDA")
-    with pytest.raises(ValueError, match="what='speed' must be"):
+    with pytest.raises(ValueError, match="field='speed' must be"):
         found.scores("speed")
     several = benchmark.run([None], ["iris"], cv=3, n_neighbors=[1, 3])
-    with pytest.raises(ValueError, match=r"Give n_neighbors: the benchmark has \[1, 3\]"):
+    with pytest.raises(ValueError, match=r"n_neighbors is required\. Choose one of \[1, 3\]"):
         several.scores()
     alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     assert_array_equal(several.scores(n_neighbors=3).values, alone.scores().values)
@@ -102,7 +102,7 @@ def test_nested_tuning():
     assert chosen == [{"power": 1}] * 3  # all points are one with the other
     assert found.cells[1].metadata["best_params"] == {"learner": "LDA()"}
     with pytest.raises(
-        ValueError, match=r"param_grids has \['NCA'\], but no learner has this name"
+        ValueError, match=r"param_grids has keys \['NCA'\], which are not names of learners"
     ):
         benchmark.run(learners, ["iris"], param_grids={"NCA": {}})
 
@@ -120,6 +120,7 @@ def test_failures_are_no_end(tmp_path):
     assert repr(again) == "BenchmarkResult(4 cells: 4 ok)"
 
 
+@pytest.mark.slow
 def test_slow_dying_and_local_learners(tmp_path):
     class Local(Noting):
         pass
@@ -134,27 +135,29 @@ def test_slow_dying_and_local_learners(tmp_path):
     found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "slow": ("timeout", "Stopped after 1 seconds."),
-        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "slow": ("timeout", "Exceeded the time budget of 1 seconds."),
+        "dying": ("crashed", "The worker process exited with status 3."),
         "local": ("ok", ""),
         "leaving": ("failed", "SystemExit: bye"),
     }
     assert all(1 <= cell.time < 60 for cell in found.cells if cell.learner == "slow")
 
 
+@pytest.mark.slow
 def test_one_process_crashes_like_many():
     learners = {"killed": Dying(how="kill"), "dying": Dying(), "good": Noting()}
     found = benchmark.run(learners, ["iris"], cv=2, n_jobs=1, time_budget=np.inf)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "killed": ("crashed", "The process of the fit ended by SIGSEGV."),
-        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "killed": ("crashed", "The worker process was killed by SIGSEGV."),
+        "dying": ("crashed", "The worker process exited with status 3."),
         "good": ("ok", ""),
     }
     leaving = benchmark.run([Dying(how="leave")], ["iris"], cv=2)  # in this process
     assert {cell.message for cell in leaving.cells} == {"SystemExit: bye"}
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing(tmp_path):
     learners, told = ["NCA", "ITML", None], []
     one = benchmark.run(learners, ["iris"], cv=3)
@@ -194,6 +197,7 @@ def quick_processes():
     return processes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_jobs", "n_kills"), [(None, 20), (2, 4)])
 def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
     """Many times kill -9, at any moment; what was finished is not done again."""
@@ -245,6 +249,7 @@ def rows_of(path):
         db.close()
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_process(tmp_path):
     """Those who fit end when nobody is there to be told, in the midst of a fit."""
     log = tmp_path / "pids"
@@ -260,6 +265,7 @@ def test_a_killed_run_leaves_no_process(tmp_path):
     wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
 
 
+@pytest.mark.slow
 def test_a_process_that_nobody_waits_for_ends_silently():
     code = "from dimetric.benchmark._workers import main; main()"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -287,6 +293,7 @@ def test_memory_of_a_fit_that_reuses_what_another_gave_back():
     assert len(blocks) * pin[0] == 1000
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_work(tmp_path):
     processes = quick_processes()
     store, log = tmp_path / "cells", tmp_path / "log"
@@ -302,13 +309,14 @@ def test_two_processes_share_the_work(tmp_path):
     assert len(log.read_text().splitlines()) == 48
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_full_disk_ends_the_run(tmp_path, n_jobs):
     with closing(Store(tmp_path / "cells")) as store:
         small = benchmark.run([Noting()], ["iris"], cv=2, store=store)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(OSError, match=r"is full\. All cells that were finished are kept"):
+        with pytest.raises(OSError, match=r"is full\. Finished cells are saved"):
             benchmark.run([Noting()], ["iris"], cv=50, store=store, n_jobs=n_jobs)
     again = benchmark.run([Noting()], ["iris"], cv=2, store=tmp_path / "cells", n_jobs=n_jobs)
     assert again.cells == small.cells
@@ -336,7 +344,10 @@ def test_too_many_neighbours_fail_alone():
     alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     found = benchmark.run([None], ["iris"], cv=3, n_neighbors=[3, 100])
     assert [cell.status for cell in found.cells] == ["ok", "failed"] * 3
-    assert "n_neighbors=100 is more than the other training samples, 99" in found.cells[1].message
+    assert (
+        "n_neighbors=100 is larger than the number of other training samples, 99"
+        in found.cells[1].message
+    )
     assert_array_equal(found.scores(n_neighbors=3).values, alone.scores().values)
 
 
@@ -353,29 +364,29 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
     [
         (["NCAA"], ["iris"], {}, "There is no learner 'NCAA'. Did you mean NCA"),
         (["lmn"], ["iris"], {}, "Did you mean LMNN"),
-        (["?"], ["iris"], {}, "There are ANMM, .*Euclidean"),
+        (["?"], ["iris"], {}, "Choose from ANMM, .*Euclidean"),
         ([], ["iris"], {}, "learners is empty"),
         (["NCA"], [], {}, "data_sets is empty"),
-        (["NCA"], {"a": 3}, {}, "A data set is a DataSet, a name, or"),
-        (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
-        (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
-        ([LDA], ["iris"], {}, "must be a learner, as NCA"),
-        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter, or its code"),
+        (["NCA"], {"a": 3}, {}, "A data set must be a DataSet, a name, or"),
+        (["NCA"], [(X, y)], {}, "A data set must be a DataSet, a name, or"),
+        (["NCA"], ["iris", "iris"], {}, "Two data sets are named 'iris'"),
+        ([LDA], ["iris"], {}, "must be a learner, such as NCA"),
+        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter or uses an object"),
         (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_neighbors": (0,)}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
-        (["NCA"], ["iris"], {"fold_column": "foldd"}, "No data set has a column 'foldd'"),
-        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
+        (["NCA"], ["iris"], {"fold_column": "foldd"}, "fold_column='foldd' is not in"),
+        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but must have"),
         (
             ["Kernelized"],
             ["iris"],
             {},
-            r"Kernelized needs parameters: give Kernelized\(\.\.\.\) in place",
+            r"Kernelized has required parameters\. Give Kernelized\(\.\.\.\) instead",
         ),
         (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
-        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be an int"),
+        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be a non-negative int"),
     ],
 )
 def test_bad_input(learners, data, options, error):
@@ -447,6 +458,7 @@ print(benchmark.run([Own(log=sys.argv[1])], ["iris"], cv=2, store=sys.argv[2]).c
 """
 
 
+@pytest.mark.slow
 def test_an_edited_learner_is_another(tmp_path):
     """The same script finds its cells again, in any process; one that was edited does not."""
     script, log = tmp_path / "script.py", tmp_path / "log"
@@ -477,5 +489,5 @@ def test_keys_hold_the_source_of_dimetric(tmp_path, monkeypatch):
     (tmp_path / "b" / "c.py").write_text("x = 2")
     assert source_digest(tmp_path) != before
     key = key_of(LDA())
-    monkeypatch.setattr(_keys, "_own_source", lambda: "another")
+    monkeypatch.setattr(_keys, "_dimetric_digest", lambda: "another")
     assert key_of(LDA()) != key

@@ -11,7 +11,8 @@ from benchmark_runs import Lasting, Noting, alive, wait_for
 from dimetric import benchmark
 from dimetric.benchmark import Store
 
-IN_THIS_PROCESS_OR_OTHERS = pytest.mark.parametrize("n_jobs", [None, 1, 2])
+ONE, TWO = (pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))  # processes
+IN_THIS_PROCESS_OR_OTHERS = pytest.mark.parametrize("n_jobs", [None, ONE, TWO])
 
 
 def children():
@@ -66,6 +67,7 @@ def test_stop_after_a_learner_and_go_on(tmp_path, n_jobs):
     assert [cell[:7] for cell in rest.cells] == [cell[:7] for cell in whole.cells]
 
 
+@pytest.mark.slow
 def test_stop_kills_fits_that_still_run(tmp_path):
     log, started = tmp_path / "pids", time.monotonic()
     learners = {"fast": Noting(), "lasting": Lasting(log=log)}
@@ -97,6 +99,7 @@ def test_dropped_learners_are_not_fitted_any_more(n_jobs):
     assert 1 <= counts["b"] <= (n_jobs or 1)
 
 
+@pytest.mark.slow
 def test_a_dropped_learner_that_still_runs_is_killed(tmp_path):
     log = tmp_path / "pids"
     learners = {"lasting": Lasting(log=log), "a": Noting(), "b": Noting(2)}
@@ -127,7 +130,7 @@ def test_equal_learners_are_dropped_together_or_not_at_all():
     assert names(both.cells) == ["b"] * 2
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, TWO])
 @pytest.mark.parametrize("what", ["stop", "drop", "callback"])
 def test_errors_of_these_functions_are_raised(tmp_path, what, n_jobs):
     def wrong(*args):

@@ -65,6 +65,7 @@ def test_claims(tmp_path):
     assert one.claim("fit", ["a", "b"])  # b is not there
 
 
+@pytest.mark.slow
 def test_claims_of_the_dead_are_free(tmp_path):
     cells = Store(tmp_path / "cells")
     done = subprocess.run(
@@ -102,7 +103,7 @@ def test_full_disk(tmp_path):
     cells._db.execute(f"PRAGMA max_page_count = {pages}")
     long = CELL._replace(message="x" * 100_000)
     with pytest.raises(
-        OSError, match=r"The disk with .*cells is full\. .* start the same run again"
+        OSError, match=r"The disk that contains .*cells is full\. .* start the same run again"
     ):
         cells.add("fit", {"b": CELL, "c": long})
     assert list(cells.get("abc")) == ["a"]  # all or none
@@ -112,7 +113,7 @@ def test_full_disk(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("free", "sentence"), [(0, "is full. All"), (10**9, "cannot be used: dis")]
+    ("free", "sentence"), [(0, "is full. Finished"), (10**9, "cannot be used: dis")]
 )
 def test_no_room_for_the_files_beside(tmp_path, monkeypatch, free, sentence):
     """SQLite tells of those as of any other error of the disk."""
@@ -131,7 +132,7 @@ def test_no_room_for_the_files_beside(tmp_path, monkeypatch, free, sentence):
 
 def test_what_is_no_store(tmp_path):
     (tmp_path / "text").write_text("no store at all, but long enough to be looked at" * 40)
-    with pytest.raises(ValueError, match="text is no store of cells: name another file"):
+    with pytest.raises(ValueError, match=r"text is not a benchmark store\. Choose another file"):
         Store(tmp_path / "text")
     with pytest.raises(OSError, match="cannot be used: unable to open"):
         Store(tmp_path / "nowhere" / "cells")
@@ -142,8 +143,11 @@ def test_what_is_no_store(tmp_path):
     db.execute("CREATE TABLE people (name TEXT)")
     db.close()
     before = (tmp_path / "others").read_bytes()
-    with pytest.raises(ValueError, match="others is no store of cells: name another file"):
+    with pytest.raises(ValueError, match=r"others is not a benchmark store\. Choose another file"):
         Store(tmp_path / "others")
     assert (tmp_path / "others").read_bytes() == before
-    with pytest.raises(ValueError, match="newer is a store of version 9; this dimetric reads 1"):
+    with pytest.raises(
+        ValueError,
+        match="newer has store version 9, but this version of dimetric reads only version 1",
+    ):
         Store(tmp_path / "newer")

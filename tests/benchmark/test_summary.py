@@ -29,7 +29,7 @@ def test_one_data_set_by_its_folds_several_by_their_means():
     best, other = summary(FOUND, data="one")
     assert (best.learner, other.learner) == ("b", "a")
     assert_allclose(best.values, [0.8, 0.6])
-    assert_allclose([best.mean, best.spread], [0.7, np.std([0.8, 0.6], ddof=1)])
+    assert_allclose([best.mean, best.std], [0.7, np.std([0.8, 0.6], ddof=1)])
     best, _ = summary(FOUND)
     assert_allclose(best.values, [0.7, 0.95])
     assert (best.n_failed, best.n_cells, best.time) == (0, 4, 2.0)
@@ -37,7 +37,7 @@ def test_one_data_set_by_its_folds_several_by_their_means():
 
 def test_the_fastest_is_best():
     changed = BenchmarkResult([c._replace(time=1.0 + (c.learner == "b")) for c in FOUND.cells])
-    assert [row.learner for row in summary(changed, what="time")] == ["a", "b"]
+    assert [row.learner for row in summary(changed, field="time")] == ["a", "b"]
 
 
 def test_failures_come_last():
@@ -52,7 +52,7 @@ def test_failures_come_last():
 def test_errors():
     with pytest.raises(ValueError, match="empty"):
         summary(BenchmarkResult([]))
-    with pytest.raises(ValueError, match="data='three' is none of the data sets"):
+    with pytest.raises(ValueError, match="data='three' must be one of the data sets"):
         summary(FOUND, data="three")
-    with pytest.raises(ValueError, match="what='score' must be"):
-        summary(FOUND, what="score")
+    with pytest.raises(ValueError, match="field='score' must be"):
+        summary(FOUND, field="score")

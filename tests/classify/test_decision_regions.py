@@ -52,15 +52,15 @@ def test_constant_feature_has_a_range():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({}, "X has 4 features: give one, two or three"),
-        ({"features": (0, 9)}, "features: there is no 9"),
-        ({"features": ("height",)}, "features: there is no 'height'"),
-        ({"features": (0, 0)}, "one to three different ones"),
-        ({"features": (0, 1, 2, 3)}, "one to three different ones"),
+        ({}, "X has 4 features. Select one to three"),
+        ({"features": (0, 9)}, "features: 9 is not a feature of X"),
+        ({"features": ("height",)}, "features: 'height' is not a feature of X"),
+        ({"features": (0, 0)}, "one to three different features"),
+        ({"features": (0, 1, 2, 3)}, "one to three different features"),
         ({"features": (0,), "section": "mode"}, "section='mode' must be"),
-        ({"features": (0,), "section": 150}, "section=150 is no row of X"),
-        ({"features": (0,), "section": [1, 2]}, "or 4 values"),
-        ({"features": (0,), "section": [1, 2, 3, np.nan]}, "section holds NaN"),
+        ({"features": (0,), "section": 150}, "section=150 is not a row of X"),
+        ({"features": (0,), "section": [1, 2]}, "an array of 4 values"),
+        ({"features": (0,), "section": [1, 2, 3, np.nan]}, "section contains NaN"),
         ({"features": (0,), "resolution": 1}, "resolution=1 must be"),
     ],
 )

@@ -126,7 +126,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
     ("words", "error"),
     [
         (["--method", "isomop"], "There is no method 'isomop'. Did you mean isomap?"),
-        (["--method", "xyzzy"], "There are anmm,"),
+        (["--method", "xyzzy"], "Choose from anmm,"),
         (["--method", "nosuchmodule:UMAP"], "cannot be imported: No module named 'nosuchmodule'"),
         (["--method", "umap.nothing:X"], "pip install umap-learn"),
         (["--method", "sklearn.decomposition:SparseCoder"], "cannot be created: "),
@@ -144,7 +144,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
             ["--method", "nca", "--color", "proline"],
             "does not contain classes. Choose another column with --color",
         ),
-        (["--out", "no/where/a.png"], "there is no folder"),
+        (["--out", "no/where/a.png"], "the directory"),
     ],
 )
 def test_errors_are_sentences(table, tmp_path, monkeypatch, words, error):

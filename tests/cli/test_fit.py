@@ -205,7 +205,7 @@ def test_nested_parameters(typed, wine, learner, options, expected):
     ("words", "sentence"),
     [
         (["--learner", "ncca"], "There is no learner 'ncca'. Did you mean NCA"),
-        (["--learner", "zzz"], "There are ANMM, Covariance"),
+        (["--learner", "zzz"], "Choose from ANMM, Covariance"),
         (["--learner", "Kernelized"], "There is no learner 'Kernelized'"),
         (["--learner", "Euclidean", "--option", "a=1"], "--option cannot be used with Euclidean"),
         (["--option", "n_comp=2"], "NCA has no parameter 'n_comp'. Did you mean n_components?"),
@@ -219,7 +219,7 @@ def test_nested_parameters(typed, wine, learner, options, expected):
         (["--scale", "big"], "--scale must be"),
         (["--missing", "fill"], "--missing must be"),
         (["--drop", "kint"], "there is no column 'kint'"),
-        (["--out", "no/where/m.dimetric"], "there is no folder"),
+        (["--out", "no/where/m.dimetric"], "the directory"),
     ],
 )
 def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
@@ -269,6 +269,7 @@ def run(*words, **options):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing_behind(wine, model):
     big = wine.parent / "big.csv"
     frame = pd.concat([pd.read_csv(wine)] * 3000)
@@ -289,6 +290,7 @@ def test_an_interrupt_leaves_nothing_behind(wine, model):
     assert not any(each.name.startswith(".") for each in wine.parent.iterdir())
 
 
+@pytest.mark.slow
 def test_a_pipe_that_is_closed_is_no_error(wine, model):
     big = wine.parent / "big.csv"
     pd.concat([pd.read_csv(wine)] * 300).to_csv(big, index=False)

@@ -342,7 +342,7 @@ def test_chunks_are_the_table(tmp_path, ending):
     parts = [np.column_stack([np.asarray(part[name]) for name in frame])
              for part in TableFile.open(path).chunks(cells=12)]  # fmt: skip
     assert [len(part) for part in parts] == [4] * 6 + [1]
-    np.testing.assert_allclose(np.concatenate(parts), X, rtol=1e-15)
+    np.testing.assert_allclose(np.concatenate(parts), X, rtol=1e-14)
 
 
 def test_texts_stay_texts_in_every_chunk(tmp_path):

@@ -181,7 +181,7 @@ def test_openml(monkeypatch):
     assert_array_equal(data.X, [[1, 3], [2, 4]])
     assert data.target_name == "kind"
     assert data.notes == ("From OpenML: https://openml.org/d/62",)
-    with pytest.raises(ValueError, match=r"no data set 'zebra' here. There are"):
+    with pytest.raises(ValueError, match=r"no data set 'zebra' here. Choose from"):
         load_data_set("zebra", openml=False)
 
 
@@ -202,7 +202,7 @@ def test_unknown_names(folder):
         load_data_set("irs", openml=False)
     with pytest.raises(ValueError, match="Did you mean small-set"):
         load_data_set("smallset", folder)
-    with pytest.raises(ValueError, match="There are breast_cancer, diabetes, digits, iris"):
+    with pytest.raises(ValueError, match="Choose from breast_cancer, diabetes, digits, iris"):
         load_data_set("zzzzz")
     with pytest.raises(ValueError, match="name=3 must be the name of a data set"):
         load_data_set(3)

@@ -203,7 +203,7 @@ def test_unknown_columns():
     frame = pd.DataFrame(COLUMNS)
     with pytest.raises(ValueError, match=r"target: there is no column 'clas'. Did you mean class"):
         read_table(frame, "clas")
-    with pytest.raises(ValueError, match=r"drop: there is no column 'zzz'. There are size"):
+    with pytest.raises(ValueError, match=r"drop: there is no column 'zzz'. Choose from size"):
         read_table(frame, drop=["zzz"])
 
 

@@ -17,7 +17,12 @@ from dimetric.experiments import _protocol as protocol
 from dimetric.experiments import _report as report
 from dimetric.experiments._paper import Reproduction, reproduce
 from dimetric.experiments._plans import plan
-from dimetric.experiments._protocol import FOLD, SETS, SMALL_SETS, published_set
+from dimetric.experiments._protocol import (
+    DATA_SETS,
+    FOLD_COLUMN,
+    SMALL_DATA_SETS,
+    load_published_data_set,
+)
 from dimetric.experiments._report import markdown, write
 from dimetric.experiments._tables import Block
 
@@ -58,50 +63,54 @@ def folder(tmp_path):
 
 
 def test_there_are_as_many_sets_as_published():
-    assert len(SETS) == len(set(SETS)) == 34
-    assert len(set(SMALL_SETS)) == 21
-    assert set(SMALL_SETS) < set(SETS)
-    assert set(protocol.USED_SHARES) < set(SETS)
+    assert len(DATA_SETS) == len(set(DATA_SETS)) == 34
+    assert len(set(SMALL_DATA_SETS)) == 21
+    assert set(SMALL_DATA_SETS) < set(DATA_SETS)
+    assert set(protocol.USED_FRACTIONS) < set(DATA_SETS)
 
 
 def test_published_sets(folder):
-    iris = published_set("iris", folder)
+    iris = load_published_data_set("iris", folder)
     assert_array_equal(iris.X, X)
-    assert_array_equal(iris.extra[FOLD], np.arange(150) % 10 + 1)
+    assert_array_equal(iris.extra[FOLD_COLUMN], np.arange(150) % 10 + 1)
     assert not iris.notes
     second = np.flatnonzero(np.arange(150) // 10 % 3 == 1)[::-1]  # in the order of pos5
-    banana = published_set("banana", folder)
+    banana = load_published_data_set("banana", folder)
     assert_array_equal(banana.X, X[second])
-    blocks = published_set("page-blocks", folder)
+    blocks = load_published_data_set("page-blocks", folder)
     assert_array_equal(blocks.X, X[second[y[second] != 2]])
-    letter = published_set("letter", folder)
+    letter = load_published_data_set("letter", folder)
     assert_array_equal(letter.X, X[1::5])
-    assert_array_equal(published_set("spambase", folder).X, X[::3][::-1])
+    assert_array_equal(load_published_data_set("spambase", folder).X, X[::3][::-1])
 
 
 def test_reduced_sets_are_shuffled(folder):
-    banana = published_set("banana", folder)
+    banana = load_published_data_set("banana", folder)
     folds = StratifiedKFold(10, shuffle=True, random_state=28).split(banana.X, banana.y)
     for number, (_, test) in enumerate(folds, start=1):
-        assert_array_equal(np.flatnonzero(banana.extra[FOLD] == number), test)
+        assert_array_equal(np.flatnonzero(banana.extra[FOLD_COLUMN] == number), test)
 
 
 def test_sets_without_published_splits(folder):
-    ring = published_set("ring", folder)
+    ring = load_published_data_set("ring", folder)
     assert len(ring.X) == 30
-    assert ring.notes == ("20% of the samples were drawn: which ones were published is not there.",)
-    sonar = published_set("sonar", folder)
-    assert sonar.notes == ("Split by a shuffle: the published folds are not there.",)
-    assert len(np.unique(published_set("digits").extra[FOLD])) == 10
+    note = "The published subset is missing. A random 20% of the samples was chosen."
+    assert ring.notes == (note,)
+    sonar = load_published_data_set("sonar", folder)
+    note = "The published folds are missing. The samples were split at random."
+    assert sonar.notes == (note,)
+    assert len(np.unique(load_published_data_set("digits").extra[FOLD_COLUMN])) == 10
 
 
 def test_small_classes_have_fewer_folds(folder):
     pd.DataFrame({"a": np.arange(12.0), "class": list("aabbbbbbbbbb")}).to_csv(
         folder / "keel/glass.csv", index=False
     )
-    with pytest.warns(UserWarning, match="smallest class has 2 members: there are 2 folds, not 10"):
-        glass = published_set("glass", folder)
-    assert_array_equal(np.unique(glass.extra[FOLD]), [1, 2])
+    with pytest.warns(
+        UserWarning, match=r"smallest class has 2 samples\. 2 folds are used instead of 10"
+    ):
+        glass = load_published_data_set("glass", folder)
+    assert_array_equal(np.unique(glass.extra[FOLD_COLUMN]), [1, 2])
 
 
 def test_plans():
@@ -166,7 +175,7 @@ def test_baselines():
 
 
 def test_reproduce(folder, tmp_path, monkeypatch):
-    options = {"folder": folder, "only": ["iris"], "store": tmp_path / "cells"}
+    options = {"folder": folder, "data_sets": ["iris"], "store": tmp_path / "cells"}
     learners = ["Euclidean", "LMNN", "DML-eig"]
     found = reproduce(1, learners=learners, **options)
     (block,) = found.blocks
@@ -191,7 +200,7 @@ def test_reproduce(folder, tmp_path, monkeypatch):
 
 def test_reproduce_dimensions(folder, monkeypatch):
     monkeypatch.setattr(_experiments, "DIMENSIONS", (1, 2, 20))
-    found = reproduce(4, k=5, folder=folder, only=["sonar"], learners=["LDA", "PCA"])
+    found = reproduce(4, k=5, folder=folder, data_sets=["sonar"], learners=["LDA", "PCA"])
     (block,) = found.blocks
     assert (block.name, block.rows) == ("sonar", ["1", "2", "classes - 1", "max"])
     assert block.learners == ["PCA", "LDA"]
@@ -206,10 +215,10 @@ def test_reproduce_dimensions(folder, monkeypatch):
 @pytest.mark.parametrize("experiment", [2, 3])
 def test_other_experiments(experiment):
     learners = {2: ["NCMML", "Euclidean + NCM"], 3: ["Euclidean", "KPCA [RBF]"]}[experiment]
-    found = reproduce(experiment, only=["iris"], learners=learners)
+    found = reproduce(experiment, data_sets=["iris"], learners=learners)
     assert np.all(found.blocks[0].test > 0.8)
     assert found.name == {2: "experiment2", 3: "experiment3-3nn"}[experiment]
-    assert "Split by a shuffle" in markdown(found)
+    assert "The published folds are missing." in markdown(found)
 
 
 def made(test, published, name=""):
@@ -249,7 +258,7 @@ def test_report(tmp_path):
     text = files[0].read_text()
     assert "| row 3 | 0.5000 (0.5500) | 0.7000 (0.7500) |" in text
     assert "| NCA | 0.7000 | 0.7500 | -0.0500 | 1.00 | 1.00 | 0.7500 | 0.8000 |" in text
-    assert "- NCA is better than Euclidean with probability 1.00." in text
+    assert "- NCA is better than Euclidean (100 % probability)." in text
     assert "| row 0 | NCA | 1 | failed | a long / story |" in text
     assert "numpy" in text
     with open(files[1]) as file:
@@ -272,25 +281,26 @@ def test_machine_without_proc(monkeypatch):
 
     monkeypatch.setattr(report, "open", nothing, raising=False)
     monkeypatch.setattr(report, "PACKAGES", ("numpy", "no-such-package"))
-    assert "Python" in report._machine()
-    assert "no-such" not in report._machine()
+    assert "Python" in report._environment()
+    assert "no-such" not in report._environment()
 
 
 def test_averages_tell_over_how_many_rows_they_are():
     nan = np.nan
     scores = [[0.5, 0.7]] * 8
-    assert "Of 8 rows" not in markdown(made(scores, scores))
+    assert "of the 8 rows" not in markdown(made(scores, scores))
     found = made([[0.5, nan], *scores[1:]], scores)
-    told = "Of 8 rows, averages of NCA are over 7; ranks are over 7, where all these learners have"
-    assert told in markdown(found)
+    assert "The averages of NCA cover 7 of the 8 rows." in markdown(found)
+    ranks = "The ranks cover the 7 of 8 rows in which all ranked learners have a score."
+    assert ranks in markdown(found)
 
 
 def test_bad_input(folder):
     with pytest.raises(ValueError, match="experiment=5 must be 1, 2, 3 or 4"):
         reproduce(5)
     with pytest.raises(ValueError, match=r"no data set 'irsi'. Did you mean iris"):
-        reproduce(1, only=["irsi"])
+        reproduce(1, data_sets=["irsi"])
     with pytest.raises(ValueError, match=r"no learner 'DMLeig'. Did you mean DML-eig"):
-        reproduce(1, only=["iris"], learners=["DMLeig"])
+        reproduce(1, data_sets=["iris"], learners=["DMLeig"])
     with pytest.raises(ValueError, match="There is no data set 'wisconsin' here"):
-        reproduce(1, only=["wisconsin"], folder=folder)
+        reproduce(1, data_sets=["wisconsin"], folder=folder)

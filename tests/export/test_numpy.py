@@ -74,6 +74,7 @@ def test_whole_numbers():
     np.testing.assert_array_equal(loaded(model)["neighbors"](new)[1], model.kneighbors(new)[1])
 
 
+@pytest.mark.slow
 def test_file_needs_numpy_alone(tmp_path):
     X, y = samples()
     model = KNNClassifier(learner=LDA()).fit(X, y)

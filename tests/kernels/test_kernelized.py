@@ -170,8 +170,8 @@ def test_training_samples_get_their_own_coordinates(kernel):
         return kept["space"]
 
     kernel._space = noted
-    map_of = kernel._map
-    kernel._map = lambda space, L, X: seen.update(L=L) or map_of(space, L, X)
+    attributes_of = kernel._map_attributes
+    kernel._map_attributes = lambda space, L, X: seen.update(L=L) or attributes_of(space, L, X)
     kernel.fit(X, y)
     expected = kept["space"].scores() @ host(seen["L"]).T
     assert_allclose(kernel.transform(X), expected, atol=1e-7 * np.abs(expected).max())

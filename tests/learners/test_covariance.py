@@ -91,5 +91,5 @@ def test_whitened_pca_is_the_same_distance():
 
 
 def test_one_point():
-    with pytest.raises(ValueError, match="All samples are the same point"):
+    with pytest.raises(ValueError, match="All samples are identical"):
         Covariance().fit(np.full((5, 2), 3.0))

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import minmax_scale
 
 from dimetric import LSI, DMLEig
-from dimetric.learners._fitting.gain import GainOnSphere, RegularizedGain
+from dimetric.learners._fitting.gain import GainOverMaps, RegularizedGain
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import FrankWolfe
 from dimetric.supervision.pairs import Pairs
@@ -61,13 +61,13 @@ def test_objective_is_the_loop(mu, rng):
 
     for objective in (SoftminObjective(A, labels), ListedSoftmin(A, pairs_of(labels).dissimilar)):
         gain = RegularizedGain(objective, reg)
-        value, grad = GainOnSphere(gain, np.eye(4), theta)(flat)
+        value, grad = GainOverMaps(gain, np.eye(4), theta)(flat)
         np.testing.assert_allclose(value, loop(flat), rtol=1e-10)
         slope = approx_fprime(flat, loop, 1e-7)
         np.testing.assert_allclose(grad, slope, atol=1e-4 * np.abs(slope).max())
         L = flat.reshape(3, 3) / np.linalg.norm(flat)
         Z = objective.points @ L.T
-        assert objective.smallest(Z) == pytest.approx(least(A, labels, L.T @ L))
+        assert objective.smallest_squared_distance(Z) == pytest.approx(least(A, labels, L.T @ L))
 
 
 def test_repeated_samples_count_once(rng):
@@ -83,9 +83,9 @@ def test_repeated_samples_count_once(rng):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [3, 128])
 def test_fast_path_is_the_engine(namespace, block, threads, monkeypatch, rng):
-    from dimetric.objectives import numpy_kernels as fast
+    from dimetric.objectives import fast_paths
 
-    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
+    monkeypatch.setattr(fast_paths, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(60, 2)), 1), np.sort(rng.integers(0, 4, 60))
     order = np.lexsort((*A.T, labels))

@@ -105,7 +105,7 @@ def test_without_alpha_the_map_lives_where_friends_differ(rng):
     wider = np.hstack([X, np.ones((150, 1)), X[:, :1] + X[:, 1:2]])
     plain, wide = DMLMJ(alpha=0.0).fit(X, y), DMLMJ(alpha=0.0, n_neighbors=3).fit(wider, y)
     assert wide.components_.shape == (4, 6)
-    with pytest.warns(UserWarning, match="4 directions only: DMLMJ returns 4 components instead"):
+    with pytest.warns(UserWarning, match=r"only 4 direction\(s\), so DMLMJ returns 4 component"):
         DMLMJ(5, alpha=0.0).fit(wider, y)
     assert DMLMJ(5).fit(wider, y).components_.shape == (5, 6)
     assert plain.components_.shape == (4, 4)

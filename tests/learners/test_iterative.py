@@ -185,7 +185,7 @@ def test_a_learner_states_its_objective_and_nothing_else():
         (Learner, "_fit"),
         (IterativeMetric, "_minimise, _problem|_problem, _minimise|'_minimise', '_problem'"),
         (MeanLossMetric, "_objective"),
-        (ConstrainedMetric, "_certified"),
+        (ConstrainedMetric, "_objective_and_gap"),
     ],
 )
 def test_what_a_learner_must_say_is_asked_when_it_is_made(base, missing):

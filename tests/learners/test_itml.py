@@ -170,7 +170,7 @@ def test_the_unit_of_samples_does_not_matter():
 def test_pairs_are_drawn_by_class_and_by_seed():
     itml = ITML(n_constraints=50)
     labels = Labels(y, np.unique(y))
-    draw = [itml._drawn(labels, np.random.RandomState(seed)) for seed in (0, 0, 1)]
+    draw = [itml._sampled_pairs(labels, np.random.RandomState(seed)) for seed in (0, 0, 1)]
     for pairs in draw:
         assert len(pairs.similar) == len(pairs.dissimilar) == 50
         assert np.all(y[pairs.similar[:, 0]] == y[pairs.similar[:, 1]])
@@ -186,7 +186,7 @@ def test_pairs_are_drawn_by_class_and_by_seed():
 def test_fewer_pairs_of_a_kind_do_not_make_more_of_the_other():
     labels = np.array([0, 0, *range(1, 149)])
     itml = ITML(n_constraints=10)
-    pairs = itml._drawn(Labels(labels, np.unique(labels)), np.random.RandomState(0))
+    pairs = itml._sampled_pairs(Labels(labels, np.unique(labels)), np.random.RandomState(0))
     assert (len(pairs.similar), len(pairs.dissimilar)) == (1, 10)
 
 

@@ -244,5 +244,5 @@ def test_samples_that_are_repeated(rng):
 
 
 def test_one_sample_with_a_label():
-    with pytest.raises(ValueError, match="LDML learns from pairs of samples, but y holds one lab"):
+    with pytest.raises(ValueError, match="LDML needs at least two labelled samples; y holds one"):
         LDML(unlabelled=-1).fit(X[:3], [0, -1, -1])

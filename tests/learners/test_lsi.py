@@ -11,13 +11,13 @@ from sklearn.preprocessing import minmax_scale
 from dimetric import ITML, LSI, DMLEig
 from dimetric.learners._fitting.constrained import similar_scatter
 from dimetric.learners._fitting.gain import (
-    GainOnSphere,
+    GainOverMaps,
     RegularizedGain,
-    onto_metrics,
-    onto_simplex,
+    project_onto_metrics,
+    project_onto_simplex,
 )
 from dimetric.learners.lsi import DistanceRule
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -64,17 +64,17 @@ def test_objective_is_the_loop(rng):
         ListedObjective(DistanceRule(), A, pairs.dissimilar, kinds, epsilon),
     ):
         gain = RegularizedGain(objective, reg)
-        value, grad = GainOnSphere(gain, np.eye(4), epsilon)(flat)
+        value, grad = GainOverMaps(gain, np.eye(4), epsilon)(flat)
         np.testing.assert_allclose(value, loop(flat), rtol=1e-12)
         np.testing.assert_allclose(grad, approx_fprime(flat, loop), atol=1e-6)
         L = flat.reshape(3, 3) / np.linalg.norm(flat)
-        assert gain.of_metric(L.T @ L, epsilon)[0] == pytest.approx(value)
+        assert gain.negative_log_at_metric(L.T @ L, epsilon)[0] == pytest.approx(value)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [1, 7, 128])
 def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
-    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
+    monkeypatch.setattr(fast_paths, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
     theta = np.array([0.01])
@@ -185,7 +185,9 @@ def test_collapsed_pairs_stay_where_they_are():
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_directions_without_similar_pairs_need_delta(diagonal, rng):
     A = np.column_stack([X[FEW], y[FEW]])  # constant within classes
-    with pytest.raises(ValueError, match=r"differ in 5 directions, similar ones in 4.*delta > 0"):
+    with pytest.raises(
+        ValueError, match=r"vary in 5 directions, but similar samples only in 4.*delta > 0"
+    ):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y[FEW])
     lsi = LSI(delta=1e-3, diagonal=diagonal).fit(A, y[FEW])
     assert budget(lsi, A, y[FEW], 1e-3) == pytest.approx(1, abs=1e-6)
@@ -222,14 +224,14 @@ def test_rounding_is_no_direction(n, origin, dtype, rng):
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_a_feature_that_classes_agree_in_but_for_rounding(diagonal):
     A = np.column_stack([X, 0.1 + 0.2 * y])  # the mean of a class is not quite its only value
-    with pytest.raises(ValueError, match="differ in 5 directions, similar ones in 4"):
+    with pytest.raises(ValueError, match="vary in 5 directions, but similar samples only in 4"):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y)
 
 
 def test_samples_that_say_nothing():
     with pytest.raises(ValueError, match="LSI needs dissimilar samples, but y holds one class"):
         LSI().fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="similar pairs of samples that differ, and there are non"):
+    with pytest.raises(ValueError, match="LSI needs similar samples that differ, but the samples"):
         LSI().fit(X[[0, 0, 100, 100]], [0, 0, 1, 1])
 
 
@@ -251,16 +253,16 @@ def test_no_first_step_leads_to_a_singular_map():
 def test_projections(rng):
     for _ in range(20):
         weights = rng.normal(size=6)
-        near = onto_simplex(weights)
+        near = project_onto_simplex(weights)
         assert near.min() >= 0
         assert near.sum() <= 1 + 1e-12
         for _ in range(20):
             other = rng.dirichlet(np.ones(7))[:6]
             assert np.linalg.norm(weights - near) <= np.linalg.norm(weights - other)
         inside = rng.dirichlet(np.ones(7))[:6]
-        np.testing.assert_allclose(onto_simplex(inside), inside)
+        np.testing.assert_allclose(project_onto_simplex(inside), inside)
         B = rng.normal(size=(3, 3))
-        M = onto_metrics((B + B.T).ravel()).reshape(3, 3)
+        M = project_onto_metrics((B + B.T).ravel()).reshape(3, 3)
         assert np.linalg.eigvalsh(M)[0] >= -1e-12
         assert np.trace(M) <= 1 + 1e-12
 

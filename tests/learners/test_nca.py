@@ -133,7 +133,7 @@ def test_warm_start_goes_on_from_the_last_map():
     first = nca.metadata()["final_objective"]
     nca.set_params(max_iter=100).fit(X, y)
     np.testing.assert_allclose(nca.metadata()["initial_objective"], first)
-    with pytest.raises(ValueError, match=r"the map of the last fit has shape \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"the map of the previous fit has shape \(4, 4\)"):
         nca.fit(X[:, :3], y)
 
 

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 from sklearn.manifold import ClassicalMDS
 
 from dimetric.linalg import classical_scaling as coordinates
-from dimetric.linalg.classical_scaling import additive_constant, gram, principal_coordinates
+from dimetric.linalg.classical_scaling import additive_constant, centred_gram, principal_coordinates
 
 
 def dissimilarities(n, kind, rng):
@@ -28,7 +28,7 @@ KINDS = ["Euclidean", "city block", "random"]
 def test_coordinates_are_eigenvectors_of_the_gram_matrix(n, kind, namespace, rng):
     D = dissimilarities(n, kind, rng)
     found = principal_coordinates(namespace.asarray(D), 3)
-    B = gram(D)
+    B = centred_gram(D)
     values = np.linalg.eigvalsh(B)
     assert_allclose(found.values, values[::-1][:3], rtol=1e-10)
     assert_allclose(found.V @ B, found.values[:, None] * found.V, atol=1e-9 * values[-1])
@@ -98,9 +98,9 @@ def test_additive_constant_is_the_smallest(n, dense, rng, monkeypatch):
     D = dissimilarities(n, "random", rng)
     c, off = additive_constant(D), 1 - np.eye(n)
     assert c > 0
-    size = np.linalg.eigvalsh(gram(D + c * off))[-1]
-    assert_allclose(np.linalg.eigvalsh(gram(D + c * off))[0], 0, atol=1e-8 * size)
-    assert np.linalg.eigvalsh(gram(D + 0.99 * c * off))[0] < -1e-4 * size
+    size = np.linalg.eigvalsh(centred_gram(D + c * off))[-1]
+    assert_allclose(np.linalg.eigvalsh(centred_gram(D + c * off))[0], 0, atol=1e-8 * size)
+    assert np.linalg.eigvalsh(centred_gram(D + 0.99 * c * off))[0] < -1e-4 * size
 
 
 def test_euclidean_dissimilarities_need_no_constant(rng):

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import is_psd
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.linalg.psd import inverse_root, map_of, metric_of, project_psd, root
+from dimetric.linalg.psd import inverse_square_root, map_of, metric_of, project_psd, square_root
 
-MATRIX_FUNCTIONS = [project_psd, metric_of, map_of, root, inverse_root]
+MATRIX_FUNCTIONS = [project_psd, metric_of, map_of, square_root, inverse_square_root]
 
 
 @st.composite
@@ -105,7 +105,7 @@ def test_metric_is_symmetric_to_the_last_bit(shape):
 @given(spectra())
 def test_roots(M_rank):
     M, rank = M_rank
-    half, inverse = root(M), inverse_root(M)
+    half, inverse = square_root(M), inverse_square_root(M)
     assert is_psd(half)
     assert is_psd(inverse)
     assert_allclose(half @ half, M, rtol=0, atol=1e-13)
@@ -117,10 +117,10 @@ def test_roots(M_rank):
 
 def test_root_against_scipy():
     M = metric_of(np.random.default_rng(0).normal(size=(9, 5)))
-    assert_allclose(root(M), scipy.linalg.sqrtm(M), rtol=1e-10)
+    assert_allclose(square_root(M), scipy.linalg.sqrtm(M), rtol=1e-10)
 
 
-@pytest.mark.parametrize("function", [map_of, root, inverse_root])
+@pytest.mark.parametrize("function", [map_of, square_root, inverse_square_root])
 def test_indefinite_matrices_are_named(function):
     with pytest.raises(ValueError, match=r"positive semidefinite.*negative eigenvalue is -0\.25 "):
         function(indefinite(-0.25))

@@ -34,7 +34,7 @@ def test_rounding_grows_with_the_depth_of_the_tree_not_with_the_number_of_blocks
 
 
 def test_nothing_to_reduce():
-    with pytest.raises(ValueError, match="no blocks"):
+    with pytest.raises(ValueError, match="at least one block"):
         tree_reduce(total, iter([]))
 
 

@@ -65,9 +65,9 @@ def test_sparse_blocks_are_centred_implicitly():
     np.testing.assert_allclose(moments.mean, X.mean(0))
 
 
-def test_widened_moments_move_classes_and_nothing_else():
+def test_with_classes_at_moves_classes_and_nothing_else():
     X, codes = samples()
-    wide = Moments.scatter_of(X, codes, 3).widened(np.array([4, 0, 2]), 5)
+    wide = Moments.scatter_of(X, codes, 3).with_classes_at(np.array([4, 0, 2]), 5)
     expected = Moments.scatter_of(X, np.array([4, 0, 2])[codes], 5)
     np.testing.assert_allclose(wide.counts, expected.counts)
     np.testing.assert_allclose(wide.means, expected.means)

@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.linalg.sample_span import in_span
+from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.spectral import (
     fixed_signs,
     lanczos_svd,
@@ -125,7 +125,7 @@ def test_whitening_leaves_out_what_is_only_rounding(is_root):
 @pytest.mark.parametrize("extra", [0, 3])
 def test_samples_in_coordinates_of_their_span(extra, namespace, rng):
     X = rng.normal(size=(10, 40))
-    Z, lifted = in_span(namespace.asarray(X), extra)
+    Z, lifted = span_coordinates(namespace.asarray(X), extra)
     assert Z.shape == (10, 10 + extra)
     np.testing.assert_allclose(pdist(to_host(Z)), pdist(X), rtol=1e-12)
     Q = to_host(lifted(namespace.asarray(np.eye(10 + extra))))
@@ -135,6 +135,6 @@ def test_samples_in_coordinates_of_their_span(extra, namespace, rng):
 
 
 def test_samples_that_span_all_features_stay_as_they_are():
-    Z, lifted = in_span(R[:4], 2)
+    Z, lifted = span_coordinates(R[:4], 2)
     np.testing.assert_array_equal(Z, R[:4])
     np.testing.assert_array_equal(lifted(R), R)

@@ -8,9 +8,9 @@ from threadpoolctl import threadpool_limits
 from dimetric.kernels import Kernel
 from dimetric.kernels._function import KernelFunction
 from dimetric.linalg.classical_scaling import centred_product
-from dimetric.linalg.symmetric import COLUMNS, TILE, PackedSymmetric, SymmetricProduct
+from dimetric.linalg.symmetric import MAX_VECTORS, TILE_SIZE, PackedSymmetric, SymmetricProduct
 
-SIZES = (1, TILE - 1, TILE, 2 * TILE + 3)
+SIZES = (1, TILE_SIZE - 1, TILE_SIZE, 2 * TILE_SIZE + 3)
 
 
 def symmetric(rng, n):
@@ -19,7 +19,7 @@ def symmetric(rng, n):
 
 
 def half_of(K):
-    return PackedSymmetric.of(len(K), K.dtype, lambda a, b: K[a, b])
+    return PackedSymmetric.from_function(len(K), K.dtype, lambda a, b: K[a, b])
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -39,7 +39,7 @@ def test_half_tells_all(n, rng):
 def test_centred_product(n, power, dtype, rng):
     K = symmetric(rng, n).astype(dtype)
     J = np.eye(n) - 1 / n
-    V = rng.normal(size=(n, COLUMNS + 2))
+    V = rng.normal(size=(n, MAX_VECTORS + 2))
     expected = J @ K.astype("float64") ** power @ J @ V
     assert_allclose(centred_product(K, power=power)(V), expected, atol=1e-9)
     if power == 1:
@@ -55,7 +55,7 @@ def test_room_is_used_again_for_other_vectors(rng):
 
 
 def test_threads_do_not_matter(rng):
-    K, V = symmetric(rng, 3 * TILE), rng.normal(size=(3 * TILE, 3))
+    K, V = symmetric(rng, 3 * TILE_SIZE), rng.normal(size=(3 * TILE_SIZE, 3))
     products = []
     for threads in (1, 3):
         with threadpool_limits(threads):
@@ -64,9 +64,9 @@ def test_threads_do_not_matter(rng):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("place", [(0, 0), (2, TILE + 1)])
+@pytest.mark.parametrize("place", [(0, 0), (2, TILE_SIZE + 1)])
 def test_what_is_not_finite_shows(bad, place):
-    K = np.zeros((TILE + 2, TILE + 2))
+    K = np.zeros((TILE_SIZE + 2, TILE_SIZE + 2))
     K[place] = bad
     assert not np.isfinite(half_of(K).largest)
 
@@ -74,7 +74,7 @@ def test_what_is_not_finite_shows(bad, place):
 @pytest.mark.parametrize("name", ["linear", "poly", "rbf", "laplacian", "sigmoid", "cosine"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_half_a_kernel(name, dtype, rng):
-    X = rng.normal(size=(TILE + 5, 3)).astype(dtype)
+    X = rng.normal(size=(TILE_SIZE + 5, 3)).astype(dtype)
     kernel = KernelFunction.for_samples(X, Kernel(name))
     whole, half = kernel.gram(X), kernel.packed(X)
     assert half.tiles.dtype == X.dtype

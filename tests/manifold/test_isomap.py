@@ -244,7 +244,7 @@ def test_bad_input(row):
 
 
 def test_many_samples_without_landmarks_do_not_fit_into_memory():
-    with pytest.raises(MemoryError, match=r"90000000 samples would take .* GiB.*Set n_landmarks"):
+    with pytest.raises(MemoryError, match=r"90000000 samples would need .* GiB.*Set n_landmarks"):
         Isomap().fit(np.broadcast_to(np.zeros((1, 1)), (90_000_000, 1)))
 
 

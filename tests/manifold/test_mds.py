@@ -106,7 +106,7 @@ def test_additive_constant():
 
 
 def test_many_samples_without_landmarks_do_not_fit_into_memory():
-    with pytest.raises(MemoryError, match=r"90000000 samples would take .* GiB.*Set n_landmarks"):
+    with pytest.raises(MemoryError, match=r"90000000 samples would need .* GiB.*Set n_landmarks"):
         MDS(metric="cityblock").fit(np.broadcast_to(np.zeros((1, 1)), (90_000_000, 1)))
 
 
@@ -274,12 +274,12 @@ def with_entry(i, j, value):
 
 
 BAD = {
-    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but that of samples 1 and 3 is"),
+    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but X\[1, 3\] is"),
     "negative": (-D, "must not be negative"),
     "NaN": (with_entry(3, 1, np.nan), "contains NaN"),
     "infinite": (with_entry(3, 1, np.inf), "contains infinity"),
-    "diagonal": (D + np.eye(75), "on the diagonal, must be 0"),
-    "not square": (D[:, :9], r"square matrix; X has shape \(75, 9\)"),
+    "diagonal": (D + np.eye(75), "diagonal .* must be 0"),
+    "not square": (D[:, :9], r"square matrix, but X has shape \(75, 9\)"),
 }
 
 

@@ -40,7 +40,7 @@ def engine(request):
         pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
         yield
     else:
-        with patch.object(paths, "compiled", lambda name: None):
+        with patch.object(paths, "import_compiled", lambda name: None):
             yield
 
 
@@ -203,7 +203,7 @@ def test_geodesics_are_scipys(k, method, sources, engine):
 def test_both_engines_give_the_same_bits(sources):
     pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
     fast = geodesics(roll_graph(4), sources, method="D")
-    with patch.object(paths, "compiled", lambda name: None):
+    with patch.object(paths, "import_compiled", lambda name: None):
         assert_array_equal(geodesics(roll_graph(4), sources, method="D"), fast)
 
 

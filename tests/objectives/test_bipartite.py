@@ -34,7 +34,7 @@ class TargetRule(Rule):
     def block(self, xp, D, rows, columns, theta):
         difference = rows.targets[:, None, :] - columns.targets[None, :, :]
         weight = rows.weights[:, None] * columns.weights[None, :]
-        weight = weight * xp.astype(rows.is_other(columns), D.dtype)
+        weight = weight * xp.astype(rows.different_sample(columns), D.dtype)
         terms = weight * xp.sum(difference**2, axis=2) * xp.exp(-float(theta[0]) * D)
         return xp.sum(terms), -float(theta[0]) * terms, -float(xp.sum(terms * D))
 

@@ -47,9 +47,9 @@ def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
     [
         (lambda D: (D.sum(), D), r"three values, \(loss, W, dtheta\)"),
         (lambda D: D, "three values"),
-        (lambda D: (D, D, 0.0), r"loss summed over the block, one number; .*shape \(23, 23\)"),
-        (lambda D: (D.sum(), 1.0, 0.0), r"W of the shape of D, \(23, 23\); .*shape \(\)"),
-        (lambda D: (D.sum(), D[0], 0.0), r"they have shape \(23,\)"),
+        (lambda D: (D, D, 0.0), r"loss as one number, summed over the block\. .*shape \(23, 23\)"),
+        (lambda D: (D.sum(), 1.0, 0.0), r"W with the shape of D, \(23, 23\)\. .*shape \(\)"),
+        (lambda D: (D.sum(), D[0], 0.0), r"They have shape \(23,\)"),
     ],
 )
 def test_slips_of_a_rule(found, says):
@@ -88,7 +88,7 @@ def test_every_learner_has_the_gradient_it_claims(learner, namespace):
 
 
 def test_the_objective_wants_samples_sorted_by_class():
-    with pytest.raises(ValueError, match="labels must be ascending"):
+    with pytest.raises(ValueError, match="labels must be in ascending order"):
         PairwiseObjective(NCARule(), X, codes[::-1])
 
 

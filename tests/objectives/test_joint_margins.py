@@ -30,7 +30,7 @@ def by_loops(X, codes, targets, maps, mu):
 
 @pytest.mark.parametrize("share", [0.0, 1.1])
 def test_objective(namespace, share, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_IMPOSTOR_SHARE", share)
+    monkeypatch.setattr(module, "SPARSE_FRACTION", share)
     Z = X[ORDER] - X.mean(axis=0)
     objective = JointMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
     targets = host(objective._targets)
@@ -43,7 +43,7 @@ def test_objective(namespace, share, monkeypatch):
 @pytest.mark.parametrize("share", [0.0, 1.1])
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
 def test_gradient(width, share, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_IMPOSTOR_SHARE", share)
+    monkeypatch.setattr(module, "SPARSE_FRACTION", share)
     objective = JointMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
     error = check_grad(
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[0],
@@ -60,7 +60,7 @@ def test_pairs_that_matter_are_all(dtype, monkeypatch):
     codes = np.unique(codes, return_inverse=True)[1]  # one class has a single sample
     found = []
     for share in (0.0, 1.1):
-        monkeypatch.setattr(module, "SPARSE_IMPOSTOR_SHARE", share)
+        monkeypatch.setattr(module, "SPARSE_FRACTION", share)
         objective = JointMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
         found.append(objective.evaluate(MAPS[[0, 1, 2, 0]], 0.5))
     tolerance = 1e-10 if dtype == "float64" else 1e-4

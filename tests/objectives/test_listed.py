@@ -120,7 +120,9 @@ def test_within(rng, namespace):
     X, pairs = problem(rng)
     objective = ListedObjective.of_pairs(LDMLRule(), namespace.asarray(X), pairs)
     delta = X[pairs.similar[:, 0]] - X[pairs.similar[:, 1]]
-    assert_allclose(objective.within(), delta.T @ delta / (2 * len(delta)), atol=1e-12)
+    assert_allclose(
+        objective.within_class_covariance(), delta.T @ delta / (2 * len(delta)), atol=1e-12
+    )
 
 
 def test_laplacian(rng):
@@ -150,16 +152,17 @@ def test_pulls_of_triplets(rng, namespace):
     X, triplets = rng.normal(size=(12, 3)), Triplets.from_labels(np.arange(12) % 3, 40)
     objective = TripletObjective(namespace.asarray(X), triplets.rows, mu=0.3)
     delta = X[triplets.anchor] - X[triplets.closer]
-    assert_allclose(objective.pull(), 0.7 * delta.T @ delta / len(triplets), atol=1e-12)
+    assert_allclose(objective.pull_matrix(), 0.7 * delta.T @ delta / len(triplets), atol=1e-12)
     T = pull_scale(objective, 0.0)
-    assert_allclose(T @ objective.pull() @ T.T, np.eye(3), atol=0.1)  # but for a little added
+    scaled = T @ objective.pull_matrix() @ T.T
+    assert_allclose(scaled, np.eye(3), atol=0.1)  # pull_scale adds a small ridge
 
 
 def test_triplets_moved_and_smoothed(rng):
     X, triplets = rng.normal(size=(12, 3)), Triplets.from_labels(np.arange(12) % 3, 40)
     objective = TripletObjective(X, triplets.rows, mu=0.3)
     B, L = rng.normal(size=(3, 3)), np.eye(3)
-    moved = objective.moved(X @ B).smoothed(0.5)
+    moved = objective.with_points(X @ B).smoothed(0.5)
     expected = margins(L, X @ B, triplets, mu=0.3, width=0.5)
     assert_allclose(on_maps(moved)(L.ravel())[0], expected)
     expected = margins(L, X, triplets, mu=0.3, width=0.0)

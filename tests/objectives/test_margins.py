@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from dimetric.linalg.psd import metric_of
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.margins import impostors
 from dimetric.objectives.margins.objective import MarginObjective
@@ -108,10 +108,10 @@ def test_fast_path_is_the_engine(problem, sizes, sparse, threads, width, dtype):
     engine = by_engine(MarginObjective(X, codes, targets, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast, "BLOCK_ROWS", sizes[0]),
+            patch.object(fast_paths, "BLOCK_ROWS", sizes[0]),
             patch.object(impostors, "TILE_COLUMNS", sizes[1]),
             patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
-            patch.object(impostors, "SPARSE_SHARE", sparse),
+            patch.object(impostors, "SPARSE_FRACTION", sparse),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)
@@ -201,7 +201,7 @@ def test_batches_estimate_the_mean(rng):
 
 def test_pull_is_the_linear_term(rng, namespace):
     X, codes, targets = problem(rng)
-    P = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).pull()
+    P = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).pull_matrix()
     M = metric_of(rng.normal(size=(3, 3)))
     pulls = [(X[i] - X[j]) @ M @ (X[i] - X[j]) for i in range(24) for j in targets[i] if j >= 0]
     assert_allclose(np.vdot(P, M), 0.7 * np.sum(pulls) / 24)

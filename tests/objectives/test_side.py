@@ -25,15 +25,15 @@ def sides(xp=np):
 def test_pairs_of_labels_and_of_samples(namespace):
     rows, columns, positions, labels = sides(namespace)
     assert_array_equal(to_host(rows.same_label(columns)), LABELS[:, None] == labels)
-    assert_array_equal(to_host(rows.is_other(columns)), np.arange(17)[:, None] != positions)
+    assert_array_equal(to_host(rows.different_sample(columns)), np.arange(17)[:, None] != positions)
 
 
 def test_numbers_of_pairs(namespace):
     rows, columns, positions, labels = sides(namespace)
     others = np.arange(17)[:, None] != positions
-    assert rows.n_other(columns) == others.sum() == 17 * 8 - 3
+    assert rows.n_different_pairs(columns) == others.sum() == 17 * 8 - 3
     assert_array_equal(rows.n_friends(columns), (others & (LABELS[:, None] == labels)).sum(axis=1))
-    assert rows.n_other(rows) == 17 * 16
+    assert rows.n_different_pairs(rows) == 17 * 16
     assert_array_equal(rows.n_friends(rows), np.bincount(LABELS)[LABELS] - 1)
 
 
@@ -49,8 +49,8 @@ def test_some_of_the_points(namespace):
 
 def test_two_sets_have_no_sample_in_common():
     rows, columns = Side.of(X), Side.of(X[:5], first=17)
-    assert rows.is_other(columns).all()
-    assert rows.n_other(columns) == 17 * 5
+    assert rows.different_sample(columns).all()
+    assert rows.n_different_pairs(columns) == 17 * 5
 
 
 @pytest.mark.parametrize("labels", [LABELS, np.array([0, 2, 2, 5, 5, 5]), np.zeros(1, dtype=int)])
@@ -69,5 +69,5 @@ def test_runs_of_a_class(labels):
 
 
 def test_rules_of_labels_need_labels():
-    with pytest.raises(ValueError, match="compares labels, but the points have none"):
+    with pytest.raises(ValueError, match="compares labels, but the points have no labels"):
         Side.of(X).same_label(Side.of(X))

@@ -32,7 +32,7 @@ from dimetric.plot import (
     ResidualVarianceDisplay,
     ScreeDisplay,
 )
-from dimetric.plot._labels import apart, in_order, short_names
+from dimetric.plot._labels import non_overlapping_offsets, short_names, sorted_classes
 from dimetric.plot._palette import COLORS
 from dimetric.quality import embedding_quality, neighborhood
 
@@ -147,20 +147,20 @@ class TestEmbedding:
         )
         with pytest.raises(NotFittedError):
             EmbeddingDisplay.from_estimator(LDA(), X, y)
-        with pytest.raises(TypeError, match="DecisionTreeClassifier has no transform: give its"):
+        with pytest.raises(TypeError, match="DecisionTreeClassifier has no transform method"):
             EmbeddingDisplay.from_estimator(DecisionTreeClassifier().fit(X, y), X)
 
     @pytest.mark.parametrize(
         ("given", "error"),
         [
-            ((X, y), "An embedding of 4 dimensions has no picture"),
+            ((X, y), "The embedding has 4 components, but"),
             ((X[:, :2], y[:-1]), "y has shape .149,., but there are 150 samples"),
             (([[np.nan, 1]], [1]), "NaN"),
-            ((X[:2, :2], [1.0, np.nan]), "y holds NaN or infinity"),
+            ((X[:2, :2], [1.0, np.nan]), "y contains NaN or infinity"),
             ((X[:2, :2], ["a", None]), "y has missing values"),
             (
                 (np.zeros((500, 2)), [f"id {i}" for i in range(500)]),
-                "y holds 500 classes, and",
+                "y contains 500 classes, but",
             ),
         ],
     )
@@ -173,7 +173,7 @@ class TestEmbedding:
         [
             ({"by": "kind"}, "by='kind' must be one of"),
             ({"legend": "inside"}, "legend='inside' must be one of"),
-            ({"by": "numbers"}, "y holds no numbers"),
+            ({"by": "numbers"}, "y is not numeric"),
         ],
     )
     def test_bad_options(self, options, error):
@@ -182,9 +182,9 @@ class TestEmbedding:
 
     def test_axes_must_suit(self):
         _, ax = matplotlib.pyplot.subplots()
-        with pytest.raises(ValueError, match="make ax by projection='3d'"):
+        with pytest.raises(ValueError, match="create ax with projection='3d'"):
             EmbeddingDisplay.from_embedding(X[:, :3], ax=ax)
-        with pytest.raises(ValueError, match="legend='centres' is for the plane"):
+        with pytest.raises(ValueError, match="legend='centres' requires two components"):
             EmbeddingDisplay.from_embedding(X[:, :3], y, legend="centres")
         with pytest.raises(TypeError, match="ax must be matplotlib axes, not str"):
             EmbeddingDisplay.from_embedding(X[:, :2], ax="here")
@@ -192,7 +192,7 @@ class TestEmbedding:
 
 
 def test_natural_order():
-    classes, codes = in_order(np.array(["b10", "b9", "a", "b10"]))
+    classes, codes = sorted_classes(np.array(["b10", "b9", "a", "b10"]))
     assert_array_equal(classes, ["a", "b9", "b10"])
     assert_array_equal(codes, [2, 1, 0, 2])
 
@@ -285,7 +285,7 @@ def test_columns_of_pictures():
 
 def test_boxes_do_not_overlap(rng):
     places, boxes = rng.uniform(0, 100, (60, 2)), rng.uniform(5, 12, (60, 2))
-    centres = places + apart(places, boxes, np.array([0, 0, 200, 200]))
+    centres = places + non_overlapping_offsets(places, boxes, np.array([0, 0, 200, 200]))
     for i in range(60):
         gaps = np.abs(centres - centres[i]) - (boxes + boxes[i]) / 2
         assert np.all(np.delete(gaps.max(axis=1), i) >= -1e-9)
@@ -312,13 +312,13 @@ class TestMetric:
         assert not display.text_
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="the Euclidean distance has learned none"):
+        with pytest.raises(ValueError, match="The Euclidean distance has no matrix"):
             MetricDisplay.from_estimator(KNNClassifier().fit(X, y))
-        with pytest.raises(ValueError, match="Isomap has learned none"):
+        with pytest.raises(ValueError, match="Isomap has no matrix"):
             MetricDisplay.from_estimator(Isomap().fit(X[:30]))
         with pytest.raises(ValueError, match=r"metric has shape \(1, 2\)"):
             MetricDisplay([[1.0, 2.0]]).plot()
-        with pytest.raises(ValueError, match="There are 1 feature_names for 2 features"):
+        with pytest.raises(ValueError, match="feature_names has 1 names, but there are 2 features"):
             MetricDisplay(np.eye(2), feature_names=["a"]).plot()
         with pytest.raises(NotFittedError):
             MetricDisplay.from_estimator(NCA())
@@ -351,9 +351,9 @@ class TestNeighborhood:
         display = NeighborhoodDisplay.from_estimator(lda, X, row=0, ax=axes)
         assert display.axes_ == list(axes)
         one = figure.add_axes((0, 0, 1, 1))
-        with pytest.raises(ValueError, match="draws 2 pictures: give as many axes"):
+        with pytest.raises(ValueError, match=r"draws 2 panels\. Give 2 axes"):
             display.plot(ax=one)
-        with pytest.raises(ValueError, match="draws 2 pictures, but ax holds 1 axes"):
+        with pytest.raises(ValueError, match="draws 2 panels, but ax holds 1 axes"):
             display.plot(ax=[one])
 
     def test_many_classes(self, rng):
@@ -368,7 +368,7 @@ class TestNeighborhood:
 
     def test_errors(self):
         lda = LDA().fit(X, y)
-        with pytest.raises(ValueError, match="row=150 must be the number of a row, 0 to 149"):
+        with pytest.raises(ValueError, match="row=150 must be the index of a row, from 0 to 149"):
             NeighborhoodDisplay.from_estimator(lda, X, row=150)
         with pytest.raises(ValueError, match="y has shape"):
             NeighborhoodDisplay.from_estimator(lda, X, y[:3], row=1)
@@ -393,12 +393,12 @@ class TestComparison:
         cells = [Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)]
         cells[1] = cells[1]._replace(status="timeout", test=np.nan)
         display = ComparisonDisplay.from_benchmark(BenchmarkResult(cells))
-        assert display.text_[0].get_text() == "failed in 1 of 3"
+        assert display.text_[0].get_text() == "1 of 3 fits failed"
         assert not display.means_
         assert len(display.points_[0].get_offsets()) == 2
         with pytest.raises(ValueError, match="empty"):
             ComparisonDisplay.from_benchmark(BenchmarkResult([]))
-        with pytest.raises(ValueError, match="no scores to draw"):
+        with pytest.raises(ValueError, match="scores is empty"):
             ComparisonDisplay([]).plot()
 
 
@@ -407,7 +407,7 @@ class TestRegions:
     def test_colours_are_predictions(self, d):
         model = KNNClassifier().fit(X[:, :d], NAMES)
         display = RegionsDisplay.from_estimator(model, X[:, :d], NAMES, resolution=9)
-        (found,) = display.pictures
+        (found,) = display.panels
         grid = np.stack(np.meshgrid(*found.regions.grid, indexing="ij"), axis=-1).reshape(-1, d)
         classes = found.regions.classes[found.regions.codes.ravel()]
         assert_array_equal(classes, model.predict(grid))
@@ -427,7 +427,7 @@ class TestRegions:
         ]  # fmt: skip
         assert "sepal width (cm) = 3.06" in display.axes_[0].get_title()
         assert display.axes_[0].get_ylabel() == "petal length (cm)"
-        assert display.pictures[2].samples.shape == (150, 1)
+        assert display.panels[2].samples.shape == (150, 1)
         assert inside(display.figure_, display.legend_)
 
     def test_any_classifier(self):
@@ -486,14 +486,14 @@ class TestRegions:
         assert "other" in legend_of(display)
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="X has 4 features: give one, two or three"):
+        with pytest.raises(ValueError, match=r"X has 4 features\. Select one to three"):
             RegionsDisplay.from_estimator(KNNClassifier(), X, y)
-        with pytest.raises(ValueError, match="would be 4950 pictures"):
+        with pytest.raises(ValueError, match="would draw 4950 panels"):
             RegionsDisplay.from_estimator(KNNClassifier(), np.eye(100), np.arange(100) % 2,
                                           features="pairs")  # fmt: skip
-        with pytest.raises(ValueError, match="the learner maps to 4 dimensions"):
+        with pytest.raises(ValueError, match="the learner has 4 components"):
             RegionsDisplay.from_learner(NCA(), X, y, features=(0, 1), mapped=True, resolution=5)
-        with pytest.raises(ValueError, match="There is no classifier to draw"):
+        with pytest.raises(ValueError, match="estimators is empty"):
             RegionsDisplay.from_estimators({}, X, y)
 
 
@@ -509,14 +509,16 @@ class TestCurves:
         assert legend_of(both) == ["one", "other"]
         assert HistoryDisplay({"a": [1000.0, 1.0]}).plot().ax_.get_yscale() == "log"
         for wrong, error in (
-            (LDA().fit(X, y), "LDA was not learned by iterations"),
-            (KNNClassifier().fit(X, y), "the Euclidean distance was not"),
+            (LDA().fit(X, y), "LDA has no history"),
+            (KNNClassifier().fit(X, y), "The Euclidean distance has no history"),
         ):
             with pytest.raises(ValueError, match=error):
                 HistoryDisplay.from_estimator(wrong)
-        with pytest.raises(ValueError, match="The history of 'a' must be finite"):
+        with pytest.raises(
+            ValueError, match="The history of 'a' must be one or more finite numbers"
+        ):
             HistoryDisplay({"a": [np.nan]}).plot()
-        with pytest.raises(ValueError, match="HistoryDisplay has nothing to draw"):
+        with pytest.raises(ValueError, match="HistoryDisplay has no curves to draw"):
             HistoryDisplay.from_estimators({})
 
     def test_scree(self):
@@ -527,9 +529,9 @@ class TestCurves:
         assert display.n_components_ == PCA(0.95).fit(X).n_components_
         few = ScreeDisplay.from_estimator(PCA(1).fit(X), threshold=0.99)
         assert few.n_components_ is None
-        assert few.threshold_.get_label() == "0.99 is not reached"
+        assert few.threshold_.get_label() == "0.99 not reached"
         assert ScreeDisplay([1.0]).plot().threshold_ is None
-        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "shares must be")):
+        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "ratios must be")):
             with pytest.raises(ValueError, match=error):
                 ScreeDisplay([-1.0] if not wrong else [1.0], **wrong).plot()
 
@@ -575,5 +577,7 @@ def test_a_learner_that_is_a_pipeline_has_a_metric():
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"EmbeddingDisplay draws by .*dimetric\[plot\]"):
+    with pytest.raises(
+        ImportError, match=r"EmbeddingDisplay requires matplotlib.*dimetric\[plot\]"
+    ):
         EmbeddingDisplay.from_embedding(X[:, :2])

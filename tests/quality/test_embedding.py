@@ -290,7 +290,7 @@ BAD = {
     "k of 0": (lambda: (X, Z), {"n_neighbors": 0}, "n_neighbors=0 must be an int of at least 1"),
     "k no int": (lambda: (X, Z), {"n_neighbors": 2.5}, "n_neighbors=2.5 must be an int"),
     "k of n": (lambda: (X, Z), {"n_neighbors": 150}, "should be less than n_samples / 2 = 75"),
-    "k of n / 2": (lambda: (X, Z), {"n_neighbors": 75}, "n_neighbors is 75 and should be less"),
+    "k of n / 2": (lambda: (X, Z), {"n_neighbors": 75}, "n_neighbors = 75 should be less"),
     "k huge": (lambda: (X, Z), {"n_neighbors": 2**70}, "should be less than n_samples / 2"),
     "lengths": (lambda: (X, Z[1:]), {}, r"inconsistent numbers of samples: \[150, 149\]"),
     "labels": (lambda: (X, Z), {"y": y[1:]}, r"inconsistent numbers of samples: \[150, 149\]"),
@@ -302,15 +302,15 @@ BAD = {
     "no samples": (lambda: (X[:0], Z[:0]), {}, r"0 sample\(s\)"),
     "two samples": (lambda: (X[:2], Z[:2]), {"n_neighbors": 1}, "should be less than n_samples"),
     "sparse Z": (lambda: (X, sparse.csr_array(Z)), {}, "dense data is required"),
-    "huge": (lambda: (1e200 * X, Z), {}, "X holds values up to .* Scale X"),
-    "huge Z": (lambda: (X, 1e200 * Z), {}, "Z holds values up to .* Scale Z"),
+    "huge": (lambda: (1e200 * X, Z), {}, "largest absolute value of X is .* Rescale X"),
+    "huge Z": (lambda: (X, 1e200 * Z), {}, "largest absolute value of Z is .* Rescale Z"),
     "X equal": (lambda: (np.ones((150, 4)) / 3, Z), {}, "All points of X are equal"),
     "X equal, sparse": (lambda: (sparse.csr_array(np.ones((150, 4))), Z), {}, "X are equal"),
     "metric": (lambda: (X, Z), {"metric": "miles"}, "'metric' parameter .* Got 'miles' instead"),
     "metric NaN": (
         lambda: (X, Z),
         {"metric": lambda a, b: np.nan},
-        "gives distances that are negative or NaN",
+        "returns negative, infinite or NaN distances",
     ),
     "sample of 1": (
         lambda: (X, Z),
@@ -328,9 +328,9 @@ BAD = {
     "asymmetric": (
         lambda: (np.triu(D), Z),
         {"metric": "precomputed"},
-        r"must be symmetric, .* \(D \+ D.T\) / 2 is",
+        r"must be symmetric, .* \(X \+ X.T\) / 2 is",
     ),
-    "diagonal": (lambda: (D + 1, Z), {"metric": "precomputed"}, "on the diagonal, must be 0"),
+    "diagonal": (lambda: (D + 1, Z), {"metric": "precomputed"}, "diagonal .* must be 0"),
     "no distances": (lambda: (0 * D, Z), {"metric": "precomputed"}, "All points of X are equal"),
 }
 

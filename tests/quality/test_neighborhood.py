@@ -59,9 +59,9 @@ def test_copies_come_in_order_and_self_never():
 @pytest.mark.parametrize(
     ("row", "k", "error"),
     [
-        (178, 3, "row=178 must be the number of a row"),
+        (178, 3, "row=178 must be the index of a row"),
         ("1", 3, "row='1' must be"),
-        (0, 178, "at most 177"),
+        (0, 178, "between 1 and the number of other samples, 177"),
     ],
 )
 def test_errors(row, k, error):
@@ -92,5 +92,5 @@ def test_scaling_comes_before_both():
 def test_what_has_no_map():
     from sklearn.tree import DecisionTreeClassifier
 
-    with pytest.raises(ValueError, match="DecisionTreeClassifier has learned no map"):
+    with pytest.raises(ValueError, match="DecisionTreeClassifier has no map"):
         before_and_after(DecisionTreeClassifier().fit(X, y), X)

@@ -11,26 +11,26 @@ from sklearn.preprocessing import StandardScaler
 
 from dimetric import KPCA, LDA, LMNN, MDS, NCA, PCA, Isomap
 from dimetric.data import make_s_curve
-from dimetric.quality import eigenvalue_shares, residual_variances
+from dimetric.quality import eigenvalue_ratios, residual_variances
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
 
 
-def test_shares_are_of_all_eigenvalues():
+def test_ratios_are_of_all_eigenvalues():
     right = np.sort(np.linalg.eigvalsh(np.cov(X.T)))[::-1]
     right = right / right.sum()
-    assert_allclose(eigenvalue_shares(PCA(4).fit(X)), right[:4])
-    assert_allclose(eigenvalue_shares(TheirPCA(4).fit(X)), right[:4])
-    assert_allclose(eigenvalue_shares(KPCA(4, kernel="linear").fit(X)), right[:4], rtol=1e-6)
-    assert_allclose(eigenvalue_shares(make_pipeline(PCA(3), PCA(2)).fit(X)).sum(), 1, atol=0.2)
-    assert_allclose(eigenvalue_shares(LDA().fit(X, y)).sum(), 1)
-    assert_allclose(eigenvalue_shares(MDS(13).fit(X)), right, atol=1e-9)
+    assert_allclose(eigenvalue_ratios(PCA(4).fit(X)), right[:4])
+    assert_allclose(eigenvalue_ratios(TheirPCA(4).fit(X)), right[:4])
+    assert_allclose(eigenvalue_ratios(KPCA(4, kernel="linear").fit(X)), right[:4], rtol=1e-6)
+    assert_allclose(eigenvalue_ratios(make_pipeline(PCA(3), PCA(2)).fit(X)).sum(), 1, atol=0.2)
+    assert_allclose(eigenvalue_ratios(LDA().fit(X, y)).sum(), 1)
+    assert_allclose(eigenvalue_ratios(MDS(13).fit(X)), right, atol=1e-9)
 
 
 def test_no_eigenvalues():
     with pytest.raises(ValueError, match="NCA has no eigenvalues"):
-        eigenvalue_shares(NCA().fit(X, y))
+        eigenvalue_ratios(NCA().fit(X, y))
 
 
 def test_residual_variance_is_what_a_line_leaves():
@@ -59,7 +59,7 @@ def test_geodesics():
 def test_errors():
     with pytest.raises(ValueError, match=r"dimensions=\[0\] must be ints from 1 to 177"):
         residual_variances(MDS(), X, [0])
-    with pytest.raises(ValueError, match="StandardScaler has no n_components"):
+    with pytest.raises(ValueError, match="StandardScaler has no parameter n_components"):
         residual_variances(StandardScaler(), X)
 
 

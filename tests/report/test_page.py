@@ -92,7 +92,7 @@ def test_texts_are_only_texts(record):
     assert not re.search(r"https?:", content)
     for words in (
         f"table {EVIL}: comparison of distances", f"classes in column {EVIL} & [red].", "a & b",
-        "LDA <b> is better than Euclidean with probability 0.97.", "slow <i> was dropped: <u>no",
+        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped: <u>no",
         "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית",
         f"Data: {EVIL}.csv. Random seed: 7. Time: 12 s.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",

@@ -99,7 +99,7 @@ def test_wrong():
         cross_validate_pairs(LDML(), X, PAIRS, scoring="f1")
     with pytest.raises(ValueError, match="scoring='roc_auc' must be one of accuracy"):
         cross_validate_pairs(LMNN(), X, TRIPLETS, scoring="roc_auc")
-    with pytest.raises(ValueError, match="are of 150 samples, but X has 100"):
+    with pytest.raises(ValueError, match="refer to 150 samples, but X has 100"):
         cross_validate_pairs(LDML(), X[:100], PAIRS)
     with pytest.raises(TypeError, match="LMNN learns from labels y or triplets, not pairs"):
         cross_validate_pairs(LMNN(), X, PAIRS)
@@ -132,5 +132,5 @@ def test_folds_of_one_kind_are_named():
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
     assert 0 <= found.test_score[0] <= 1  # which one kind is enough for
     few = Triplets.from_labels(y[::10], 30, random_state=0)
-    with pytest.raises(ValueError, match=r"Fold \d of 5 has nothing to .*shared=True"):
+    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*shared=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

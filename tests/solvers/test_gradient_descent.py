@@ -108,7 +108,7 @@ def test_a_plateau_above_the_start_is_no_optimum():
 
     result = gradient_descent(well, np.ones(1), learning_rate="constant", eta0=100.0)
     assert not result.converged
-    assert result.reason == "the objective stays at -0, above its start: try another eta0"
+    assert result.reason == "stalled at -0, above the initial objective; try another eta0"
     assert result.x == 1
 
 
@@ -128,4 +128,4 @@ def test_a_rate_that_shrinks_to_nothing():
         uphill = gradient_descent(f, np.array([start]), eta0=1.0)
         assert len(f.points) < 150
         assert (uphill.n_iter, uphill.converged) == (0, False)
-        assert uphill.reason == "the step shrank to nothing"
+        assert uphill.reason == "the step size became too small"

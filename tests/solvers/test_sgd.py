@@ -162,7 +162,7 @@ def test_a_flat_batch_says_nothing_about_the_rate():
 
 
 def test_epochs_without_anything_to_learn():
-    reason = "no mini-batch of an epoch has anything to learn from"
+    reason = "no mini-batch of an epoch defines an objective"
     for nothing in ([], [None, None]):
         result = sgd(lambda k, nothing=nothing: nothing, np.ones(2))
         assert (result.n_iter, result.converged, result.reason) == (0, False, reason)
@@ -206,7 +206,7 @@ def test_an_epoch_that_diverges_at_any_rate():
 
     result = sgd(epoch, np.zeros(1))
     assert (result.n_iter, result.converged) == (0, False)
-    assert result.reason == "the step shrank to nothing"
+    assert result.reason == "the step size became too small"
 
 
 def test_a_metric_from_mini_batches():
@@ -242,7 +242,9 @@ def test_bad_rates(solver):
 
 
 def test_a_function_without_mini_batches_is_refused():
-    with pytest.raises(TypeError, match=r"SGD needs a function with mini-batches, a method epochs"):
+    with pytest.raises(
+        TypeError, match=r"SGD needs a function with a method epochs\(batch_size\), but got"
+    ):
         SGD().minimise(rosenbrock, np.ones(2))
     with pytest.raises(ValueError, match=r"'batch_size' parameter of SGD must be an int in"):
         SGD(batch_size=1).minimise(Batches(lambda k: [rosenbrock]), np.ones(2))

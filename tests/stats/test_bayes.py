@@ -159,11 +159,11 @@ def test_the_edge_of_the_rope_is_within():
     ("a", "b", "options", "sentence"),
     [
         ([0.1, 0.2], [0.1], {}, "a has 2 scores and b has 1"),
-        ([[0.1, 0.2]], [[0.1, 0.3]], {}, "must hold one score for each data set"),
+        ([[0.1, 0.2]], [[0.1, 0.3]], {}, "must be one-dimensional: one score for each data set"),
         ([0.1, np.nan], [0.1, 0.2], {}, "Input a contains NaN"),
         ([], [], {}, "minimum of 1 is required"),
         (["x", "y"], [0.1, 0.2], {}, "could not convert"),
-        ([0.1, 0.2], [0.1, 0.3], {"rope": -0.1}, "rope=-0.1 must be a number of at least 0"),
+        ([0.1, 0.2], [0.1, 0.3], {"rope": -0.1}, "rope=-0.1 must be a finite number of at least 0"),
         ([0.1, 0.2], [0.1, 0.3], {"rope": "1"}, "rope='1' must be"),
         ([0.1, 0.2], [0.1, 0.3], {"n_samples": 0}, "n_samples=0 must be an int of at least 1"),
     ],
@@ -176,9 +176,9 @@ def test_bad_input(test, a, b, options, sentence):
 @pytest.mark.parametrize(
     ("test", "options", "sentence"),
     [
-        (bayes.sign_test, {"s": -1}, "s=-1 must be a number of at least 0"),
-        (bayes.sign_test, {"z0": np.inf}, "z0=inf must be a difference"),
-        (bayes.signed_rank_test, {"s": 0}, "s=0 leaves the signed-rank test without a prior"),
+        (bayes.sign_test, {"s": -1}, "s=-1 must be a finite number of at least 0"),
+        (bayes.sign_test, {"z0": np.inf}, "z0=inf must be a finite number"),
+        (bayes.signed_rank_test, {"s": 0}, "s=0 must be positive"),
         (
             bayes.correlated_t_test,
             {"n_repeats": 3},

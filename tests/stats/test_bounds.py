@@ -27,5 +27,5 @@ def test_bounds_of_noise_and_of_points():
     X = np.arange(10.0)[:, None]
     assert bayes_error_bounds(X, np.arange(10) % 2) == (0.5, 1.0)  # worse than chance
     assert bayes_error_bounds(np.repeat([0.0, 5.0], 5)[:, None], np.repeat([0, 1], 5)) == (0, 0)
-    with pytest.raises(ValueError, match="needs at least 2 classes, but y holds only 1"):
+    with pytest.raises(ValueError, match="requires at least 2 classes, but y has only 1"):
         bayes_error_bounds(X, np.zeros(10))

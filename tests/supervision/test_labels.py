@@ -40,5 +40,5 @@ def test_reordered_keeps_some_in_any_order():
 
 
 def test_other_supervision_is_no_labels():
-    with pytest.raises(TypeError, match="Labels are needed, not Pairs"):
+    with pytest.raises(TypeError, match="Expected Labels, got Pairs"):
         checked_labels(Pairs([[0, 1]], [[0, 2]]))

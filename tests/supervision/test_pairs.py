@@ -86,7 +86,7 @@ def test_huge_row_numbers():
     for _, test in pairs.split(2, random_state=0):
         assert len(test) == 2
     for number in (2**31, 2**63):
-        says = rf"similar\[0\] = \[0, {number}\] names a row of no sample"
+        says = rf"similar\[0\] = \[0, {number}\] contains a row number outside 0 to"
         with pytest.raises(ValueError, match=says):
             Pairs(np.array([[0, number]], dtype=np.uint64))
 
@@ -108,7 +108,7 @@ def test_union():
     assert a | a == a
     with pytest.raises(ValueError, match="are the same pair"):
         a | Pairs([[1, 2]])
-    with pytest.raises(ValueError, match="One is of 4 samples, the other of 5"):
+    with pytest.raises(ValueError, match="Cannot combine Pairs of 4 samples with Pairs of 5"):
         b | Pairs([[0, 1]], n_samples=5)
     with pytest.raises(TypeError):
         a | Triplets([0], [1], [2])
@@ -121,14 +121,14 @@ def test_union_of_vectors():
     expected = np.concatenate([a.points[a.similar], b.points[b.similar]])
     assert_array_equal(both.points[both.similar], expected)
     assert (a | a) == a
-    with pytest.raises(ValueError, match="they do not mix"):
+    with pytest.raises(ValueError, match="Pairs of vectors with Pairs of row numbers"):
         a | Pairs([[0, 1]])
 
 
 WRONG = {
-    "similar[1] = [2, 2] names a sample twice": lambda: Pairs([[0, 1], [2, 2]]),
-    "dissimilar[0] = [-1, 2] names a row of no sample": lambda: Pairs([], [[-1, 2]]),
-    "similar[1] = [3, 1] names a row outside of the 3 samples": lambda: Pairs(
+    "similar[1] = [2, 2] contains a sample twice": lambda: Pairs([[0, 1], [2, 2]]),
+    "dissimilar[0] = [-1, 2] contains a row number outside 0 to": lambda: Pairs([], [[-1, 2]]),
+    "similar[1] = [3, 1] contains a row number outside 0 to 2": lambda: Pairs(
         [[0, 1], [3, 1]], n_samples=3
     ),
     "similar has shape (2,) and dtype int64": lambda: Pairs([0, 1]),
@@ -138,26 +138,26 @@ WRONG = {
     "similar[1] and dissimilar[2] are the same pair [2, 3]": lambda: Pairs(
         [[0, 1], [3, 2]], [[0, 2], [0, 3], [2, 3]]
     ),
-    "similar has shape (2, 4); it must hold vectors": lambda: Pairs.from_arrays(X[:2], X[:2]),
-    "(1, 2, 4) and (1, 2, 3); features must agree": lambda: Pairs.from_arrays(
+    "similar has shape (2, 4), but must hold pairs": lambda: Pairs.from_arrays(X[:2], X[:2]),
+    "(1, 2, 4) and (1, 2, 3), but must hold": lambda: Pairs.from_arrays(
         X[None, :2], X[None, :2, :3]
     ),
-    "features must agree": lambda: Pairs.from_arrays([], []),
-    "y has shape (2, 2); it must hold labels": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
+    "the same number of features": lambda: Pairs.from_arrays([], []),
+    "y has shape (2, 2), but must hold labels": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
     "n=-5 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-5),
     "n=-6 must not be negative": lambda: Pairs.from_labels(y, -6),
     "n=-7 must not be negative": lambda: Pairs.from_labels(y, -7, balanced=False),
-    "y holds NaN, which is no label": lambda: Pairs.from_labels([0.0, np.nan, 0.0]),
+    "y contains NaN. Set unlabelled=np.nan": lambda: Pairs.from_labels([0.0, np.nan, 0.0]),
     "links[1, 2] is NaN": lambda: Pairs.from_graph(np.array([[0, 1, 0], [0, 0, np.nan], [0] * 3])),
     "inconsistent numbers of samples: [150, 120]": lambda: Pairs.from_neighbors(X, y[:120]),
     "Input X contains NaN": lambda: Pairs.from_neighbors(np.where(X > 7, np.nan, X), y),
-    "links has shape (2, 3); it must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
-    "scores has shape (1,); it must hold a finite number for each of the 2": (
+    "links has shape (2, 3), but must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
+    "scores has shape (1,), but must hold a finite number for each of the 2": (
         lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0], 0.5)
     ),
     "scores has shape (2,)": lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0, np.nan], 0.5),
     "below=3 must not be above threshold=2": lambda: Pairs.from_scores([[0, 1]], [1], 2, 3),
-    "rows[0] = [4, 4] names a sample twice": lambda: Pairs.from_scores([[4, 4]], [1], 2),
+    "rows[0] = [4, 4] contains a sample twice": lambda: Pairs.from_scores([[4, 4]], [1], 2),
     "n_splits=1 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(1)),
     "n_splits=3 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(3)),
     "too many to list. Set n to draw": lambda: Pairs.from_labels(np.zeros(20_000)),
@@ -359,7 +359,7 @@ def test_equal_vectors_are_one_sample():
     query, others = np.broadcast_to(rng.normal(size=(1, 3)), (8, 3)), rng.normal(size=(8, 3))
     vectors = np.stack([query, others], axis=1)
     one_query = Pairs.from_arrays(vectors[:4], vectors[4:])
-    with pytest.raises(ValueError, match=r"Fold 1 of 2 has nothing to.*shared=True"):
+    with pytest.raises(ValueError, match=r"Fold 1 of 2 has no test constraints.*shared=True"):
         next(one_query.split(2, random_state=0))
     vectors = X[Pairs.from_labels(y, 400, random_state=0).rows]
     pairs = Pairs.from_arrays(vectors[:200], vectors[200:])
@@ -403,16 +403,16 @@ def test_folds_have_both_kinds():
 
 def test_empty_folds_are_refused():
     pairs = Pairs.from_labels([0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"nothing to .*: .*linked too closely.*shared=True"):
+    with pytest.raises(ValueError, match=r"no test constraints.*too strongly linked.*shared=True"):
         next(pairs.split(4, random_state=0))
     repeated = Pairs([[0, 1]] * 3, [[1, 2]])
-    with pytest.raises(ValueError, match=r"Fold 3 of 3 has nothing to judge by.*fewer folds\.$"):
+    with pytest.raises(ValueError, match=r"Fold 3 of 3 has no test constraints.*fewer folds\.$"):
         next(repeated.split(3, shared=True))
 
 
 def test_folds_of_little_are_told_of():
     triplets = Triplets.from_labels(y, 1000, random_state=0)
-    with pytest.warns(UserWarning, match=r"leave \d\d of 1000 to judge by.*shared=True"):
+    with pytest.warns(UserWarning, match=r"Only \d\d of 1000 constraints are used.*shared=True"):
         next(triplets.split(5, random_state=0))
 
 

@@ -56,13 +56,13 @@ def test_vectors_of_data_frames(frame):
 
 
 WRONG = {
-    "triplets[1] = [2, 1, 2] names a sample twice": lambda: Triplets([0, 2], [1, 1], [2, 2]),
-    "triplets[0] = [0, 1, 3] names a row outside of the 3 samples": lambda: Triplets(
+    "triplets[1] = [2, 1, 2] contains a sample twice": lambda: Triplets([0, 2], [1, 1], [2, 2]),
+    "triplets[0] = [0, 1, 3] contains a row number outside 0 to 2": lambda: Triplets(
         [0], [1], [3], 3
     ),
-    "triplets[0] = [0, -1, 3] names a row of no sample": lambda: Triplets([0], [-1], [3]),
-    "must be of one shape (m,), not (2,), (1,), (1,)": lambda: Triplets([0, 1], [1], [2]),
-    "must be of one shape (m,), not (1, 3)": lambda: Triplets(*[[[0, 1, 2]]] * 3),
+    "triplets[0] = [0, -1, 3] contains a row number outside 0 to": lambda: Triplets([0], [-1], [3]),
+    "must all have shape (m,), not (2,), (1,), (1,)": lambda: Triplets([0, 1], [1], [2]),
+    "must all have shape (m,), not (1, 3)": lambda: Triplets(*[[[0, 1, 2]]] * 3),
     "triplets has shape (1, 3) and dtype float64": lambda: Triplets([0.5], [1.0], [2.0]),
     "triplets has shape (1, 2)": lambda: Triplets.from_rows([[0, 1]]),
     "(m, n_features), not (5, 4), (4, 4), (5, 4)": lambda: Triplets.from_arrays(

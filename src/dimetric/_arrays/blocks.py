@@ -1,10 +1,10 @@
-"""Blocks of rows, so that a computation over many rows needs little memory."""
+"""Division of rows into blocks, to bound the memory of a computation."""
 
 from collections.abc import Iterator
 
 
 def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
-    """Yield the slices that divide `n_rows` rows into blocks.
+    """Yield slices that divide `n_rows` rows into blocks of at most `block` rows.
 
     Examples
     --------
@@ -15,14 +15,14 @@ def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
         yield slice(start, min(start + block, n_rows))
 
 
-def tall_block(n_features: int) -> int:
-    """Return the number of rows of a block for a statistic of size n_features^2.
+def scatter_block_rows(n_features: int) -> int:
+    """Return the number of rows in a block for scatter matrices, of size n_features^2.
 
-    A block is large enough that computing the statistic takes longer than adding it to others.
+    Blocks are large enough that computing a scatter matrix takes longer than adding two of them.
 
     Examples
     --------
-    >>> tall_block(50), tall_block(784), tall_block(10_000)
+    >>> scatter_block_rows(50), scatter_block_rows(784), scatter_block_rows(10_000)
     (65536, 21399, 40000)
     """
     return max(4 * n_features, min(2**24 // n_features, 2**16))

@@ -73,8 +73,8 @@ def embedding_by_name(
     defaults: dict[str, Any] = {"n_components": n_components}
     if ":" not in name:
         known = {each.lower(): own for each, own in _classes_with("fit_transform").items()}
-        more = "For other methods, write module:Class, for example sklearn.manifold:TSNE."
-        cls = look_up(name, dict(sorted(known.items())), "method", more=more)
+        hint = "For other methods, write module:Class, for example sklearn.manifold:TSNE."
+        cls = look_up(name, dict(sorted(known.items())), "method", hint=hint)
         return _make_estimator(cls, params, defaults, random_state)
     cls = _import_class(name)
     given = dict(params or {})

@@ -174,7 +174,7 @@ def _n_processes(X: np.ndarray, n_jobs: int | None) -> int | None:
     if len(X) ** 2 * X.shape[1] <= SETTINGS.max_in_process_work:
         return None
     wanted = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
-    return min(SETTINGS.max_processes, wanted)
+    return int(min(SETTINGS.max_processes, wanted))
 
 
 def _limit_to_time(

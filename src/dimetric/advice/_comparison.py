@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.advice._insight import insight
 from dimetric.advice._model import table_pipeline
@@ -202,7 +202,7 @@ class Comparison:
         """
         from dimetric.report._page import render_report
 
-        with atomic(path) as begun:
+        with atomic_write(path) as begun:
             record = self._record(None if model_file is None else str(model_file))
             begun.write_text(render_report(record), encoding="utf-8")
 

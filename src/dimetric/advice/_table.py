@@ -130,7 +130,9 @@ def samples_from(
 
 def _target_values(y: Any) -> np.ndarray:
     """Return a target as an array. Numbers with missing values become floats with NaN."""
-    values = column_or_1d(y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(to_host(y)))
+    values: np.ndarray = column_or_1d(
+        y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(to_host(y))
+    )
     if values.dtype.kind != "O":
         return values
     known = ~is_missing(values)

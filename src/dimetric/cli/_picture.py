@@ -46,12 +46,12 @@ def write_picture(figure: Any, path: Path) -> list[str]:
     """
     import matplotlib.pyplot as plt
 
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
 
     kind = path.suffix.lower()
     try:
         with (
-            atomic(path) as temporary,
+            atomic_write(path) as temporary,
             plt.rc_context({"svg.hashsalt": "dimetric"}),
             warnings.catch_warnings(record=True) as caught,
         ):

@@ -114,7 +114,7 @@ def _compare_table(
     console: "Console | None",
 ) -> dict[str, Any]:
     """Compare learners on one table, write report and model, print and return the results."""
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
     from dimetric.advice._compare import compare_samples
     from dimetric.advice._samples import labelled_samples
 
@@ -126,7 +126,7 @@ def _compare_table(
     learners = None if names is None else {each: learner_from(each, [], seed) for each in names}
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
     # Open the report first, to fail before the comparison if it cannot be written.
-    with atomic(files["report"]) as report:
+    with atomic_write(files["report"]) as report:
         with ProgressBar(table.name) as update:
             comparison = compare_samples(
                 samples,

@@ -52,7 +52,7 @@ def fit(
     target. Text columns are one-hot encoded.
     """
     import dimetric
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
     from dimetric.advice._model import SCALERS, fit_table
     from dimetric.advice._table import class_counts
 
@@ -63,7 +63,7 @@ def fit(
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
     # Open the file first, to fail before the fit if it cannot be written.
-    with atomic(out) as temporary:
+    with atomic_write(out) as temporary:
         fitted = fit_table(table, model, n_neighbors=k, scale=scale, missing=missing)
         about = {"data": str(data), "target": table.target, "rows": n_rows}
         dimetric.save(fitted.model, temporary, about=about)

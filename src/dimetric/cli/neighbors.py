@@ -180,7 +180,7 @@ def _columns_to_show(
     wanted = features[:N_DEFAULT_COLUMNS] if show is None else split_names(show) or []
     for flag, each in [("--target", target), *(("--show", each) for each in wanted)]:
         if each is not None and each not in columns:
-            hint = suggest(each, columns, "The columns are")
+            hint = suggest(each, columns)
             raise ValueError(f"{flag}: there is no column {each!r}. {hint}")
     others = [each for each in wanted if each != class_column]
     return ([] if class_column is None else [class_column]) + others, class_column

@@ -85,7 +85,7 @@ def reproduce(
                     experiment,
                     k=each,
                     folder=data,
-                    only=split_names(only),
+                    data_sets=split_names(only),
                     learners=split_names(learners),
                     store=out / "cells.sqlite",
                     time_budget=budget,

@@ -10,7 +10,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric.data._missing import is_missing_value
 
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".npz")
@@ -64,7 +64,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         self._stack = ExitStack()
         self._file = None
         if self._path is not None:
-            self._file = self._stack.enter_context(atomic(self._path))
+            self._file = self._stack.enter_context(atomic_write(self._path))
         return self
 
     def __exit__(self, *error: Any) -> bool | None:

@@ -1,4 +1,4 @@
-"""The four published experiments, and their comparison with the published results."""
+"""Reproduce the four published experiments and compare the scores with the published ones."""
 
 import lazy_loader
 

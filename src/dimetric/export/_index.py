@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric.export._plan import Plan, plan_of, steps_of
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
 
@@ -88,7 +88,7 @@ def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
 
 def write_faiss(index: Any, path: str | os.PathLike[str]) -> None:
     """Write an index of faiss to a file."""
-    with atomic(path) as temporary:
+    with atomic_write(path) as temporary:
         _package("faiss", "faiss").write_index(index, str(temporary))
 
 
@@ -142,7 +142,7 @@ def usearch_index(Z: np.ndarray, ids: np.ndarray) -> Any:
 
 def write_usearch(index: Any, path: str | os.PathLike[str]) -> None:
     """Write an index of usearch to a file."""
-    with atomic(path) as temporary:
+    with atomic_write(path) as temporary:
         index.save(str(temporary))
 
 

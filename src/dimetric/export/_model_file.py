@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.export._container import (
     FORMAT,
@@ -92,7 +92,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     if len(text) > MAX_HEADER_BYTES // 2:  # quotes in it will be escaped
         raise ValueError("The model has too many names and texts for a file's header.")
     from_numpy = _safetensors().numpy
-    with atomic(path) as temporary:
+    with atomic_write(path) as temporary:
         from_numpy.save_file(encoder.tensors, temporary, metadata={METADATA_KEY: text})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 import dimetric
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric.export._plan import KernelMap, Linear, Plan, Vote, plan_of
 
 __all__ = ["to_numpy"]
@@ -128,7 +128,7 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     plan = plan_of(model)
     text = _module(plan, type(model).__name__)
     if path is not None:
-        with atomic(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
 

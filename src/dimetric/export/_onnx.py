@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
 
 __all__ = ["to_onnx"]
@@ -60,7 +60,7 @@ def to_onnx(
         Z = graph.linear(Z, each) if isinstance(each, Linear) else graph.of_kernel(Z, each)
     found = graph.finished(Z, plan.vote, len(plan.features), type(model).__name__)
     if path is not None:
-        with atomic(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(found.SerializeToString())
     return found
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import dimetric
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric.data._encoder import TableEncoder
 from dimetric.export._plan import Linear, plan_of
 from dimetric.export._quote import dollar_quote, in_line, listed, number, quoted, quoted_text
@@ -144,7 +144,7 @@ def to_sql(
     small = small if form == "auto" else form == "expression"
     text = script.whole(type(model).__name__, small)
     if path is not None:
-        with atomic(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
 

@@ -1,7 +1,7 @@
-"""From samples and a kernel to coordinates in feature space: what the fit of a learner starts with.
+"""Coordinates of training samples in the feature space of a kernel.
 
-The samples are put in a canonical order first, so that sums do not depend on the order they came
-in. What is returned refers to their own order again.
+The samples are first sorted into a canonical order, so that sums do not depend on the order in
+which the user passed them. The results refer to the user's order again.
 """
 
 from dataclasses import dataclass, replace
@@ -15,35 +15,35 @@ from dimetric.kernels._function import KernelFunction, check_precomputed, check_
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
 from dimetric.kernels._space import (
     Space,
-    are_few,
     exact_space,
     landmark_space,
     principal_space,
+    use_products,
 )
 from dimetric.kernels.kernel import Kernel
 
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """Coordinates of the samples of a fit, and what the kernel of new samples needs.
+    """Coordinates of the training samples, and the kernel for new samples.
 
     Attributes
     ----------
     space : Space
         The coordinates.
     function : KernelFunction
-        The kernel.
+        The kernel function.
     references : array of shape (m, d) or None
-        Samples that new samples are compared with: those of the fit, or landmarks. None if the
-        kernel is precomputed.
-    rows : ndarray of shape (m,) or None
-        Rows of the landmarks, if there are any that are samples.
+        Reference samples: the training samples or the landmarks. None if the kernel is precomputed.
+    landmark_rows : ndarray of shape (m,) or None
+        Row numbers of the landmarks. None if all samples are used, or if the landmarks are not
+        samples.
     """
 
     space: Space
     function: KernelFunction
     references: Array | None = None
-    rows: np.ndarray | None = None
+    landmark_rows: np.ndarray | None = None
 
 
 def feature_space(
@@ -54,40 +54,42 @@ def feature_space(
     Parameters
     ----------
     X : array of shape (n, d)
-        Samples; or the kernel between them, (n, n), if it is precomputed.
+        Samples. If the kernel is precomputed, the kernel matrix of shape (n, n).
     kernel : Kernel
-        The kernel. Its own `n_components` is not used.
+        The kernel. Its own `n_components` is ignored.
     n_components : int, float in (0, 1) or None
-        Largest number of coordinates, share of the variance, or all.
+        Maximum number of coordinates, fraction of the variance, or None for all coordinates.
     principal : bool
-        Whether the coordinates must be the principal ones.
+        Whether the coordinates must be principal coordinates.
     """
-    rescale_for_squares(X)  # refuses samples without variance in this dtype
+    rescale_for_squares(X)  # raises if the samples have no variance in this dtype
     n, precomputed = X.shape[0], kernel.name == "precomputed"
     if precomputed:
         check_precomputed(X)
-        order = place = first = np.arange(n)
+        order = inverse = first = np.arange(n)
         ordered = X
     else:
         order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
-        place = np.argsort(order)
+        inverse = np.argsort(order)
         ordered = take_rows(X, order)
-        # Equal samples share the coordinates of the first one: their distance is exactly 0.
-        first = first_of_equals(to_host(ordered))[place]
+        # Identical samples get the coordinates of the first one, so their distance is exactly 0.
+        first = first_of_equals(to_host(ordered))[inverse]
     function = KernelFunction.for_samples(ordered, kernel)
     if kernel.n_landmarks is not None and kernel.n_landmarks < n:
         found = _with_landmarks(ordered, order, kernel, function, n_components)
         space = found.space
         return replace(found, space=replace(space, scores=lambda: take_rows(space.scores(), first)))
     space = _with_all_samples(ordered, order, function, n_components, principal)
-    in_given_order = replace(
+    in_user_order = replace(
         space,
         scores=lambda: take_rows(space.scores(), first),
-        mean=space.mean[place],
-        lift=lambda L: space.lift(L)[:, place],
+        mean=space.mean[inverse],
+        lift=lambda L: space.lift(L)[:, inverse],
     )
-    references = None if precomputed else take_rows(ordered, place)  # a copy: X may change later
-    return FeatureSpace(in_given_order, function, references)
+    references = (
+        None if precomputed else take_rows(ordered, inverse)
+    )  # a copy, because the user may change X
+    return FeatureSpace(in_user_order, function, references)
 
 
 def _with_all_samples(
@@ -97,8 +99,8 @@ def _with_all_samples(
     n_components: float | None,
     principal: bool,
 ) -> Space:
-    """Return coordinates from the kernel between all samples."""
-    if principal and are_few(n_components, X.shape[0]) and function.can_pack(X):
+    """Return coordinates computed from the kernel matrix of all samples."""
+    if principal and use_products(n_components, X.shape[0]) and function.can_pack(X):
         return principal_space(function.packed(X), n_components, definite=function.is_definite)
     K = function.gram(X)
     if callable(function.name):
@@ -114,14 +116,14 @@ def _with_landmarks(
     function: KernelFunction,
     n_components: float | None,
 ) -> FeatureSpace:
-    """Return coordinates from the kernel between all samples and landmarks."""
+    """Return coordinates computed from the kernel between samples and landmarks."""
     m, strategy, random_state = int(kernel.n_landmarks or 0), kernel.landmarks, kernel.random_state
     precomputed = kernel.name == "precomputed"
     if strategy == "kmeans":
         if precomputed:
             raise ValueError(
-                "landmarks='kmeans' needs samples, not a precomputed kernel; 'uniform' and "
-                "'greedy' do not."
+                "landmarks='kmeans' does not support a precomputed kernel. Use 'uniform' or "
+                "'greedy'."
             )
         S = kmeans_landmarks(X, m, random_state)
         return FeatureSpace(landmark_space(function, X, S, n_components), function, S)

@@ -1,10 +1,11 @@
-r"""Coordinates of samples in the feature space of a kernel, and coefficients of maps of them.
+r"""Coordinates of samples in the feature space of a kernel, and coefficients of their maps.
 
-Whatever a linear learner finds in feature space lies in the span of the samples (the representer
-theorem [1]_). Coordinates of that span make it an ordinary linear problem: with
-:math:`J K J = F F^T`, :math:`J = I - \frac1n 1 1^T`, the rows of F have the inner products that the
-centred samples have in feature space. A map L of these coordinates is a map
-:math:`x \mapsto A\, k(S, x)` of samples, where S are the reference samples of the kernel.
+The solution of a linear learner in feature space lies in the span of the samples (the representer
+theorem [1]_). With coordinates of this span, learning becomes an ordinary linear problem. Let
+:math:`J = I - \frac1n 1 1^T` and :math:`J K J = F F^T`. The rows of F have the same inner products
+as the centred samples in feature space. A map L of these coordinates is a map
+:math:`x \mapsto A\, (k(S, x) - o)` of samples, where S holds the reference samples and o is the
+mean of k(S, x) over the training samples.
 
 References
 ----------
@@ -23,43 +24,45 @@ from dimetric._arrays.threads import one_blas_thread
 from dimetric.kernels._factor import (
     ONE_POINT,
     Lift,
+    check_eigenvalues,
+    eigenvalue_noise,
     factor,
-    noise_of,
-    warn_if_indefinite,
 )
-from dimetric.kernels._function import BLOCK, KernelFunction
+from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
 from dimetric.linalg.classical_scaling import DENSE_SAMPLES, centred_product
 from dimetric.linalg.krylov import largest_eigenvectors
-from dimetric.linalg.principal_axes import from_moments
+from dimetric.linalg.principal_axes import axes_from_moments
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 ONE_LANDMARK = (
-    "To this kernel all landmarks are the same point: raise n_landmarks or set landmarks='greedy'. "
-    "If all samples are the same point too, choose another kernel or gamma, or scale X."
+    "All landmarks are identical under this kernel. Increase n_landmarks, or set "
+    "landmarks='greedy'. If all samples are identical too, choose another kernel or gamma, or "
+    "scale X."
 )
 
 
 @dataclass(frozen=True)
 class Space:
-    """Centred coordinates of the n samples of a fit, from the kernel with m reference samples.
+    """Centred coordinates of the n training samples, computed from m reference samples.
 
     Attributes
     ----------
     rank : int
         Number of coordinates.
     lift : callable
-        Takes a map (k, rank) of the coordinates and returns its coefficients (k, m), on the host.
+        Takes a map of the coordinates, of shape (k, rank), and returns its coefficients A, of shape
+        (k, m), on the host.
     mean : ndarray of shape (m,)
-        Mean of the kernel over the samples of the fit.
+        Mean of the kernel over the training samples.
     scores : callable
-        Returns the coordinates, (n, rank), in float64, in the namespace of the samples.
+        Returns the coordinates, of shape (n, rank), as float64 in the namespace of the samples.
     total : float
         Sum of all eigenvalues of the centred kernel.
     values : ndarray of shape (rank,) or None
-        The largest eigenvalues, descending, if the coordinates are the principal ones.
+        The largest eigenvalues, descending. None if the coordinates are not principal coordinates.
     """
 
     rank: int
@@ -71,26 +74,26 @@ class Space:
 
 
 def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Space:
-    """Return coordinates of all samples whose inner products are those of the centred K.
+    """Return coordinates of all samples, computed from pivoted Cholesky factors of the centred K.
 
     Parameters
     ----------
     K : array of shape (n, n)
-        Symmetric. It is not changed.
+        Symmetric kernel matrix. It is not modified.
     n_components : int, float in (0, 1) or None
-        Largest number of coordinates, share of the variance, or all, as in
+        Maximum number of coordinates, fraction of the variance, or None for all coordinates; see
         :class:`~dimetric.kernels.Kernel`.
     definite : bool
         Whether K is known to have no negative eigenvalues.
     """
-    most = 2 * int(n_components) if isinstance(n_components, Integral) else None
-    found = factor(to_host(K), definite=definite, most=most)
+    max_rank = 2 * int(n_components) if isinstance(n_components, Integral) else None
+    found = factor(to_host(K), definite=definite, max_rank=max_rank)
     F = found.F
     columns = np.sum(F * F, axis=0)
     rank, total, V = F.shape[1], float(np.sum(columns)), None
     if isinstance(n_components, Integral) and n_components < rank:
-        F = F[:, :most]
-        _, V = _principal(Moments.of_all(F, root=False), int(n_components), noise_of(K))
+        F = F[:, :max_rank]
+        _, V = _principal(Moments.of_all(F, root=False), int(n_components), eigenvalue_noise(K))
         F, rank = F @ V.T, int(n_components)
     elif n_components is not None and not isinstance(n_components, Integral):
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
@@ -104,24 +107,27 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     )
 
 
-def are_few(n_components: float | None, n: int) -> bool:
-    """Tell whether to find the principal coordinates by products with K alone."""
+def use_products(n_components: float | None, n: int) -> bool:
+    """Tell whether principal coordinates are computed iteratively, by products with K only.
+
+    This is faster than a factorisation for a few coordinates of many samples.
+    """
     return isinstance(n_components, Integral) and n > DENSE_SAMPLES and 8 * n_components <= n
 
 
 def principal_space(
     K: Array | PackedSymmetric, n_components: float | None, *, definite: bool
 ) -> Space:
-    """Return principal coordinates of all samples; the parameters are those of :func:`exact_space`.
+    """Return principal coordinates of all samples. See :func:`exact_space` for the parameters.
 
-    A few coordinates of many samples take only products with K, which is neither centred nor
-    copied, and may be a packed symmetric matrix.
+    If :func:`use_products` is true, K is neither centred nor copied in memory, and may be a packed
+    symmetric matrix.
     """
-    if isinstance(K, PackedSymmetric) or are_few(n_components, K.shape[0]):
+    if isinstance(K, PackedSymmetric) or use_products(n_components, K.shape[0]):
         return _space_by_products(K, int(n_components or 0), definite)
     found = factor(to_host(K), definite=definite)
     F = found.F
-    values, V = _principal(Moments.of_all(F, root=False), n_components, noise_of(K))
+    values, V = _principal(Moments.of_all(F, root=False), n_components, eigenvalue_noise(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
@@ -136,9 +142,9 @@ def principal_space(
 
 
 def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: float | None) -> Space:
-    """Return principal coordinates in the span of landmarks S instead of all samples.
+    """Return principal coordinates in the span of the landmarks S instead of all samples [1]_.
 
-    The samples are read in blocks, so that memory is O(m^2) for m landmarks [1]_.
+    The samples are processed in blocks, so memory is O(m^2) for m landmarks.
 
     References
     ----------
@@ -151,12 +157,12 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
     B = asarray_like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
-        for rows in row_blocks(n, max(1, BLOCK // m)):
+        for rows in row_blocks(n, max(1, BLOCK_ENTRIES // m)):
             yield xp.astype(kernel(X[rows, :], S), xp.float64, copy=False)
 
     mean = tree_reduce(lambda K, _: xp.sum(K, axis=0), blocks()) / n
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
-    values, V = _principal(moments, n_components, n / m * noise_of(W))
+    values, V = _principal(moments, n_components, n / m * eigenvalue_noise(W))
     axes = asarray_like(V.T, X, dtype=xp.float64)
     return Space(
         rank=len(V),
@@ -169,20 +175,20 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
 
 
 def _space_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Space:
-    """Return the k principal coordinates, by products with K alone."""
+    """Return the first k principal coordinates, computed by products with K only."""
     n, values_of_K = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
-    with one_blas_thread():  # beside the products, which have threads of their own, work is small
+    with one_blas_thread():  # the products use their own threads, and the other work is small
         tol = max(1e-9, eps(values_of_K) / 100)
-        noise = noise_of(K)
+        noise = eigenvalue_noise(K)
         found = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
         mean, largest = _means(K), float(found.values[0])
-    if not definite:  # Ritz values are never below the smallest eigenvalue: no false alarm
-        warn_if_indefinite(found.smallest, largest, noise)
+    if not definite:  # a negative Ritz value implies a negative eigenvalue
+        check_eigenvalues(found.smallest, largest, noise)
     if largest <= noise:
         raise ValueError(ONE_POINT)
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
-    V = found.V - found.V.mean(axis=1, keepdims=True)  # the mean is a rounding error
+    V = found.V - found.V.mean(axis=1, keepdims=True)  # remove rounding errors
     return Space(
         rank=k,
         lift=lambda L: (L * inverse) @ V,
@@ -196,9 +202,9 @@ def _space_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Sp
 def _principal(
     moments: Moments, n_components: float | None, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues and axes; those asked for beyond the rank are 0."""
+    """Return eigenvalues and principal axes. Those requested beyond the rank are 0."""
     p = moments.spread.shape[0]
-    axes = from_moments(moments, p)
+    axes = axes_from_moments(moments, p)
     values = axes.s**2
     rank = int(np.sum(values > max(noise, p * 2.0**-52 * values[0])))
     k = rank
@@ -222,7 +228,7 @@ def _means(K: Array | PackedSymmetric) -> np.ndarray:
     if isinstance(K, PackedSymmetric):
         return SymmetricProduct(K.n, K.tile)(np.ones((K.n, 1)))[:, 0] / K.n
     xp, n = namespace(K), K.shape[0]
-    blocks = row_blocks(n, max(1, BLOCK // n))
+    blocks = row_blocks(n, max(1, BLOCK_ENTRIES // n))
     return np.concatenate([to_host(xp.sum(K[b, :], axis=1, dtype=xp.float64)) / n for b in blocks])
 
 

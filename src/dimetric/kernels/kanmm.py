@@ -21,28 +21,29 @@ class KANMM(KernelizedMetric):
 
     .. math:: \max_{L L^T = I} \mathrm{tr}(L (S - C) L^T), \qquad L = A\, \Phi
 
-    S and C are the scatters of differences to enemies and to friends in feature space [1]_. With
-    the linear kernel it is :class:`~dimetric.ANMM`. Some texts print the kernel form with
-    :math:`A A^T = I`. This is another constraint and gives another map:
-    ``orthonormal="coefficients"``.
+    S and C are the scatter matrices of the differences to enemies and to friends in feature space
+    [1]_. Friends are the nearest samples of the same class, enemies the nearest samples of other
+    classes. :math:`\Phi` holds the reference samples in feature space. With the linear kernel, this
+    is :class:`~dimetric.ANMM`. Some publications state the constraint :math:`A A^T = I` instead,
+    which gives a different map; see `orthonormal`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A. None is the number of coordinates of the feature space.
+        Number of components, the rows of A. None is the number of coordinates of the feature space.
     n_friends : int, default=3
-        Number of friends. Samples of smaller classes have fewer, and a warning says so.
+        Number of friends of each sample. Samples of small classes have fewer, with a warning.
     n_enemies : int, default=1
-        Number of enemies.
+        Number of enemies of each sample.
     orthonormal : {"map", "coefficients"}, default="map"
-        Whether the rows of L, in feature space, are orthonormal, or those of A.
+        Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
     components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_features_in_
-        As of :class:`~dimetric.Kernelized`.
+        See :class:`~dimetric.Kernelized`.
 
     References
     ----------
@@ -99,7 +100,7 @@ class KANMM(KernelizedMetric):
         codes = checked_labels(supervision).codes
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
-        Z, K = (take_rows(a, order) for a in (space.scores(), self._references(X)))
+        Z, K = (take_rows(a, order) for a in (space.scores(), self._reference_kernel(X)))
         near = friends(Z, codes, self.n_friends)
         far = enemies(Z, codes, self.n_enemies)
         S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import checked_samples
-from dimetric._compat import check_same_namespace, framed
+from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import Metric
@@ -47,7 +47,7 @@ class Embedding(Learner, ABC):
         Z : array of shape (n_samples, n_components)
             In X's namespace, dtype and device; a data frame where X is one.
         """
-        return framed(self.fit(X, y, **given).embedding_, X, self)
+        return wrap_like_input(self.fit(X, y, **given).embedding_, X, self)
 
     def transform(self, X: Array) -> Array:
         """Place new samples among the embedded ones.
@@ -65,7 +65,7 @@ class Embedding(Learner, ABC):
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="embedding_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return framed(asarray_like(self._place(samples), samples), X, self)
+        return wrap_like_input(asarray_like(self._place(samples), samples), X, self)
 
     @property
     def _n_features_out(self) -> int:

@@ -170,7 +170,7 @@ class Isomap(LandmarkEmbedding):
         dtype = np.float32 if single else np.float64
         G = geodesics(graph, rows, method=self.path_method, dtype=dtype)
         model = principal_coordinates(G if rows is None else G[:, rows], self.n_components)
-        model.warn_of_negative("Ask for fewer.")
+        model.warn_if_negative("Ask for fewer.")
         kept = None if self.metric == "precomputed" else samples
         self._map = Geodesics(kept, G.T, model)
         Z = model.coordinates if rows is None else model.place(G.T)
@@ -226,7 +226,7 @@ class Isomap(LandmarkEmbedding):
         near, samples = self._neighborhood(), self._map.samples
         nearest = replace(near, n_neighbors=1, radius=None)
         given = samples is None
-        links = near.given(X) if given else near.links(X, samples)
+        links = near.precomputed_edges(X) if given else near.links(X, samples)
         alone = np.diff(links.indptr) == 0
         if not alone.any():
             return links
@@ -237,7 +237,7 @@ class Isomap(LandmarkEmbedding):
             f"{self.radius}: each was linked to its nearest one. Raise radius.",
             stacklevel=2,
         )
-        added = nearest.given(X[alone]) if given else nearest.links(X[alone], samples)
+        added = nearest.precomputed_edges(X[alone]) if given else nearest.links(X[alone], samples)
         order = np.argsort(np.concatenate([np.flatnonzero(~alone), np.flatnonzero(alone)]))
         return sparse.vstack([links[~alone], added], format="csr")[order]
 

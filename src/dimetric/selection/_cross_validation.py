@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.classify._neighbors import NeighborsEstimator
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
 

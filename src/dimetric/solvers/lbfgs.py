@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from dimetric.solvers.result import (
-    FLAT,
+    GRADIENT_BELOW_TOL,
     NO_DECREASE,
     SEPARABLE,
     STOPPED_BY_CALLBACK,
@@ -14,7 +14,7 @@ from dimetric.solvers.result import (
     Function,
     Result,
     is_infimum,
-    no_finite_start,
+    non_finite_start_message,
 )
 from dimetric.solvers.solver import Solver
 
@@ -22,10 +22,14 @@ from dimetric.solvers.solver import Solver
 class LBFGS(Solver):
     r"""Limited-memory BFGS [1]_, for smooth functions without constraints.
 
-    It stops when the largest entry of the gradient is at most `tol`, when an iteration lowers the
-    function by no more than ``tol * max(1, |value|) / 10``, or within `tol` of an infimum that is
-    known not to be attained (a softmax loss on separable data: the map would grow forever). All
-    solvers stop by these criteria, unless they say otherwise.
+    The solver stops if
+
+    - the largest absolute entry of the gradient is at most `tol`,
+    - an iteration lowers the function by at most ``tol * max(1, |value|) / 10``, or
+    - the value is within `tol` of an infimum that no finite point attains. For example, a softmax
+      loss on separable data decreases forever as the map grows.
+
+    Other solvers use the same criteria, unless their documentation says otherwise.
 
     References
     ----------
@@ -80,19 +84,19 @@ class LBFGS(Solver):
             options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
         )
         if not np.isfinite([history[0], found.fun]).all():
-            raise ValueError(no_finite_start(history[0]))
-        if not stopped and is_infimum(found.fun, infimum, tol):  # the start was there already
+            raise ValueError(non_finite_start_message(history[0]))
+        if not stopped and is_infimum(found.fun, infimum, tol):  # reached at the starting point
             stopped = SEPARABLE
-        reason = stopped or _in_words(found, max_iter)
+        reason = stopped or _stop_reason(found, max_iter)
         converged = stopped == SEPARABLE or (not stopped and found.status == 0)
         value, n_iter = float(found.fun), len(history) - 1
         return Result(found.x, value, n_iter, converged, reason, tuple(history))
 
 
-def _in_words(found: OptimizeResult, max_iter: int) -> str:
-    """Say why SciPy's minimiser stopped."""
+def _stop_reason(found: OptimizeResult, max_iter: int) -> str:
+    """Return the reason why SciPy's minimiser stopped."""
     if found.status == 0:
-        return FLAT if "PGTOL" in found.message else NO_DECREASE
+        return GRADIENT_BELOW_TOL if "PGTOL" in found.message else NO_DECREASE
     if found.nit >= max_iter:
         return f"max_iter={max_iter} reached"
     return f"the line search failed ({found.message})"
