@@ -197,8 +197,8 @@ def insight(learner: Any, X: Any, y: Any, names: list[str]) -> dict[str, Any]:
     """Return what a learned distance changes."""
     found = advice.insight(learner, X, y, names, random_state=0)
     return _fields(found, "n_train n_test importance metric rows before after") | {
-        "gained": [_fields(each, "row before after") for each in found.gained],
-        "lost": [_fields(each, "row before after") for each in found.lost],
+        "gained": [_fields(each, "row before after") for each in found.corrected_errors],
+        "lost": [_fields(each, "row before after") for each in found.new_errors],
         "of_metric": found.from_metric,
         "unseen": found.shows_unseen_rows,
     }

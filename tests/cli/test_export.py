@@ -158,7 +158,7 @@ def test_faiss(folder, table, words):
 def test_index_of_kept_samples(folder, table):
     model, columns, _ = encoded(folder, table)
     text = done("export", folder / "knn.dimetric", "--to", "usearch", "--out", folder / "index")
-    assert "90 samples" in text
+    assert "contains 90 samples" in text
     found = usearch.index.Index.restore(str(folder / "index"))
     Z = map_samples(model, columns).astype(np.float32)
     np.testing.assert_array_equal(found.search(Z[:4], 1, exact=True).keys.ravel(), np.arange(4))
@@ -199,9 +199,12 @@ def test_postgres(folder, columns, part):
         (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index requires a linear map"),
         (["kpca.dimetric", "--to", "duckdb"], "SQL requires a linear map"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--kind", "tree"], "kind must be one of"),
-        (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "knows samples by integ"),
+        (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "must contain integers"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kee"], "Did you mean key?"),
-        (["knn.dimetric", "empty.csv", "--to", "faiss"], "has no row without missing values"),
+        (
+            ["knn.dimetric", "empty.csv", "--to", "faiss"],
+            "All rows of empty.csv have missing values",
+        ),
         (["knn.dimetric", "nowhere.csv", "--to", "faiss"], "There is no file nowhere.csv"),
         (["knn.dimetric", "--to", "onnx", "--dtype", "int8"], "dtype must be 'float32' or"),
         (["knn.dimetric", "--to", "duckdb", "--columns", "a,b"], "The model has 6 features"),
@@ -225,10 +228,10 @@ def test_errors(words, error, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["table.csv", "--to", "onnx"], "DATA is for faiss and usearch"),
-        (["--to", "faiss", "--id", "key"], "--id names a column of DATA"),
+        (["table.csv", "--to", "onnx"], "DATA can only be used with --to faiss or"),
+        (["--to", "faiss", "--id", "key"], "--id requires DATA"),
         (["--to", "oracle"], "'oracle' is not one of"),
-        (["--to", "numpy"], "ends in .py"),
+        (["--to", "numpy"], "must end in .py"),
         ([], "Missing option '--to'"),
     ],
 )
