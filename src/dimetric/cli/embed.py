@@ -129,8 +129,8 @@ def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
 
     files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
-        if not is_picture(file) and not file.name.lower().endswith(ENDINGS):
-            endings = ", ".join((*PICTURE_ENDINGS, *ENDINGS))
+        if not is_picture(file) and not file.name.lower().endswith(WRITABLE_EXTENSIONS):
+            endings = ", ".join((*PICTURE_ENDINGS, *WRITABLE_EXTENSIONS))
             raise ValueError(f"Unsupported file type: {file}. Use one of {endings}.")
     if any(is_picture(file) for file in files):
         use_headless_backend()
