@@ -16,7 +16,7 @@ averages, ranks = stats.averages, stats.ranks
 choose_dimension = selection.choose_dimension
 metadata_cross_validate = selection.metadata_cross_validate
 trustworthiness, before_and_after = quality.trustworthiness, quality.before_and_after
-eigenvalue_shares, residual_variances = quality.eigenvalue_ratios, quality.residual_variances
+eigenvalue_ratios, residual_variances = quality.eigenvalue_ratios, quality.residual_variances
 
 SHORT_NAMES = {
     "LBFGS": "lbfgs",

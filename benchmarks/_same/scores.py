@@ -61,7 +61,7 @@ def _quality(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Call
     X, y = sets["wine"].X, sets["wine"].y
     for spec in (Spec("PCA"), LDA, Spec("KPCA"), Spec("MDS", n_components=3), Spec("Isomap")):
         fitted = lambda spec=spec: api.build(spec).fit(X, y)  # noqa: E731
-        yield f"eigenvalue shares of {spec}", lambda f=fitted: api.eigenvalue_shares(f())
+        yield f"eigenvalue shares of {spec}", lambda f=fitted: api.eigenvalue_ratios(f())
     for spec in (Spec("MDS"), Spec("Isomap", n_neighbors=8)):
         yield (
             f"residual variances of {spec}",
