@@ -247,7 +247,7 @@ NO_SPREAD_WITHIN = {  # a class
 NO_SPREAD = NO_SPREAD_WITHIN | {
     of(Covariance): Raises("All samples are the same point"),
     of(ITML, prior="covariance"): Raises("All samples are the same point"),
-    of(LLE): Raises("All samples are equal: there is nothing to embed"),
+    of(LLE): Raises("All samples are equal, so there is nothing to embed"),
     of(PCA, whiten=True): Fits(warns="2 of 2 components have no variance"),
     anyone: Fits(),
 }
@@ -263,7 +263,7 @@ SINGLE = {
 }
 NEEDS_DENSE = Raises("needs dense samples|dense data is required", TypeError)
 ONE_OF_TWO = Fits(warns="returns 1 components instead of 2")
-FEW = "X holds 3 distinct samples: n_neighbors=8 was lowered to 2"
+FEW = "X has only 3 distinct samples. n_neighbors=8 was reduced to 2"
 
 ROWS = {
     # X is no matrix of real numbers
