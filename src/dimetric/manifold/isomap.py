@@ -175,7 +175,7 @@ class Isomap(LandmarkEmbedding):
         dtype = np.float32 if single else np.float64
         G = geodesics(graph, rows, method=self.path_method, dtype=dtype)
         model = principal_coordinates(G if rows is None else G[:, rows], self.n_components)
-        model.warn_of_negative("Reduce n_components.")
+        model.warn_if_negative("Reduce n_components.")
         kept = None if self.metric == "precomputed" else samples
         self._map = Geodesics(kept, G.T, model)
         Z = model.coordinates if rows is None else model.place(G.T)
@@ -231,7 +231,7 @@ class Isomap(LandmarkEmbedding):
         neighborhood, samples = self._neighborhood(), self._map.samples
         nearest = replace(neighborhood, n_neighbors=1, radius=None)
         given = samples is None
-        links = neighborhood.given(X) if given else neighborhood.links(X, samples)
+        links = neighborhood.precomputed_edges(X) if given else neighborhood.links(X, samples)
         isolated = np.diff(links.indptr) == 0
         if not isolated.any():
             return links
@@ -245,7 +245,9 @@ class Isomap(LandmarkEmbedding):
             f"{self.radius}. Each was linked to its nearest neighbour. Increase radius.",
             stacklevel=2,
         )
-        added = nearest.given(X[isolated]) if given else nearest.links(X[isolated], samples)
+        added = (
+            nearest.precomputed_edges(X[isolated]) if given else nearest.links(X[isolated], samples)
+        )
         order = np.argsort(np.concatenate([np.flatnonzero(~isolated), np.flatnonzero(isolated)]))
         return sparse.vstack([links[~isolated], added], format="csr")[order]
 

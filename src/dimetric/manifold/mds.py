@@ -237,7 +237,7 @@ class MDS(LandmarkEmbedding):
         self._model = model
         share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
         also = "" if self.additive_constant else "additive_constant=True or "
-        model.warn_of_negative(f"Reduce n_components, or try {also}algorithm='smacof'.")
+        model.warn_if_negative(f"Reduce n_components, or try {also}algorithm='smacof'.")
         return self._set_coordinates(X, Z, share, model.smallest / self._factor**2)
 
     def _chosen_references(self, X: Array) -> References:

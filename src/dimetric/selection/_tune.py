@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from dimetric._names import suggest
 from dimetric.classify.knn import KNNClassifier
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 from dimetric.selection._cross_validation import (
     default_score,
     require_method,
