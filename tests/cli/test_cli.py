@@ -50,7 +50,7 @@ def test_fits_without_a_score(typed, folder):
     done = typed(*words)
     assert done.exit_code == 1
     assert "Euclidean, 10 fits failed: " in done.output
-    assert "n_neighbors=500 is more than" in done.output
+    assert "n_neighbors=500 is larger than" in done.output
     assert "No fit has a score: the reasons are above" in done.output
 
 
