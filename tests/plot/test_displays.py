@@ -486,7 +486,7 @@ class TestRegions:
         assert "other" in legend_of(display)
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="X has 4 features. Select one to three"):
+        with pytest.raises(ValueError, match=r"X has 4 features\. Select one to three"):
             RegionsDisplay.from_estimator(KNNClassifier(), X, y)
         with pytest.raises(ValueError, match="would be 4950 pictures"):
             RegionsDisplay.from_estimator(KNNClassifier(), np.eye(100), np.arange(100) % 2,
