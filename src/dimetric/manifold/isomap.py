@@ -230,12 +230,12 @@ class Isomap(LandmarkEmbedding):
         """Return the edges from new samples to training samples, at least one per new sample."""
         neighborhood, samples = self._neighborhood(), self._map.samples
         nearest = replace(neighborhood, n_neighbors=1, radius=None)
-        given = samples is None
-        links = neighborhood.precomputed_edges(X) if given else neighborhood.links(X, samples)
+        precomputed = samples is None
+        links = neighborhood.given(X) if precomputed else neighborhood.links(X, samples)
         isolated = np.diff(links.indptr) == 0
         if not isolated.any():
             return links
-        if sparse.issparse(X) and given:
+        if sparse.issparse(X) and precomputed:
             raise ValueError(
                 f"{isolated.sum()} samples have no edge in the given graph. Add at least one edge "
                 "for each sample."
@@ -245,9 +245,7 @@ class Isomap(LandmarkEmbedding):
             f"{self.radius}. Each was linked to its nearest neighbour. Increase radius.",
             stacklevel=2,
         )
-        added = (
-            nearest.precomputed_edges(X[isolated]) if given else nearest.links(X[isolated], samples)
-        )
+        added = nearest.given(X[isolated]) if precomputed else nearest.links(X[isolated], samples)
         order = np.argsort(np.concatenate([np.flatnonzero(~isolated), np.flatnonzero(isolated)]))
         return sparse.vstack([links[~isolated], added], format="csr")[order]
 
@@ -264,21 +262,21 @@ class Isomap(LandmarkEmbedding):
 
     def _check_parameters(self, X: Any) -> None:
         """Raise if parameters are inconsistent with each other or with the samples."""
-        n, given = X.shape[0], self.metric == "precomputed"
+        n, precomputed = X.shape[0], self.metric == "precomputed"
         if self.n_neighbors is not None and self.radius is not None:
             raise ValueError(
                 f"Both n_neighbors and radius are provided. To use radius={self.radius}, set "
                 "n_neighbors=None."
             )
-        is_graph = given and sparse.issparse(X)
+        is_graph = precomputed and sparse.issparse(X)
         if self.n_neighbors is None and self.radius is None and not is_graph:
             raise ValueError("n_neighbors and radius are both None. Set one of them.")
         m = self._checked_n_references(n)
         remedy = "Set n_landmarks, for example to 1000."
         require_memory(4 * n * m, f"The geodesic distances of {n} samples", remedy)
-        if given and not sparse.issparse(X):
+        if precomputed and not sparse.issparse(X):
             checked_dissimilarities(X)
-        elif given and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
+        elif precomputed and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
             raise ValueError(
                 "A precomputed graph must be square with non-negative lengths, but X has shape "
                 f"{X.shape} and minimum {X.data.min() if X.nnz else 0}."
