@@ -231,7 +231,7 @@ class Isomap(LandmarkEmbedding):
         neighborhood, samples = self._neighborhood(), self._map.samples
         nearest = replace(neighborhood, n_neighbors=1, radius=None)
         precomputed = samples is None
-        links = neighborhood.given(X) if precomputed else neighborhood.links(X, samples)
+        links = neighborhood.precomputed_edges(X) if precomputed else neighborhood.links(X, samples)
         isolated = np.diff(links.indptr) == 0
         if not isolated.any():
             return links
@@ -245,7 +245,7 @@ class Isomap(LandmarkEmbedding):
             f"{self.radius}. Each was linked to its nearest neighbour. Increase radius.",
             stacklevel=2,
         )
-        added = nearest.given(X[isolated]) if precomputed else nearest.links(X[isolated], samples)
+        added = nearest.precomputed_edges(X[isolated]) if precomputed else nearest.links(X[isolated], samples)
         order = np.argsort(np.concatenate([np.flatnonzero(~isolated), np.flatnonzero(isolated)]))
         return sparse.vstack([links[~isolated], added], format="csr")[order]
 
