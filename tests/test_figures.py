@@ -33,15 +33,16 @@ def test_numbers_that_are_known(tmp_path):
     assert told == [("1", "positive"), ("3", "negative"), ("5", "positive")]
     ours, theirs = re.findall(r"from (0\.\d+) to", done.stdout)
     assert float(ours) == pytest.approx(float(theirs), abs=2e-4)  # the same objective at its start
-    error, variance = re.search(r"given back: ([\d.]+), the second variance ([\d.]+)",
-                                done.stdout).groups()  # fmt: skip
+    error, variance = re.search(
+        r"reconstruction error ([\d.]+), variance of the second component ([\d.]+)", done.stdout
+    ).groups()
     assert error == variance
 
 
 def test_unknown_figure(tmp_path):
     done = run(tmp_path, "9")
     assert done.returncode == 1
-    assert "There is no figure 9; there are 3, 4, 5" in done.stderr
+    assert "There is no figure 9. Choose from 3, 4, 5" in done.stderr
 
 
 def test_published_scores(tmp_path):
@@ -51,7 +52,7 @@ def test_published_scores(tmp_path):
     (tables / "basic-3nn-test.csv").write_text(rows + "AVG SCORE,9,1,9,9\n")
     done = run(tmp_path, "16", DIMETRIC_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "the published scores on 20 data sets" in done.stdout
+    assert "using the published scores on 20 data sets" in done.stdout
     assert "NCA better 1.00" in done.stdout
 
 
@@ -59,8 +60,7 @@ def test_all(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr
     assert {each.name for each in tmp_path.iterdir()} == {f"figure-{name}.png" for name in ALL}
-    bands = re.search(r"left one out: ([\d.]+) by Euclidean distances, ([\d.]+) learned",
-                      done.stdout)  # fmt: skip
+    bands = re.search(r"leave-one-out accuracy: ([\d.]+) Euclidean, ([\d.]+) learned", done.stdout)
     assert float(bands[2]) > float(bands[1]) + 0.15
-    pca, lda = re.findall(r"3-NN along \w+, left one out: ([\d.]+)", done.stdout)
+    pca, lda = re.findall(r"3-NN after \w+, leave-one-out accuracy: ([\d.]+)", done.stdout)
     assert float(lda) > 0.9 > 0.6 > float(pca)

@@ -19,7 +19,9 @@ def test_examples_print_what_they_say(page, n_examples, capsys):
         assert capsys.readouterr().out == output
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/methods.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/methods.md"]
+)
 def test_links_lead_to_files(page):
     path = TREE / page
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())

@@ -1,4 +1,4 @@
-"""Comparison of two records, entry by entry, against the limits."""
+"""Compare two records entry by entry, with tolerances."""
 
 from dataclasses import dataclass, field
 
@@ -10,25 +10,25 @@ CLOSED, OBJECTIVE = 1e-12, 1e-9  # largest relative differences: closed forms; i
 SINGLE = 1e-5  # the same in float32
 PREDICTED = ("predicted",)  # last parts of the names of predictions
 OBJECTIVES = ("final_objective", "initial_objective", "stress_")  # and of objectives
-NOT_JUDGED = ("reason", "error message")  # sentences, which may be reworded
+NOT_JUDGED = ("reason", "error message")  # messages may be reworded
 
 
 @dataclass(eq=False)
 class Verdict:
-    """What is different in an entry: `largest` is judged, `notes` tell of the rest."""
+    """Differences in an entry. `largest` has a tolerance; `notes` list the others."""
 
     name: str
     kind: str
-    largest: float = 0.0  # largest judged difference, relative
+    largest: float = 0.0  # largest relative difference that has a tolerance
     where: str = ""
-    unjudged: float = 0.0  # largest difference of what has no limit in iterative fits
+    unjudged: float = 0.0  # largest difference without a tolerance, in iterative fits
     unjudged_where: str = ""
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def word(self) -> str:
-        """The verdict in a word."""
+        """The verdict in one word."""
         if self.failures:
             return "FAILS"
         exact = self.largest == 0 and self.unjudged == 0 and not self.notes
@@ -36,7 +36,7 @@ class Verdict:
 
 
 def compared(name: str, old: Entry, new: Entry) -> Verdict:
-    """Compare an entry of two records."""
+    """Compare the same entry of two records."""
     found = Verdict(name, old.kind)
     _compare_facts(found, old, new)
     for key in sorted(set(old.arrays) | set(new.arrays)):
@@ -121,7 +121,7 @@ def _difference(key: str, old: Entry, new: Entry) -> float:
 
 
 def _compare_histories(found: Verdict, before: np.ndarray, after: np.ndarray) -> None:
-    """Note the iteration from which on two fits went different ways."""
+    """Note the first iteration at which two fits differ."""
     n = min(len(before), len(after))
     same = np.isclose(before[:n], after[:n], rtol=1e-12, atol=0, equal_nan=True)
     if not same.all():

@@ -1,4 +1,4 @@
-"""Cases of scores, choices and tests: quality, selection, stats, benchmark, advice, data."""
+"""Cases of quality, selection, stats, benchmark, advice and data."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from _same.record import Case
 from _same.spec import Spec
 
 LDA, NCA = Spec("LDA", reg=0.01), Spec("NCA", max_iter=10, random_state=0)
-UNLIMITED = 1e5  # seconds: nothing is left out for lack of time
+UNLIMITED_SECONDS = 1e5  # time budget large enough that nothing is skipped
 TABLE = """size;colour;weight;kind
 1,5;red;10;a
 2,5;green;12;b
@@ -199,7 +199,7 @@ def _advice(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Calla
     def models(*names: str) -> dict[str, Any]:
         return {name: api.build(specs[name]) for name in names}
 
-    fixed = {"budget": UNLIMITED, "random_state": 3}
+    fixed = {"budget": UNLIMITED_SECONDS, "random_state": 3}
     yield "compare on wine", lambda: api.compare(X, y, models("PCA", "LDA", "NCA"), **fixed)
     yield "compare on 1200 rows", lambda: api.compare(many_X, many_y, models("PCA", "LDA"), **fixed)
     names = [f"f{i}" for i in range(X.shape[1])]

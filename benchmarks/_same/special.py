@@ -1,4 +1,4 @@
-"""Cases of fits that take more than X and y: pairs, triplets, targets, starts, blocks, steps."""
+"""Cases of fits with other inputs than X and y: pairs, triplets, targets, starts, blocks, steps."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -48,7 +48,7 @@ def special_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
 
 
 def _supervised(api: ModuleType, data: Data) -> Iterator[Case]:
-    """Fit from pairs and triplets of row numbers, and from labels of which some are missing."""
+    """Fit from pairs and triplets of rows, and from partly missing labels."""
     y = data.y
     pairs = api.Pairs.from_labels(y, 120, random_state=0)
     triplets = api.Triplets.from_labels(y, 150, random_state=0)
@@ -98,7 +98,7 @@ def _thresholds(api: ModuleType, data: Data, pairs: Any, triplets: Any) -> Any:
 
 
 def _started(api: ModuleType, data: Data) -> Iterator[Case]:
-    """Fit from a given map, from the last fit, to given targets."""
+    """Fit with a given start, a warm start and given targets."""
     d = data.X.shape[1]
     start = np.eye(2, d) + 0.1 * np.arange(2 * d).reshape(2, d) / d
     for name in ("NCA", "LMNN", "MCML", "LDML", "NCMML", "NCMC"):
@@ -129,7 +129,7 @@ def _in_blocks(api: ModuleType, data: Data) -> Iterator[Case]:
 
 
 def _by_short_name(api: ModuleType, data: Data) -> Iterator[Case]:
-    """Fit with the solver as a string."""
+    """Fit with a solver given as a string."""
     for solver in BY_NAME:
         text = api.short_name(solver)
 
@@ -155,7 +155,7 @@ def _pipeline(api: ModuleType, data: Data) -> Any:
 
 
 def _drawn(api: ModuleType, data: Data) -> dict[str, Any]:
-    """Return draws of pairs and triplets, by name."""
+    """Return random pairs and triplets by name."""
     Pairs, Triplets, X, y = api.Pairs, api.Triplets, data.X, data.y
     rows = np.stack([np.arange(50), (7 * np.arange(50) + 1) % 50], 1)
     rows = rows[rows[:, 0] != rows[:, 1]]

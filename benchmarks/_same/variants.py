@@ -1,4 +1,4 @@
-"""Variants of every estimator: parameters that take another way through the code."""
+"""Variants of each estimator: parameters that select other branches of the code."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 import dimetric
 from dimetric import KDA, LDA, NCA, NCMML, PCA
 from dimetric.advice._candidates import candidate_grid, candidate_learners
-from dimetric.advice._choose import _affordable, _split_rows, choose
+from dimetric.advice._choose import _limit_to_time, _split_rows, choose
 from dimetric.advice._insight import insight
 from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
 from dimetric.advice._stratified import stratified_rows
@@ -139,11 +139,11 @@ def test_the_fastest_finish_before_others_begin():
 
 def test_no_learner_left():
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"No learner could be judged: wrong: .*no way"):
+    with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
         choose(X, y, {"wrong": Failing(log="no/where")})
-    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
+    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is larger than"):
         choose(X, y, {"LDA": LDA()}, n_neighbors=200)
-    with pytest.raises(ValueError, match="no learner beside the Euclidean"):
+    with pytest.raises(ValueError, match="learners contains only Euclidean"):
         choose(X, y, {"Euclidean": None})
 
 
@@ -160,12 +160,12 @@ def test_time_is_over_when_it_is(monkeypatch):
 def test_grids_shrink_until_there_is_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
     options = RaceOptions(3, 5, 1, 0)
-    assert _affordable(grid, 1.0, 5 * 19.0, options) == (grid, 1)
-    assert _affordable(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
-    assert _affordable(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
-    assert _affordable(grid, 1.0, 5.0, options) == ({}, 1)
-    assert _affordable(grid, 1.0, 0.1, options) == ({}, 1)
-    assert _affordable({}, 0.0, 1.0, options) == ({}, 4)
+    assert _limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
+    assert _limit_to_time(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
+    assert _limit_to_time(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
+    assert _limit_to_time(grid, 1.0, 5.0, options) == ({}, 1)
+    assert _limit_to_time(grid, 1.0, 0.1, options) == ({}, 1)
+    assert _limit_to_time({}, 0.0, 1.0, options) == ({}, 4)
 
 
 @pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
@@ -198,8 +198,8 @@ def test_insight():
     assert list(found.importance.values()) == sorted(found.importance.values(), reverse=True)
     assert found.from_metric
     assert found.n_train + found.n_test == 400
-    assert len(found.gained) > 2 * len(found.lost)
-    for each in found.gained:
+    assert len(found.corrected_errors) > 2 * len(found.new_errors)
+    for each in found.corrected_errors:
         assert np.sum(y[each.after] == y[each.row]) >= 2
         assert np.sum(y[each.before] == y[each.row]) <= 1
         assert each.row not in each.before

@@ -55,7 +55,7 @@ def test_seeded():
 
 def test_bad_numbers_of_centroids():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"one for each of the 3 classes"):
+    with pytest.raises(ValueError, match=r"one integer for each of the 3 classes"):
         NCMCClassifier([1, 2]).fit(X, y)
     with pytest.raises(ValueError, match="integers of at least 1"):
         NCMCClassifier([0, 1, 2]).fit(X, y)

@@ -49,9 +49,9 @@ def test_fits_without_a_score(typed, folder):
              "--out", folder / "out", "--k", 500]  # fmt: skip
     done = typed(*words)
     assert done.exit_code == 1
-    assert "Euclidean, 10 fits failed: " in done.output
+    assert "Euclidean: 10 fits failed: " in done.output
     assert "n_neighbors=500 is larger than" in done.output
-    assert "No fit has a score: the reasons are above" in done.output
+    assert "all of its fits failed (see above)" in done.output
 
 
 def test_reproduce_as_json(typed, folder):
@@ -127,4 +127,4 @@ def test_interrupt(typed, tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.experiments._paper.reproduce", interrupted)
     done = typed("reproduce", "--out", tmp_path)
     assert done.exit_code == 130
-    assert "The same command goes on from here" in done.output
+    assert "Repeat the command to continue" in done.output

@@ -44,11 +44,11 @@ def test_read_table_encodes_as_the_encoder_does():
 def test_unknown_categories_are_as_far_from_all():
     encoder = TableEncoder().fit(pd.DataFrame(TRAIN))
     frame = pd.DataFrame({"size": [1.0], "colour": ["pink"], "new": [True], "mark": ["?!"]})
-    with pytest.warns(UserWarning, match="were no categories") as told:
+    with pytest.warns(UserWarning, match="Found unknown categories") as told:
         row = encoder.transform(frame)
     assert_array_equal(row, [[1, 0, 0, 0, 1, 0.5]])
     assert [str(each.message) for each in told] == [
-        f"Column {name!r} holds 1 values that were no categories in the fit."
+        f"Found unknown categories in column {name!r} (number of values: 1)."
         for name in ("colour", "mark")
     ]
     assert encoder.encode(frame)[1] == {"colour": 1, "mark": 1}
@@ -67,9 +67,9 @@ def test_missing_values():
         TableEncoder(missing="keep").fit(train).transform(gaps),
         [[nan, 0, 0, 1, 1, nan], [3, nan, nan, nan, 0, 1]],
     )
-    with pytest.raises(ValueError, match="2 of 2 rows have missing values, the first in 'size'"):
+    with pytest.raises(ValueError, match=r"Missing values in 2 of 2 rows.*in column 'size'"):
         TableEncoder().fit(train).transform(gaps)
-    with pytest.raises(ValueError, match="missing values"):
+    with pytest.raises(ValueError, match="Missing values"):
         TableEncoder().fit(gaps)
 
 
@@ -92,7 +92,7 @@ def test_truth_is_a_number_however_it_is_written():
     encoder = TableEncoder().fit(pd.DataFrame({"new": [True, False, True]}))
     frame = pd.DataFrame({"new": ["True", "false", "TRUE"]})
     assert_array_equal(encoder.transform(frame), [[1], [0], [1]])
-    with pytest.raises(ValueError, match="but holds 'maybe' here"):
+    with pytest.raises(ValueError, match="but now holds 'maybe'"):
         encoder.transform(pd.DataFrame({"new": ["True", "maybe"]}))
 
 
@@ -107,13 +107,13 @@ def test_arrays_pass_through():
     frame = pd.DataFrame({"a": [7], "b": [8]})
     assert_array_equal(encoder.transform(frame), [[7, 8]])
     with pytest.raises(
-        ValueError, match="has 3 columns of numbers without names, but there were 2"
+        ValueError, match="has 3 columns without names, but there were 2 columns without"
     ):
         encoder.transform(np.ones((1, 3)))
-    with pytest.raises(ValueError, match="has 1 columns, but there were 2"):
+    with pytest.raises(ValueError, match="has 1 columns, but there were 2 columns without names"):
         encoder.transform(frame[["a"]])
     named = TableEncoder().fit(pd.DataFrame(TRAIN))
-    with pytest.raises(ValueError, match="but there were 4 with names"):
+    with pytest.raises(ValueError, match="there were 4 columns with names"):
         named.transform(np.ones((1, 4)))
 
 
@@ -122,8 +122,8 @@ def test_arrays_pass_through():
     [
         ({"sise": [1.0], "colour": ["red"], "new": [True], "mark": ["x"]},
          "no column 'size'. Did you mean sise"),
-        ({"mark": ["x"]}, "no column 'size' and 2 others"),
-        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' held numbers in the fit, but holds 'large'"),
+        ({"mark": ["x"]}, "no column 'size' \\(2 more"),
+        (TRAIN | {"size": [1, "large", 2, 3]}, "'size' was numeric .*, but now holds 'large'"),
         (TRAIN | {"size": [1, np.inf, 2, 3]}, "'size' holds infinite values"),
     ],
 )  # fmt: skip
@@ -136,8 +136,8 @@ def test_new_data_that_do_not_fit(frame, sentence):
     ("frame", "sentence"),
     [
         ({"when": ["2020-01-01", "2020-01-02"]}, "'when' holds dates.*--drop 'when'"),
-        ({"name": [f"n {i}" for i in range(99)]}, "99 different texts in 99 rows.*--drop 'name'"),
-        ({"a": [None, None]}, "'a' holds no value at all"),
+        ({"name": [f"n {i}" for i in range(99)]}, "99 distinct strings in 99 rows.*--drop 'name'"),
+        ({"a": [None, None]}, "All values of column 'a' are missing"),
         ({}, "The table is empty"),
     ],
 )

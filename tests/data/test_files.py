@@ -55,7 +55,7 @@ def file(folder, content, name="table.csv"):
         ("1,5;2,5;x\n3,5;4,5;y\n", [[1.5, 2.5], [3.5, 4.5]]),
     ],
 )
-@pytest.mark.filterwarnings("ignore:1 of 3 rows")
+@pytest.mark.filterwarnings("ignore:Dropped 1 of 3 rows")
 def test_ways_to_write_a_table(tmp_path, content, X):
     assert_array_equal(read_table(file(tmp_path, content)).X, X)
 
@@ -63,17 +63,20 @@ def test_ways_to_write_a_table(tmp_path, content, X):
 @pytest.mark.parametrize(
     ("content", "note"),
     [
-        ("id,a,class\n1007,1,x\n1002,3,y\n", "Column 'id' numbers the rows: it was left out."),
-        (",a,class\n0,1,x\n1,3,y\n", "Column 'Unnamed: 0' numbers the rows"),
-        ("a,class\nr1,1,x\nr2,3,y\n", "Rows have names"),
-        ("a,class,\n1,x,\n3,y,\n", "has neither name nor values"),
-        ("5.1,3.5,x\n4.9,3.0,y\n", "The first line holds no names: columns are called x0"),
-        ("a,a,class\n1,2,x\n3,4,y\n", "More than one column is called 'a'"),
+        (
+            "id,a,class\n1007,1,x\n1002,3,y\n",
+            "Dropped column 'id': it looks like a row identifier.",
+        ),
+        (",a,class\n0,1,x\n1,3,y\n", "Dropped column 'Unnamed: 0': it looks like a row id"),
+        ("a,class\nr1,1,x\nr2,3,y\n", "Ignored the row names"),
+        ("a,class,\n1,x,\n3,y,\n", "it has no name and no values"),
+        ("5.1,3.5,x\n4.9,3.0,y\n", "The file has no header; its columns are named x0"),
+        ("a,a,class\n1,2,x\n3,4,y\n", "Several columns are named 'a'"),
         ("a,b,class\n1,2,x\n1,4,y\n", "Column 'a' holds a single value, 1."),
         ("a,b,class\nu,2,x\nu,4,y\n", "Column 'a' holds a single value, 'u'."),
         (
             "a,class\n" + "".join(f"{i},x\n" for i in [*range(20), "<5"]),
-            "is one-hot: 21 categories, numbers except for 1, such as '<5'.",
+            "(21 categories). All values are numbers except for 1, such as '<5'.",
         ),
     ],
 )
@@ -83,7 +86,7 @@ def test_what_was_odd_is_told(tmp_path, content, note):
     assert note in notes[0]
 
 
-@pytest.mark.filterwarnings("ignore:5 of 6 rows")
+@pytest.mark.filterwarnings("ignore:Dropped 5 of 6 rows")
 def test_gaps(tmp_path):
     path = file(tmp_path, "a,b,class\n1,NA,x\n2,?,y\nnull,2,x\n-,3,y\n5,6,\n7,8,y\n")
     assert_array_equal(read_table(path).X, [[7, 8]])
@@ -96,7 +99,7 @@ def test_dates_are_no_thousands(tmp_path):
         read_table(path, missing="impute")
     data = read_table(path, missing="impute", drop=["when"])
     assert_array_equal(data.X, [[1234.5], [619], [3.5]])
-    parts = list(TableFile.open(path).chunks(cells=3))
+    parts = list(TableFile.open(path).chunks(cells_per_chunk=3))
     assert [part["a"].iloc[0] for part in parts] == [1234.5, "-", 3.5]
 
 
@@ -112,7 +115,7 @@ def test_a_dash_among_texts_is_a_category(tmp_path):
 def test_targets_by_name_and_number(tmp_path, target, name):
     path = file(tmp_path, "a,b,c\n1,2,3\n4,5,6\n")
     assert read_table(path, target).target_name == name
-    with pytest.raises(ValueError, match="there are 3 columns, numbered from 0"):
+    with pytest.raises(ValueError, match="out of range: there are 3 columns, numbered from 0"):
         read_table(path, 3)
     named = file(tmp_path, "x,2,-1\n1,2,3\n4,5,6\n")
     assert read_table(named, "-1").target_name == "-1"
@@ -138,7 +141,7 @@ def test_numbers_of_classes_stay_whole(tmp_path):
         (["1.0", "2.5", "0.1"], [1.0, 2.5, 0.1]),
     ],
 )
-@pytest.mark.filterwarnings("ignore:1 of 3 rows")
+@pytest.mark.filterwarnings("ignore:Dropped 1 of 3 rows")
 def test_classes_are_as_written(tmp_path, classes, y):
     lines = [f"{i}.5,{each}" for i, each in enumerate(classes)]
     for path in (
@@ -155,9 +158,9 @@ def test_classes_that_look_like_gaps_are_told(tmp_path):
     path = file(tmp_path, "a,class\n1,None\n2,x\n3,None\n4,\n")
     with pytest.warns(UserWarning, match="1 of 4 rows"):
         data = read_table(path)
-    assert (
-        data.notes[0]
-        == "'None' in column 'class' is taken as a class: only empty fields and '?' are missing."
+    assert data.notes[0] == (
+        "'None' in column 'class' is read as a class name. Only empty fields and '?' mark missing "
+        "classes."
     )
 
 
@@ -176,7 +179,7 @@ def test_spaces_around_names(tmp_path):
 
 def test_arrays_without_classes(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3))
-    with pytest.raises(ValueError, match=r"a.npz holds no y. .* say which: target='x2'"):
+    with pytest.raises(ValueError, match=r"a.npz holds no y. .* name it, for example target='x2'"):
         read_table(tmp_path / "a.npz")
     assert read_table(tmp_path / "a.npz", "x1").target_name == "x1"
 
@@ -198,7 +201,7 @@ LATE = b"a,b\n" + b"1,x\n" * 400_000 + "2,é\n3,\x81".encode("latin-1")
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz"])
 def test_late_latin_letters(tmp_path, monkeypatch, library, name):
     chosen = (pd, True) if library == "pandas" else (pl, False)
-    monkeypatch.setattr(_files, "_library", lambda: chosen)
+    monkeypatch.setattr(_files, "_data_frame_library", lambda: chosen)
     content = gzip.compress(LATE) if name.endswith(".gz") else LATE
     table = TableFile.open(file(tmp_path, content, name))
     assert table.dialect == Dialect(",", True, ".", "utf-8")  # of the first part
@@ -228,7 +231,7 @@ def test_encodings(tmp_path, content, encoding, letters):
 def counted(monkeypatch):
     """The files whose dialect was detected, and the numbers of bytes that this has read."""
     found = SimpleNamespace(paths=[], bytes=[])
-    detect, opened = _dialect.detect_dialect, _dialect._opened
+    detect, opened = _dialect.detect_dialect, _dialect._open_binary
 
     def detected(path, header=None):
         found.paths.append(Path(path).name)
@@ -240,7 +243,7 @@ def counted(monkeypatch):
             yield SimpleNamespace(read=lambda n: found.bytes.append(n) or stream.read(n))
 
     monkeypatch.setattr(_files, "detect_dialect", detected)
-    monkeypatch.setattr(_dialect, "_opened", reading)
+    monkeypatch.setattr(_dialect, "_open_binary", reading)
     return found
 
 
@@ -252,7 +255,7 @@ def test_the_dialect_is_detected_once_a_file(tmp_path, counted):
     load_data_set("bare", tmp_path)
     assert counted.paths == ["bare.csv"] * 2
     table = TableFile.open(path)
-    table.column_names(), table.read(), list(table.chunks(cells=3))
+    table.column_names(), table.read(), list(table.chunks(cells_per_chunk=3))
     assert counted.paths == ["bare.csv"] * 3
     assert counted.bytes == [HEAD_BYTES] * 3
 
@@ -283,9 +286,9 @@ def test_the_first_part_may_end_anywhere(tmp_path):
         ("a,b,class\n1,2,x\n3,4,y,5,6\n", "table.csv cannot be read as a table: .*line 3, saw 5"),
         (
             "# mine\n# yours\na,b,c\n1,2,3\n",
-            "table: Expected 1 fields .*; remove lines above the names",
+            "table: Expected 1 fields .*; remove lines above the header",
         ),
-        ("Table 1\n\na,class\n1,x\n", r"no column that is a feature: there is \['Table 1'\] alone"),
+        ("Table 1\n\na,class\n1,x\n", r"no feature columns; its only columns are \['Table 1'\]"),
         (bytes(range(256)), "table.csv cannot be read as a table: it is not a text file"),
     ],
 )
@@ -309,9 +312,9 @@ def test_arrays(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"Z": np.ones((2, 2))}, "holds Z: a table is X, and perhaps y"),
-        ({"X": np.ones(2)}, r"an X of shape \(2,\)"),
-        ({"X": np.ones((2, 2)), "y": np.ones(3)}, "2 rows of X, but a y of shape"),
+        ({"Z": np.ones((2, 2))}, "has no array X; it holds Z"),
+        ({"X": np.ones(2)}, r"must be a two-dimensional numeric array, but has shape \(2,\)"),
+        ({"X": np.ones((2, 2)), "y": np.ones(3)}, "has 2 rows, but y has shape \\(3,\\)"),
     ],
 )
 def test_arrays_that_are_no_tables(tmp_path, arrays, sentence):
@@ -340,16 +343,16 @@ def test_chunks_are_the_table(tmp_path, ending):
     else:
         frame.to_csv(path, index=False)
     parts = [np.column_stack([np.asarray(part[name]) for name in frame])
-             for part in TableFile.open(path).chunks(cells=12)]  # fmt: skip
+             for part in TableFile.open(path).chunks(cells_per_chunk=12)]  # fmt: skip
     assert [len(part) for part in parts] == [4] * 6 + [1]
     np.testing.assert_allclose(np.concatenate(parts), X, rtol=1e-14)
 
 
 def test_texts_stay_texts_in_every_chunk(tmp_path):
     path = file(tmp_path, "id,kind\n001,1\n002,2\n003,x\n")
-    parts = list(TableFile.open(path).chunks(texts=["id", "kind"], cells=2))
+    parts = list(TableFile.open(path).chunks(texts=["id", "kind"], cells_per_chunk=2))
     assert [part["id"].iloc[0] for part in parts] == ["001", "002", "003"]
     assert [part["kind"].iloc[0] for part in parts] == ["1", "2", "x"]
     bare = file(tmp_path, "5.1,1\n4.9,2\n", "bare.csv")
-    parts = list(TableFile.open(bare).chunks(texts=["x1"], cells=2))
+    parts = list(TableFile.open(bare).chunks(texts=["x1"], cells_per_chunk=2))
     assert [part["x1"].iloc[0] for part in parts] == ["1", "2"]

@@ -199,7 +199,7 @@ def test_errors_every_set_shares(make, n_samples, options, message):
 @pytest.mark.parametrize("make", CLASS_MAKERS)
 @pytest.mark.parametrize(
     ("n_classes", "message"),
-    [(0, r"n_classes=0 is not an integer >= 1"), (11, r"n_classes=11 is more than n_samples=10")],
+    [(0, r"n_classes=0 is not an integer >= 1"), (11, r"n_classes=11 is larger than n_samples=10")],
 )
 def test_errors_of_n_classes(make, n_classes, message):
     with pytest.raises(ValueError, match=message):

@@ -44,7 +44,7 @@ def test_reading(path):
     assert_array_equal(data.X, [[0.5, 3, 1, 0, 0], [0.25, 9, 0, 0, 1], [1e-3, 1, 1, 0, 0]])
     assert_array_equal(data.y, ["0", "1", "1"])
     assert data.target_name == "Class"
-    assert data.notes == ("Column 'long name' is one-hot: 3 categories.",)
+    assert data.notes == ("Column 'long name' is one-hot encoded (3 categories).",)
     assert read_keel(path, name="other").name == "other"
 
 
@@ -59,10 +59,10 @@ def test_without_inputs_and_outputs(path):
 
 def test_missing_values(path):
     path.write_text(TEXT.replace("0.25,9", "?,<null>"))
-    with pytest.warns(UserWarning, match="1 of 3 rows with missing values"):
+    with pytest.warns(UserWarning, match="Dropped 1 of 3 rows"):
         assert len(read_keel(path).X) == 2
     assert_array_equal(read_keel(path, missing="impute").X[1], [0.2505, 2, 0, 0, 1])
-    with pytest.raises(ValueError, match="1 of 3 rows have missing values"):
+    with pytest.raises(ValueError, match="Missing values in 1 of 3 rows"):
         read_keel(path, missing="raise")
 
 
@@ -99,19 +99,23 @@ def test_iris(path):
     ("old", "new", "sentence"),
     [
         ("@data", "@dat", "line 10: '@dat' is not a line of a KEEL header"),
-        ("real[0.0,1.0]", "string", "line 3: '@attribute At1 string' is not an attribute"),
-        ("real[0.0,1.0]", "", "line 3: .* is not an attribute"),
-        ("0.5, 3", "0.5, 3, 4", "line 11: 6 values, but there are 5 attributes"),
+        ("real[0.0,1.0]", "string", "line 3: '@attribute At1 string' is not a valid attribute"),
+        ("real[0.0,1.0]", "", "line 3: .* is not a valid attribute"),
+        ("0.5, 3", "0.5, 3, 4", "line 11: expected 5 values, one for each attribute, but found 6"),
         (
             "0.5, 3",
             "half, 3",
-            "line 11: 'half' is not a number, but 'At1' is an attribute of",
+            "line 11: 'half' is not a number, but attribute 'At1' is numeric",
         ),
-        ("3, red", "3, pink", r"line 11: 'pink' is not among the values of 'long name', \['red'"),
-        ("unused real", "Size real", "line 6: there is an attribute 'Size' already"),
-        ("@outputs Class", "@outputs Klass", "names 'Klass' in @inputs or @outputs"),
+        (
+            "3, red",
+            "3, pink",
+            r"line 11: 'pink' is not a value of attribute 'long name', which takes \['red'",
+        ),
+        ("unused real", "Size real", "line 6: duplicate attribute 'Size'"),
+        ("@outputs Class", "@outputs Klass", "lists 'Klass' in @inputs or @outputs"),
         ("@outputs Class", "@outputs Class, Size", "has 2 outputs"),
-        (TEXT[TEXT.index("0.5, 3") :], "", "holds no rows after @data"),
+        (TEXT[TEXT.index("0.5, 3") :], "", "has no rows after @data"),
         (TEXT, "", "not a KEEL file: it has no @data"),
         (TEXT, "@data\n1\n", "has no @attribute before @data"),
         (TEXT, "1,2,3\n", "line 1: '1,2,3' is not a line of a KEEL header"),

@@ -41,7 +41,7 @@ def test_bundled():
         assert data.name == name
     assert load_data_set("digits").X.shape == (1797, 64)
     assert_array_equal(load_data_set("diabetes").y, load_diabetes().target)
-    assert set(data_set_names()) == set(_named.BUNDLED)
+    assert set(data_set_names()) == set(_named.SKLEARN_LOADERS)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_tables_of_a_folder(tmp_path):
     assert_array_equal(data.extra["fold10"], [1, 2, 2])
     assert_array_equal(data.y, ["01", "1", "1"])
     (tmp_path / "b.csv").write_text("5.1,3.5,0\n4.9,3.0,0\n6.1,3.1,1\n")
-    assert "The first line holds no names" in load_data_set("b", tmp_path).notes[0]
+    assert "The file has no header" in load_data_set("b", tmp_path).notes[0]
 
 
 def test_arrays(tmp_path):
@@ -96,7 +96,7 @@ def test_arrays(tmp_path):
         assert_array_equal(data.X, X)
         assert_array_equal(data.y, y)
     assert_array_equal(data.extra["test"], np.arange(150) >= 90)
-    with pytest.raises(ValueError, match="holds A; a data set is X and y"):
+    with pytest.raises(ValueError, match=r"holds A. Expected arrays are X and y"):
         load_data_set("odd", tmp_path)
 
 
@@ -104,9 +104,11 @@ def test_gaps_in_arrays(tmp_path):
     gaps = X.copy()
     gaps[3, 1] = np.nan
     np.savez(tmp_path / "gaps.npz", X=gaps, y=y)
-    with pytest.raises(ValueError, match=r"1 of 150 rows have missing values, in \['x1'\]"):
+    with pytest.raises(
+        ValueError, match=r"Missing values in 1 of 150 rows, in the columns \['x1'\]"
+    ):
         load_data_set("gaps", tmp_path, missing="raise")
-    with pytest.warns(UserWarning, match="1 of 150 rows with missing values were left out"):
+    with pytest.warns(UserWarning, match="Dropped 1 of 150 rows because of missing values"):
         assert_array_equal(load_data_set("gaps", tmp_path).X, np.delete(X, 3, axis=0))
     filled = load_data_set("gaps", tmp_path, missing="impute")
     assert filled.X[3, 1] == np.median(np.delete(X[:, 1], 3))
@@ -120,7 +122,7 @@ def test_folds_of_keel(folder):
     assert_array_equal(data.extra["fold3"], np.repeat([1, 2, 3], [50, 50, 49]))
     assert_array_equal(data.X, np.concatenate([X[fold:150:3] for fold in (1, 2, 3)]))
     (folder / "wine" / "wine-3dobscv-2tst.dat").unlink()
-    with pytest.raises(ValueError, match=r"wine has no test file of folds \[2\] of 3"):
+    with pytest.raises(ValueError, match=r"wine has no test files for folds \[2\] of 3"):
         load_data_set("wine", folder)
 
 
@@ -143,7 +145,7 @@ def test_folds_of_two_kinds(tmp_path):
     (tmp_path / "i-5-3tst.dat").write_text((tmp_path / "i-5-2tst.dat").read_text())
     data = load_data_set("i", tmp_path)
     assert list(data.extra) == ["fold10"]
-    assert data.notes == ("Its 5 folds are of other samples: they were left out.",)
+    assert data.notes == ("Ignored the 5-fold files: their samples differ.",)
 
 
 def test_folds_with_different_categories(tmp_path):
@@ -181,7 +183,7 @@ def test_openml(monkeypatch):
     assert_array_equal(data.X, [[1, 3], [2, 4]])
     assert data.target_name == "kind"
     assert data.notes == ("From OpenML: https://openml.org/d/62",)
-    with pytest.raises(ValueError, match=r"no data set 'zebra' here. Choose from"):
+    with pytest.raises(ValueError, match=r"no local data set 'zebra'. There are"):
         load_data_set("zebra", openml=False)
 
 
@@ -190,28 +192,30 @@ def test_what_openml_does_not_have(monkeypatch):
         raise OpenMLError(f"No active dataset {name} found.")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    with pytest.raises(ValueError, match=r"no data set 'irs' here, nor on OpenML. Did you mean"):
+    with pytest.raises(
+        ValueError, match=r"no local data set 'irs', and none on OpenML. Did you mean"
+    ):
         load_data_set("irs")
 
 
 def test_unknown_names(folder):
-    asked = r"no data set 'irs' here, and OpenML could not be asked \(no network\). Did you mean"
+    asked = r"no local data set 'irs', and OpenML could not be reached \(no network\). Did you mean"
     with pytest.raises(ValueError, match=asked):
         load_data_set("irs")
-    with pytest.raises(ValueError, match=r"no data set 'irs' here. Did you mean"):
+    with pytest.raises(ValueError, match=r"no local data set 'irs'. Did you mean"):
         load_data_set("irs", openml=False)
     with pytest.raises(ValueError, match="Did you mean small-set"):
         load_data_set("smallset", folder)
     with pytest.raises(ValueError, match="Choose from breast_cancer, diabetes, digits, iris"):
         load_data_set("zzzzz")
-    with pytest.raises(ValueError, match="name=3 must be the name of a data set"):
+    with pytest.raises(ValueError, match="name=3 must be a non-empty string"):
         load_data_set(3)
 
 
 def test_bad_folders(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere"):
         load_data_set("iris", tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"holds no data set: none of name.csv"):
+    with pytest.raises(ValueError, match=r"hold no data sets. Expected files are name.csv"):
         data_set_names(tmp_path)
 
     def refuse(self):

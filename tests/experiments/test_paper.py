@@ -302,5 +302,5 @@ def test_bad_input(folder):
         reproduce(1, data_sets=["irsi"])
     with pytest.raises(ValueError, match=r"no learner 'DMLeig'. Did you mean DML-eig"):
         reproduce(1, data_sets=["iris"], learners=["DMLeig"])
-    with pytest.raises(ValueError, match="There is no data set 'wisconsin' here"):
+    with pytest.raises(ValueError, match="There is no local data set 'wisconsin'"):
         reproduce(1, data_sets=["wisconsin"], folder=folder)

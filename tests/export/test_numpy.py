@@ -105,9 +105,9 @@ def test_errors():
     neighbors = loaded(KNNClassifier().fit(X, y))["neighbors"]
     assert neighbors(X[:2], len(X))[1].shape == (2, len(X))
     for k in (0, len(X) + 1):
-        with pytest.raises(ValueError, match=f"k is {k}; it must be from 1 to {len(X)}"):
+        with pytest.raises(ValueError, match=f"k={k} must be between 1 and {len(X)}"):
             neighbors(X[:2], k)
-    with pytest.raises(ValueError, match=r"X has shape \(2, 3\); it must have 4 columns"):
+    with pytest.raises(ValueError, match=r"X has shape \(2, 3\), but must have 4 columns"):
         loaded(LDA().fit(X, y))["transform"](X[:2, :3])
     with pytest.raises(ValueError, match="Isomap cannot be exported"):
         to_numpy(Isomap().fit(X))

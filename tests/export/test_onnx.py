@@ -158,9 +158,12 @@ def cubic(X, Y):
         (Isomap(), "Isomap cannot be exported"),
         (EnergyClassifier(), "EnergyClassifier cannot be exported"),
         (make_pipeline(MinMaxScaler(clip=True), PCA()), "MinMaxScaler cannot be exported"),
-        (MultiMetricKNNClassifier(max_iter=2), "a metric for each class"),
-        (KNNClassifier(weights=np.exp), "weights that are a function"),
-        (KPCA(2, kernel=cubic), "The kernel is a Python function"),
+        (MultiMetricKNNClassifier(max_iter=2), "because it has a metric for each class"),
+        (
+            KNNClassifier(weights=np.exp),
+            "KNNClassifier cannot be exported, because its weights are a function",
+        ),
+        (KPCA(2, kernel=cubic), "A kernel that is a Python function cannot be exported"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*did not converge")

@@ -103,7 +103,7 @@ def test_what_is_unknown_is_refused(name, tmp_path):
         load(path)
     header["model"]["$class"] = "Popen"
     rewrite(path, header, tensors)
-    with pytest.raises(ValueError, match="no estimator 'Popen' that a model file can hold"):
+    with pytest.raises(ValueError, match="a model file cannot hold an estimator 'Popen'"):
         load(path)
 
 

@@ -103,7 +103,7 @@ def evaluate(data: SplitDataSet, fit: Fit) -> list[Outcome]:
 
 
 def outcomes_without_scores(fit: Fit, status: str, message: str, seconds: float) -> list[Outcome]:
-    """Return the outcomes of a fit that did not finish."""
+    """Return outcomes without scores, for a fit that failed or was killed."""
     return [Outcome(k, time=seconds, status=status, message=message) for k in fit.ks]
 
 

@@ -1,4 +1,4 @@
-"""Write models as ONNX graphs, for any ONNX runtime: on servers, in browsers, on phones."""
+"""Export models as ONNX graphs, which run on servers, in browsers and on phones."""
 
 import os
 from typing import Any
@@ -11,15 +11,16 @@ from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
 
 __all__ = ["to_onnx"]
 
-OPSET, IR_VERSION = 17, 8  # of 2022: all runtimes in use support them
-ROUNDING = 2.0**-42  # of squared distances, relative to squared lengths: far above rounding errors
-SPARE = 10  # candidates beyond k that are compared by their exact distances
+OPSET, IR_VERSION = 17, 8  # released in 2022, so runtimes in use support them
+# Squared distances are rounded to this multiple of squared lengths, far above rounding errors.
+RELATIVE_ROUNDING_UNIT = 2.0**-42
+EXTRA_CANDIDATES = 10  # candidates beyond k that are compared by exact distances
 
 
 def to_onnx(
     model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
 ) -> Any:
-    """Return a model as an ONNX graph.
+    """Export a model as an ONNX graph.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def to_onnx(
         A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
         of scalers and one of these.
     path : path, optional
-        File to write.
+        Path of the file to write.
     dtype : {"float32", "float64"}, default="float32"
         Dtype of the input ``X`` and of the output. Kernels and distances are always computed in
         float64.
@@ -35,13 +36,14 @@ def to_onnx(
     Returns
     -------
     graph : onnx.ModelProto
-        Its input is ``X`` of shape (n, n_features), for any n. A learner has the output ``Z``, a
-        classifier ``label`` and, unless it looks at one neighbour alone, ``probabilities``.
+        A graph with the input ``X`` of shape (n, n_features), for any n. The output of a learner is
+        ``Z``. The outputs of a classifier are ``label`` and ``probabilities``, or only ``label`` if
+        it uses one neighbour without weights.
 
     Notes
     -----
-    A batch of n samples needs memory for its distances to all m reference points: n * m numbers,
-    and n * m * n_features for the laplacian kernel.
+    For a kernel learner or a classifier with m reference points, a batch of n samples needs memory
+    for n * m numbers, or n * m * n_features with the laplacian kernel.
 
     Examples
     --------
@@ -57,8 +59,8 @@ def to_onnx(
     graph = Graph(dtype)
     Z = "X"
     for each in plan.maps:
-        Z = graph.linear(Z, each) if isinstance(each, Linear) else graph.of_kernel(Z, each)
-    found = graph.finished(Z, plan.vote, len(plan.features), type(model).__name__)
+        Z = graph.linear_map(Z, each) if isinstance(each, Linear) else graph.kernel_map(Z, each)
+    found = graph.to_model(Z, plan.vote, len(plan.features), type(model).__name__)
     if path is not None:
         with atomic_write(path) as temporary:
             temporary.write_bytes(found.SerializeToString())
@@ -66,7 +68,7 @@ def to_onnx(
 
 
 class Graph:
-    """A graph under construction; methods add nodes and return the name of their result."""
+    """A graph under construction. Its methods add nodes and return the name of their output."""
 
     def __init__(self, dtype: str) -> None:
         self.onnx, self.dtype = _onnx(), np.dtype(dtype)
@@ -76,7 +78,7 @@ class Graph:
     def node(
         self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **how: Any
     ) -> str:
-        """Add a node; arrays among its inputs become constants. Return its first output."""
+        """Add a node and return the name of its first output; array inputs become constants."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
         outputs = outputs or [f"{operation.lower()}{len(self.nodes)}"]
         self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **how))
@@ -88,19 +90,19 @@ class Graph:
         return name
 
     def cast(self, x: str, dtype: Any) -> str:
-        """Convert a tensor."""
+        """Add a conversion of a tensor to a dtype."""
         wanted = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.node("Cast", x, to=wanted)
 
-    def linear(self, x: str, given: Linear) -> str:
+    def linear_map(self, x: str, given: Linear) -> str:
         r"""Add :math:`W (x - o) + b`."""
         W, o, b = (a.astype(self.dtype) for a in (given.W, given.o, given.b))
         moved = self.node("Sub", x, o)
         scaled = self.node("Mul", moved, W) if W.ndim == 1 else self.node("MatMul", moved, W.T)
         return self.node("Add", scaled, b)
 
-    def of_kernel(self, x: str, given: KernelMap) -> str:
-        r"""Add :math:`A (k(S, x) - o)`, in float64: coefficients of kernels cancel each other."""
+    def kernel_map(self, x: str, given: KernelMap) -> str:
+        r"""Add :math:`A (k(S, x) - o)`, in float64 because its terms nearly cancel."""
         K = self._kernel(self.cast(x, np.float64), given)
         moved = self.node("Sub", K, given.o)
         return self.cast(self.node("MatMul", moved, given.A.T), self.dtype)
@@ -119,14 +121,14 @@ class Graph:
             x, S = self._unit(x), S / np.where(length > 0, length, 1)
         if kernel.name in ("linear", "cosine"):
             return self.node("MatMul", x, S.T)
-        # S is multiplied by gamma, not the product: onnxruntime would round that to float32.
+        # gamma scales S: onnxruntime would round a scaling of the product to float32.
         inner = self.node("Add", self.node("MatMul", x, gamma * S.T), np.asarray(coef0))
         if kernel.name == "sigmoid":
             return self.node("Tanh", inner)
         return self.node("Pow", inner, np.asarray(degree))
 
     def _squared(self, x: str, S: np.ndarray) -> str:
-        """Add squared distances, (n, m), by a product of matrices."""
+        """Add squared distances of shape (n, m), computed by a matrix product."""
         rows = self.node("ReduceSumSquare", x, axes=[1], keepdims=1)
         products = self.node("MatMul", x, -2 * S.T)
         D = self.node("Add", self.node("Add", products, rows), np.sum(S * S, axis=1)[None, :])
@@ -138,16 +140,16 @@ class Graph:
 
     def _unit(self, x: str) -> str:
         length = self.node("ReduceL2", x, axes=[1], keepdims=1)
-        nothing = self.node("Equal", length, np.asarray(0.0))
-        return self.node("Div", x, self.node("Where", nothing, np.asarray(1.0), length))
+        is_zero = self.node("Equal", length, np.asarray(0.0))
+        return self.node("Div", x, self.node("Where", is_zero, np.asarray(1.0), length))
 
     def vote(self, z: str, given: Vote) -> str:
-        """Add the share of the votes of each class, in float64."""
+        """Add the class probabilities, the fractions of the votes, in float64."""
         near, distances = self._nearest(self.cast(z, np.float64), given.points, given.k)
         codes = self.node("Gather", given.codes.astype(np.int64), near, axis=0)
         classes = np.arange(len(given.classes))[None, None, :]
-        is_of = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
-        votes = self.cast(is_of, np.float64)
+        is_class = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
+        votes = self.cast(is_class, np.float64)
         if given.by_distance:
             weights = self.node("Unsqueeze", self._inverse(distances), np.array([2]))
             votes = self.node("Mul", votes, weights)
@@ -156,18 +158,20 @@ class Graph:
         return self.node("Div", sums, total)
 
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add the rows of the k nearest points, and their distances computed from differences.
+        """Add the row numbers of the k nearest points, and their exact distances.
 
-        TopK returns the first of equal values. Candidates come from a matrix product, whose
-        rounding errors would make equal distances differ: they are rounded more coarsely than
-        these errors, and then sorted by row.
+        Candidates come from distances computed by a matrix product, whose rounding errors make
+        equal distances differ. So these distances are rounded more coarsely, and the candidates are
+        sorted by row number. TopK then returns the first of several points at the same distance.
         """
-        some, centre = np.array([min(len(points), k + SPARE)]), points.mean(axis=0)
+        some, centre = np.array([min(len(points), k + EXTRA_CANDIDATES)]), points.mean(axis=0)
         moved = self.node("Sub", z, centre)
         D = self._squared(moved, points - centre)
         kth = self.node("ReduceMax", self._smallest(D, np.array([k]))[0], axes=[1], keepdims=1)
         size = self.node("Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth)
-        unit = self.node("Max", self.node("Mul", size, np.asarray(ROUNDING)), np.asarray(1e-300))
+        unit = self.node(
+            "Max", self.node("Mul", size, np.asarray(RELATIVE_ROUNDING_UNIT)), np.asarray(1e-300)
+        )
         near = self._smallest(self.node("Round", self.node("Div", D, unit)), some)[1]
         near = self._smallest(near, some)[0]
         apart = self.node(
@@ -178,20 +182,20 @@ class Graph:
         return self.node("GatherElements", near, places, axis=1), distances
 
     def _smallest(self, x: str, k: np.ndarray) -> tuple[str, str]:
-        """Add the k smallest numbers of each row, sorted, and their positions."""
+        """Add the k smallest numbers of each row in ascending order, and their positions."""
         outputs = [f"smallest{len(self.nodes)}", f"at{len(self.nodes)}"]
         self.node("TopK", x, k, outputs=outputs, largest=0)
         return outputs[0], outputs[1]
 
     def _inverse(self, distances: str) -> str:
-        """Add 1 / distance; if some distances are 0, only these count."""
+        """Add the weights 1 / distance; if any distance is 0, its weight is 1 and others are 0."""
         inverse = self.node("Div", np.asarray(1.0), distances)
         at_zero = self.cast(self.node("IsInf", inverse), np.float64)
         any_zero = self.node("ReduceMax", at_zero, axes=[1], keepdims=1)
         return self.node("Where", self.cast(any_zero, bool), at_zero, inverse)
 
-    def finished(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
-        """Return the whole graph, with names for its outputs, after onnx has checked it."""
+    def to_model(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
+        """Name the outputs, and return the graph as a model that passes the checks of onnx."""
         helper = self.onnx.helper
         kind = helper.np_dtype_to_tensor_dtype(self.dtype)
         tensor = helper.make_tensor_value_info
@@ -212,9 +216,9 @@ class Graph:
         self.onnx.checker.check_model(found, full_check=True)
         return found
 
-    def _labels(self, shares: str, vote: Vote) -> Any:
-        """Add the label of the class with the most votes; of equals the first."""
-        best = self.node("ArgMax", shares, axis=1, keepdims=0)
+    def _labels(self, probabilities: str, vote: Vote) -> Any:
+        """Add the label of the most probable class; ties go to the first class."""
+        best = self.node("ArgMax", probabilities, axis=1, keepdims=0)
         classes = vote.classes
         classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes
         if classes.dtype.kind not in "if":
@@ -222,7 +226,7 @@ class Graph:
         self.node("Gather", classes, best, outputs=["label"], axis=0)
         self.node(
             "Cast",
-            shares,
+            probabilities,
             outputs=["probabilities"],
             to=self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype),
         )
@@ -238,5 +242,5 @@ def _onnx() -> Any:
     try:
         import onnx
     except ImportError:  # pragma: no cover - the tests have it
-        raise ImportError("ONNX needs its package: pip install 'dimetric[export]'.") from None
+        raise ImportError("Export to ONNX requires onnx: pip install 'dimetric[export]'.") from None
     return onnx

@@ -85,6 +85,6 @@ def _k_means(X: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     from sklearn.cluster import KMeans  # slow to import
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # raised for repeated samples
+        warnings.simplefilter("ignore", ConvergenceWarning)  # issued for repeated samples
         labels = KMeans(n_clusters, random_state=seed).fit(X).labels_
     return np.unique(labels, return_inverse=True)[1]

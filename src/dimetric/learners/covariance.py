@@ -24,7 +24,7 @@ class Covariance(LinearMetric):
     distances [1]_. The map L whitens: the covariance of the mapped samples is the identity (if
     `reg` is 0). If :math:`\Sigma` is singular (constant or repeated features, fewer samples than
     features), M is its pseudo-inverse, and the number of rows of L is the rank of :math:`\Sigma`.
-    The distance does not depend on the units of the features.
+    Without `reg`, the distance does not depend on the units of the features.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ def certify(
         return Certificate(0.0, np.inf, proven=True)
 
     def on_samples(G: np.ndarray) -> np.ndarray:
-        # Among metrics with the same distances between samples, the ridge is least at the smallest.
+        # Of all metrics with the same distances between samples, the smallest has the least ridge.
         return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
@@ -197,7 +197,7 @@ def _definite_bounds(
     within = objective.within_class_covariance()
     white = inverse_square_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
-    for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiments
+    for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiment
         yield tangent(triangular_factor(np.vstack([growth**0.5 * L, added**0.5 * white])))
     if ridge > 0 and np.isfinite(objective.infimum):
         yield objective.infimum, ridge * np.eye(len(within))

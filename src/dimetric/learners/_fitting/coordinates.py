@@ -35,9 +35,9 @@ class Coordinates:
 
         If `rotate` is False, Q is the identity.
         """
-        some = to_host(X[:: max(1, X.shape[0] // 1000), :])
-        centre = np.median(some, axis=0)
-        size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
+        subset = to_host(X[:: max(1, X.shape[0] // 1000), :])
+        centre = np.median(subset, axis=0)
+        size = float(np.median(np.sqrt(np.mean((subset - centre) ** 2, axis=1, dtype=np.float64))))
         sample_scale = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
         rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
         X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
