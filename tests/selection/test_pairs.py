@@ -124,7 +124,7 @@ def test_any_integer_is_a_number_of_folds():
 def test_folds_of_one_kind_are_named():
     similar, rest = PAIRS[:10], PAIRS[10:]
     folds = [(rest[::2], rest[1::2]), (rest, similar)]
-    says = r"The test pairs of fold 2 are Pairs\(10 similar, 0 dissimilar\), .*shared=True"
+    says = r"The test pairs of fold 2 are Pairs\(10 similar, 0 dissimilar\), .*share_samples=True"
     with pytest.raises(ValueError, match=says):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
     with pytest.raises(ValueError, match=r"The training pairs of fold 1 are .*, but similar"):
@@ -132,5 +132,5 @@ def test_folds_of_one_kind_are_named():
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
     assert 0 <= found.test_score[0] <= 1  # which one kind is enough for
     few = Triplets.from_labels(y[::10], 30, random_state=0)
-    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*shared=True"):
+    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*share_samples=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

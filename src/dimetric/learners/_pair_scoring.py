@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision._validation import checked_pair_rows
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
@@ -133,10 +133,10 @@ class PairScoringMixin:
             raise TypeError("triplets must be a non-empty Triplets object.")
         X = triplets.points if X is None else X
         if X is None:
-            raise ValueError("triplets contain row indices. Pass the samples they refer to as X.")
+            raise ValueError("triplets hold row numbers. Pass the samples X as well.")
         rows = triplets.rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        checked_n_samples(rows, triplets.n_samples, n_rows, "triplets")
+        check_n_samples(rows, triplets.n_samples, n_rows, "triplets")
         near, far = (to_host(self.pair_distance(rows[:, [0, side]], X)) for side in (1, 2))
         return float(np.mean((near < far) + (near == far) / 2))
 
