@@ -1,7 +1,7 @@
 """Tests of learners in feature space: Kernelized, KDA, KANMM, KDMLMJ and KLMNN.
 
-With the linear kernel, each equals its linear learner. With a polynomial kernel, it equals the linear
-learner on explicit features.
+With the linear kernel, each equals its linear learner. With a polynomial kernel, it equals the
+linear learner on explicit features.
 """
 
 import numpy as np
@@ -66,9 +66,8 @@ def assert_same_distances(Z, expected, tol=1e-6):
 @pytest.mark.parametrize(("linear", "kernel"), PAIRS, ids=str)
 def test_linear_kernel_matches_the_linear_learner(linear, kernel):
     expected = linear.fit(X[::2], y[::2]).transform(X)
-    tol = (
-        1e-6 if kernel._max_steps() == 0 else 1e-4
-    )  # iterative solvers stop at slightly different points
+    # Iterative solvers stop at slightly different points.
+    tol = 1e-6 if kernel._max_steps() == 0 else 1e-4
     assert_same_distances(kernel.fit(X[::2], y[::2]).transform(X), expected, tol)
 
 

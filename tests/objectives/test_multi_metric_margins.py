@@ -1,4 +1,4 @@
-"""The objective of LMNN with a metric for each class, against finite differences and a loop."""
+"""Tests of LMNN's objective with a metric for each class: a loop and finite differences."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ORDER = np.argsort(y, kind="stable")
 MAPS = np.random.default_rng(0).normal(size=(3, 4, 4)) / 3
 
 
-def by_loops(X, codes, targets, maps, mu):
+def naive(X, codes, targets, maps, mu):
     def d2(i, j):
         return float(np.sum((maps[codes[j]] @ (X[i] - X[j])) ** 2))
 
@@ -29,20 +29,20 @@ def by_loops(X, codes, targets, maps, mu):
 
 
 @pytest.mark.parametrize("share", [0.0, 1.1])
-def test_objective(namespace, share, monkeypatch):
+def test_objective_matches_a_naive_loop(namespace, share, monkeypatch):
     monkeypatch.setattr(module, "SPARSE_FRACTION", share)
     Z = X[ORDER] - X.mean(axis=0)
     objective = MultiMetricMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
     targets = host(objective._targets)
     assert_array_equal(y[ORDER][targets], y[ORDER][:, None].repeat(2, axis=1))
     value, grad = objective.evaluate(MAPS, 0.0)
-    assert_allclose(value, by_loops(Z, y[ORDER], targets, MAPS, 0.3))
+    assert_allclose(value, naive(Z, y[ORDER], targets, MAPS, 0.3))
     assert grad.shape == MAPS.shape
 
 
 @pytest.mark.parametrize("share", [0.0, 1.1])
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
-def test_gradient(width, share, monkeypatch):
+def test_gradient_matches_finite_differences(width, share, monkeypatch):
     monkeypatch.setattr(module, "SPARSE_FRACTION", share)
     objective = MultiMetricMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
     error = check_grad(
@@ -55,7 +55,7 @@ def test_gradient(width, share, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.filterwarnings("ignore:.*samples have fewer than")
-def test_pairs_that_matter_are_all(dtype, monkeypatch):
+def test_sparse_and_dense_weights_agree(dtype, monkeypatch):
     codes = np.sort(np.where(np.arange(30) < 1, 7, y), kind="stable")
     codes = np.unique(codes, return_inverse=True)[1]  # one class has a single sample
     found = []
