@@ -201,7 +201,7 @@ def test_classes_that_no_line_separates():
 )
 def test_one_class_is_told_in_the_name_of_the_learner(kernel):
     name = type(kernel).__name__
-    with pytest.raises(ValueError, match=f"^{name} needs at least 2 classes; y holds 1"):
+    with pytest.raises(ValueError, match=f"^{name} requires at least 2 classes, but y has only 1"):
         kernel.fit(X, np.zeros(len(X), dtype=int))
 
 

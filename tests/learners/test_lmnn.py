@@ -245,7 +245,7 @@ def test_small_classes_have_the_targets_that_there_are():
 
 
 def test_one_class_leaves_the_start():
-    with pytest.warns(UserWarning, match="y holds one class: LMNN has nothing to learn"):
+    with pytest.warns(UserWarning, match="y has only one class, so LMNN has nothing to learn"):
         learner = LMNN().fit(X, np.zeros(150))
     assert_array_equal(learner.components_, np.eye(4))
     assert learner.n_iter_ == 0

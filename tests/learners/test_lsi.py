@@ -229,7 +229,7 @@ def test_a_feature_that_classes_agree_in_but_for_rounding(diagonal):
 
 
 def test_samples_that_say_nothing():
-    with pytest.raises(ValueError, match="LSI needs dissimilar samples, but y holds one class"):
+    with pytest.raises(ValueError, match="LSI requires at least 2 classes, but y has only 1"):
         LSI().fit(X, np.zeros(150))
     with pytest.raises(ValueError, match="LSI needs similar samples that differ, but the samples"):
         LSI().fit(X[[0, 0, 100, 100]], [0, 0, 1, 1])

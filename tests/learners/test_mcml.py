@@ -146,7 +146,7 @@ def test_lonely_samples_are_no_anchors_but_in_the_way():
 
 
 def test_one_class_collapses():
-    with pytest.warns(UserWarning, match="one class"):
+    with pytest.warns(UserWarning, match="only one class"):
         mcml = MCML(tol=1e-9).fit(X, np.zeros(150))
     assert np.abs(mcml.transform(X) - mcml.transform(X[:1])).max() < 0.1
     assert mcml.metadata()["reason"] != "separable: infimum not attained"

@@ -46,6 +46,7 @@ class Learner(
     _named_objects: ClassVar[NamedObjects] = {}
     _maximises: ClassVar[bool] = False  # whether a larger ``final_objective`` is better
     _min_samples: ClassVar[int] = 2
+    _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
 
     @abstractmethod
@@ -228,6 +229,11 @@ class Learner(
             self, X, given["y"], reset=True, min_samples=self._min_samples
         )
         self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
+        if len(self.classes_) < self._min_classes:
+            raise ValueError(
+                f"{type(self).__name__} requires at least {self._min_classes} classes, but y has "
+                f"only {len(self.classes_)}."
+            )
         return samples, Labels(codes, self.classes_)
 
     def _checked_mapped(self, Z: Array) -> Array:

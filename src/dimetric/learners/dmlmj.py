@@ -89,6 +89,7 @@ class DMLMJ(LinearMetric):
         "alpha": [Interval(Real, 0, 1, closed="left")],
     }
     _maximises = True
+    _min_classes = 2
 
     def __init__(
         self, n_components: int | None = None, *, n_neighbors: int = 3, alpha: float = 0.1
@@ -103,8 +104,6 @@ class DMLMJ(LinearMetric):
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
-        if labels.n_classes < 2:
-            raise ValueError("DMLMJ needs at least 2 classes; y holds 1.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes

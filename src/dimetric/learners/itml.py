@@ -134,6 +134,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         "random_state": ["random_state"],
     }
     _supervision_kinds = ("y", "pairs")
+    _min_classes = 2
     _remedy = "Raise max_iter or tol, or lower gamma."
 
     def __init__(

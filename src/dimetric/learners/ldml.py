@@ -207,10 +207,10 @@ class LDML(ConvexMetric[SimilarityObjective]):
         labels = checked_labels(supervision)
         n_labelled = int(np.sum(labels.codes >= 0))
         if n_labelled < 2:
-            raise ValueError("LDML needs at least two labelled samples; y holds one.")
+            raise ValueError("LDML requires at least 2 labelled samples, but y has only 1.")
         if labels.n_classes in (1, n_labelled):
-            content = "one class" if labels.n_classes == 1 else "no two samples of the same class"
-            warnings.warn(f"y holds {content}: LDML has nothing to learn.", stacklevel=2)
+            content = "only one class" if labels.n_classes == 1 else "no class with two samples"
+            warnings.warn(f"y has {content}, so LDML has nothing to learn.", stacklevel=2)
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

@@ -216,7 +216,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         if len(getattr(self, "classes_", ())) == 1:  # the pull term alone would collapse it
             self._set_targets(objective, objective)
             value = on_maps(objective, ridge=ridge)(start.ravel())[0]
-            result = Result(start.ravel(), value, 0, True, "y holds one class", (value,))
+            result = Result(start.ravel(), value, 0, True, "y has only one class", (value,))
             return Solution(start, objective.theta, result)
         if solver.models_curvature and not self._start_is_given():
             problem = replace(problem, start=rescaled_start(problem)[0])

@@ -44,6 +44,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "pairs")
+    _min_classes = 2
     _maximises = True
     reg: float
     delta: float
@@ -138,15 +139,12 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 
 
 def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
-    """Raise unless some dissimilar pair consists of two different samples."""
-    if isinstance(supervision, Pairs):
-        if not pairs_differ(X, supervision.dissimilar).any():
-            raise ValueError(
-                f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
-                "pair are identical."
-            )
-    elif checked_labels(supervision).n_classes == 1:
-        raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
+    """Raise if the samples of each given dissimilar pair are identical."""
+    if isinstance(supervision, Pairs) and not pairs_differ(X, supervision.dissimilar).any():
+        raise ValueError(
+            f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
+            "pair are identical."
+        )
 
 
 def n_similar_pairs(supervision: Supervision) -> int:

@@ -148,7 +148,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         codes, classes = supervision.codes, supervision.classes
         name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(classes) == 1:
-            warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
+            warnings.warn(f"y has only one class, so {name} has nothing to learn.", stacklevel=3)
         elif len(alone) and self._needs_class_neighbors:
             warnings.warn(
                 f"{len(alone)} of {len(classes)} classes have a single sample, which has no "
