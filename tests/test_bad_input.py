@@ -249,7 +249,7 @@ NO_SPREAD_WITHIN = {  # a class
 NO_SPREAD = NO_SPREAD_WITHIN | {
     of(Covariance): Raises("All samples are identical"),
     of(ITML, prior="covariance"): Raises("All samples are identical"),
-    of(LLE): Raises("All samples are equal: there is nothing to embed"),
+    of(LLE): Raises("All samples are equal, so there is nothing to embed"),
     of(PCA, whiten=True): Fits(warns="2 of 2 components have no variance"),
     anyone: Fits(),
 }
@@ -265,7 +265,7 @@ SINGLE = {
 }
 NEEDS_DENSE = Raises("needs dense samples|dense data is required", TypeError)
 ONE_OF_TWO = Fits(warns=r"returns 1 component\(s\) instead of 2")
-FEW = "X holds 3 distinct samples: n_neighbors=8 was lowered to 2"
+FEW = "X has only 3 distinct samples. n_neighbors=8 was reduced to 2"
 
 ROWS = {
     # X is no matrix of real numbers

@@ -31,9 +31,9 @@ class EnergyClassifier(DistanceClassifier):
               + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
 
     The energy of a class c is the increase of the objective if x is added to c. The targets
-    :math:`j \to x` are the nearest neighbours of x in c. The energy has three terms: the squared
-    distances to the targets, the margins of x that impostors of other classes violate, and the
-    margins of samples of other classes that x violates [1]_.
+    :math:`j \to x` are the nearest neighbours of x in c. The three terms are the squared distances
+    to the targets, the violations of the margins of x by samples of other classes, and the
+    violations of the margins of these samples by x [1]_.
 
     Parameters
     ----------

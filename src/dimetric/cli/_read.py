@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 
 def read(
-    path: Path, target: str | None, drop: str, missing: str, header: bool | None, *, labelled: bool
+    path: Path,
+    target: str | None,
+    drop: str,
+    missing: str,
+    header: bool | None,
+    *,
+    labelled: bool,
+    option: str = "--target",
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.
 
@@ -21,6 +28,8 @@ def read(
         The arguments of the verb.
     labelled : bool
         Whether to guess the target column if `target` is None.
+    option : str, default="--target"
+        Name of the option that sets the target column, used in notes.
     """
     from dimetric.advice._table import read_samples
 
@@ -37,7 +46,7 @@ def read(
         )
     if target is not None or table.target is None:
         return table
-    note = f"No --target was given; column {table.target!r} is used."
+    note = f"No {option} was given; column {table.target!r} is used."
     return table._replace(notes=[note, *table.notes])
 
 
