@@ -21,8 +21,8 @@ from solving import projected_gradient
 from dimetric.linalg.psd import project_psd
 from dimetric.solvers.certificates import (
     Certificate,
-    certify_from_below,
-    gap_from_below,
+    certify_by_lower_bound,
+    gap_from_lower_bound,
     radius_from_linear,
     radius_from_ridge,
 )
@@ -37,12 +37,12 @@ def tangent_value(G, M):
 
 def gap_bound(G, M, radius):
     """Bound the gap at M by the tangent there."""
-    return gap_from_below(tangent_value(G, M), 0.0, G, radius)
+    return gap_from_lower_bound(tangent_value(G, M), 0.0, G, radius)
 
 
 def certify(G, M, radius=np.inf):
     """Certify M by the tangent there."""
-    return certify_from_below(tangent_value(G, M), 0.0, G, M, radius=radius)
+    return certify_by_lower_bound(tangent_value(G, M), 0.0, G, M, radius=radius)
 
 
 def random_psd(rng, d, rank=None):
@@ -120,8 +120,8 @@ def test_what_is_not_finite_bounds_nothing(bad):
     G = np.eye(2)
     G[0, 0] = bad
     assert gap_bound(G, np.eye(2), 1.0) == np.inf
-    assert gap_from_below(1.0, 0.0, G, 1.0) == np.inf
-    assert gap_from_below(np.nan, 0.0, np.eye(2), 1.0) == np.inf
+    assert gap_from_lower_bound(1.0, 0.0, G, 1.0) == np.inf
+    assert gap_from_lower_bound(np.nan, 0.0, np.eye(2), 1.0) == np.inf
     assert radius_from_linear(1.0, G) == np.inf
     assert radius_from_ridge(np.nan, 1.0, floor=0.0) == np.inf
 
@@ -144,7 +144,7 @@ def test_no_rounding_is_to_our_favour():
         assert Fraction(gap_bound(G, M, 0.0)) >= exact
         value, floor, ridge = rng.uniform(0, [10, 1e-3, 1e-3]).tolist()
         exact = max(Fraction(value) - Fraction(floor), Fraction(0))
-        assert Fraction(gap_from_below(value, floor, G, 0.0)) >= exact
+        assert Fraction(gap_from_lower_bound(value, floor, G, 0.0)) >= exact
         assert Fraction(radius_from_ridge(value, ridge, floor=floor)) >= exact / Fraction(ridge)
 
 
@@ -153,8 +153,8 @@ def test_a_likely_radius_is_not_proven():
     G = np.diag([-1.0, 0.0])
     assert certify(G, M) == Certificate(gap_bound(G, M, 30.0), 30.0, False)
     assert certify(G, M, radius=4.0) == Certificate(gap_bound(G, M, 4.0), 4.0, True)
-    below = certify_from_below(3.0, 1.0, G, M, radius=4.0)
-    assert below == Certificate(gap_from_below(3.0, 1.0, G, 4.0), 4.0, True)
+    below = certify_by_lower_bound(3.0, 1.0, G, M, radius=4.0)
+    assert below == Certificate(gap_from_lower_bound(3.0, 1.0, G, 4.0), 4.0, True)
     nothing = certify(G, np.zeros((2, 2)))
     assert (nothing.gap, nothing.radius, nothing.proven) == (np.inf, np.inf, False)
 
@@ -270,7 +270,7 @@ def test_lmnn_from_below(seed):
         value = lmnn_value(X, y, M, targets, mu=mu)
         radius = radius_from_linear(value, multipliers.pull)
         assert radius >= np.trace(best) - 1e-6
-        certificate = certify_from_below(value, *multipliers.bound(a), M, radius=radius)
+        certificate = certify_by_lower_bound(value, *multipliers.bound(a), M, radius=radius)
         assert certificate.proven
         assert certificate.gap >= value - lowest - 1e-6
         return certificate.gap

@@ -162,7 +162,7 @@ def test_a_flat_batch_says_nothing_about_the_rate():
 
 
 def test_epochs_without_anything_to_learn():
-    reason = "no mini-batch of an epoch defines an objective"
+    reason = "no mini-batch has an objective; each may contain one class only"
     for nothing in ([], [None, None]):
         result = sgd(lambda k, nothing=nothing: nothing, np.ones(2))
         assert (result.n_iter, result.converged, result.reason) == (0, False, reason)

@@ -27,7 +27,7 @@ from dimetric.learners._fitting.problem import (
 from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, max_iter_reached
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -171,7 +171,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
             if not result.converged or done >= self.max_iter:
                 break
         if result.converged and level != levels[-1]:
-            result = replace(result, converged=False, reason=f"max_iter={self.max_iter} reached")
+            result = replace(result, converged=False, reason=max_iter_reached(self.max_iter))
         result = replace(result, n_iter=done, history=history)
         return Solution(L / np.linalg.norm(L), mu, result)
 
@@ -206,7 +206,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
             if reason == STOPPED_BY_CALLBACK:
                 is_best = False
             elif result.n_iter >= left and not (is_best and result.converged):
-                is_best, reason = False, f"max_iter={self.max_iter} reached"
+                is_best, reason = False, max_iter_reached(self.max_iter)
             elif is_best and not result.converged:
                 reason = NO_DECREASE  # the line search failed at the optimum
             elif not is_best and tol < SMALLEST_TOL:

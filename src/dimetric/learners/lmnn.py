@@ -25,7 +25,12 @@ from dimetric.objectives.margins.targets import checked_targets, in_user_order, 
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.solvers.result import (
+    LINE_SEARCH_FAILED,
+    NO_DECREASE,
+    STOPPED_BY_CALLBACK,
+    max_iter_reached,
+)
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.triplets import Triplets
 
@@ -272,11 +277,12 @@ class LMNN(MeanLossMetric[Smoothable]):
                 continue
             if width < last_width and is_sharp:
                 break
+            remaining = max_iter - done
             stage = replace(problem, objective=objective.smoothed(width), start=L)
             found = solve(
                 loss_over(solver, stage, scale=scale, random_state=self.random_state),
                 solver,
-                max_iter=max_iter - done,
+                max_iter=remaining,
                 tol=tol_factor * self.tol,
                 callback=with_iteration_offset(callback, done),
             )
@@ -292,9 +298,9 @@ class LMNN(MeanLossMetric[Smoothable]):
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
-        if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
-            converged, reason = False, f"max_iter={self.max_iter} reached"
-        elif reason.startswith("the line search failed"):
+        if reason == max_iter_reached(remaining) or (done == max_iter and not is_sharp):
+            converged, reason = False, max_iter_reached(self.max_iter)
+        elif reason.startswith(LINE_SEARCH_FAILED):
             if eps(objective.points) > 1e-10:  # float32: rounding errors hide a further decrease
                 converged, reason = True, NO_DECREASE
             elif certificate is not None and is_tight:

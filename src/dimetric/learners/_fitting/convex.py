@@ -19,8 +19,8 @@ from dimetric.objectives.objective import Certifiable, Objective, metric_gradien
 from dimetric.solvers import LBFGS, SGD, GradientDescent, ProjectedGradient, Result, Solver
 from dimetric.solvers.certificates import (
     Certificate,
-    certify_from_below,
-    gap_from_below,
+    certify_by_lower_bound,
+    gap_from_lower_bound,
     radius_from_linear,
 )
 
@@ -167,12 +167,12 @@ def certify(
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
-    found = certify_from_below(value, c, G, metric_of(L))
+    found = certify_by_lower_bound(value, c, G, metric_of(L))
     for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
             T = inverse_square_root(P)
-            gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
+            gap = gap_from_lower_bound(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)
             break

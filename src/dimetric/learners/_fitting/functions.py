@@ -11,7 +11,7 @@ from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
 from dimetric.solvers import Solver
-from dimetric.solvers.result import SEPARABLE, is_infimum
+from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
 # Limits the time of an epoch if there are many samples.
 MAX_BATCHES_PER_EPOCH = 100
@@ -195,7 +195,7 @@ def scaled_up_if_separable(objective: Objective, found: Solution, tol: float) ->
         L, theta = factor * found.map, factor**2 * found.theta
         value = on_maps(objective)(np.concatenate([L.ravel(), theta]))[0]
         if is_infimum(value, objective.infimum, tol):
-            result = replace(found.result, value=value, converged=True, reason=SEPARABLE)
+            result = replace(found.result, value=value, converged=True, reason=INFIMUM_REACHED)
             result = replace(result, history=(*result.history, value))
             return Solution(L, theta, result)
     return found

@@ -18,7 +18,7 @@ from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem,
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import GRADIENT_BELOW_TOL
+from dimetric.solvers.result import DIVERGED, GRADIENT_BELOW_TOL, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -59,7 +59,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)
         result = solution.result
-        self._warn_if_not_converged(result)
+        self._warn_if_not_converged(result, solver)
         fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -106,10 +106,10 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """Tell whether the start is given and must not be rescaled."""
         return True
 
-    def _warn_if_not_converged(self, result: Result) -> None:
+    def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
         """Warn if the solver did not converge, or did not leave the start."""
         name, remedy = type(self).__name__, self._remedy
-        if result.reason.startswith("diverged"):
+        if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
             remedy = "Raise batch_size of the solver, or learn from more than one class."

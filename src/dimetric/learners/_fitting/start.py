@@ -13,7 +13,7 @@ from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps
 from dimetric.solvers import LBFGS
-from dimetric.solvers.result import SEPARABLE
+from dimetric.solvers.result import INFIMUM_REACHED
 
 INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
 MAX_SAMPLES_FOR_RESCALING = 500  # the scale of the start is fitted to at most so many samples
@@ -110,7 +110,7 @@ def rescaled_start(
 
     x0 = np.concatenate([[0.0], subset.theta])
     found = LBFGS().minimise(along, x0, tol=1e-4, infimum=subset.infimum)
-    if found.reason == SEPARABLE:  # the best scale is infinite
+    if found.reason == INFIMUM_REACHED:  # the best scale is infinite
         return L0, objective.theta
     x = found.x
     # Do not shrink the map to almost 0, where gradients vanish and a solver would stay.

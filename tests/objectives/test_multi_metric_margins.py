@@ -6,8 +6,8 @@ from estimators import host, samples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad
 
-from dimetric.objectives.margins import joint as module
-from dimetric.objectives.margins.joint import JointMargins
+from dimetric.objectives.margins import multi_metric as module
+from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 
 X, y = samples(n=30)
 ORDER = np.argsort(y, kind="stable")
@@ -32,7 +32,7 @@ def by_loops(X, codes, targets, maps, mu):
 def test_objective(namespace, share, monkeypatch):
     monkeypatch.setattr(module, "SPARSE_FRACTION", share)
     Z = X[ORDER] - X.mean(axis=0)
-    objective = JointMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
+    objective = MultiMetricMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
     targets = host(objective._targets)
     assert_array_equal(y[ORDER][targets], y[ORDER][:, None].repeat(2, axis=1))
     value, grad = objective.evaluate(MAPS, 0.0)
@@ -44,7 +44,7 @@ def test_objective(namespace, share, monkeypatch):
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
 def test_gradient(width, share, monkeypatch):
     monkeypatch.setattr(module, "SPARSE_FRACTION", share)
-    objective = JointMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
+    objective = MultiMetricMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
     error = check_grad(
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[0],
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[1].ravel(),
@@ -61,7 +61,7 @@ def test_pairs_that_matter_are_all(dtype, monkeypatch):
     found = []
     for share in (0.0, 1.1):
         monkeypatch.setattr(module, "SPARSE_FRACTION", share)
-        objective = JointMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
+        objective = MultiMetricMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
         found.append(objective.evaluate(MAPS[[0, 1, 2, 0]], 0.5))
     tolerance = 1e-10 if dtype == "float64" else 1e-4
     assert_allclose(found[0][0], found[1][0], rtol=tolerance)
