@@ -119,8 +119,8 @@ def test_triplets_at_equal_distance_count_a_half():
 
 
 WRONG = {
-    "X is None, but pairs hold row numbers of X. Pass X": lambda: FITTED.pair_distance(PAIRS),
-    "X is None, but triplets hold row numbers of X": lambda: FITTED.score_triplets(TRIPLETS),
+    "pairs hold row numbers. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "triplets contain row indices. Pass the samples": lambda: FITTED.score_triplets(TRIPLETS),
     "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
     "must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
     "pairs must be a Pairs object with": lambda: FITTED.score_pairs(PAIRS.rows, X),

@@ -133,7 +133,7 @@ class PairScoringMixin:
             raise TypeError("triplets must be a non-empty Triplets object.")
         X = triplets.points if X is None else X
         if X is None:
-            raise ValueError("X is None, but triplets hold row numbers of X. Pass X as well.")
+            raise ValueError("triplets contain row indices. Pass the samples they refer to as X.")
         rows = triplets.rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         checked_n_samples(rows, triplets.n_samples, n_rows, "triplets")

@@ -100,7 +100,7 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     if isinstance(pairs, Pairs):
         X = pairs.points if X is None else X
         if X is None:
-            raise ValueError("X is None, but pairs hold row numbers of X. Pass X as well.")
+            raise ValueError("pairs hold row numbers. Pass the samples X as well.")
         X = checked_samples(learner, X, reset=False)
         checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
         return X, pairs.rows
