@@ -201,7 +201,7 @@ def test_kda_separates_circles_but_lda_does_not():
 )
 def test_error_for_one_class_names_the_learner(kernel):
     name = type(kernel).__name__
-    with pytest.raises(ValueError, match=f"^{name} needs at least 2 classes; y holds 1"):
+    with pytest.raises(ValueError, match=f"^{name} requires at least 2 classes, but y has only 1"):
         kernel.fit(X, np.zeros(len(X), dtype=int))
 
 

@@ -139,14 +139,14 @@ def test_separable_data_stop_with_the_reason_and_a_finite_map():
 def test_lonely_samples_are_no_anchors_but_in_the_way():
     labels = y[FEW].copy()
     labels[20] = 7
-    with pytest.warns(UserWarning, match=r"1 of 4 classes have a single sample, .*: \[7\]"):
+    with pytest.warns(UserWarning, match=r"1 of 4 classes have a single sample: \[7\]"):
         mcml = MCML().fit(X[FEW], labels)
     expected = naive(mcml.components_, X[FEW], labels)
     np.testing.assert_allclose(mcml.metadata()["final_objective"], expected)
 
 
 def test_one_class_collapses():
-    with pytest.warns(UserWarning, match="one class"):
+    with pytest.warns(UserWarning, match="only one class"):
         mcml = MCML(tol=1e-9).fit(X, np.zeros(150))
     assert np.abs(mcml.transform(X) - mcml.transform(X[:1])).max() < 0.1
     assert mcml.metadata()["reason"] != "within tol of the infimum"

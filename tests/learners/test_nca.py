@@ -171,7 +171,7 @@ def test_the_order_of_samples_changes_no_bit(rng):
 
 @pytest.mark.parametrize("unit", [1e-6, 1e4])
 def test_a_flat_start_is_no_silent_success(unit, rng):
-    with pytest.warns(ConvergenceWarning, match="did not leave its start"):
+    with pytest.warns(ConvergenceWarning, match="NCA made no progress"):
         NCA(init="identity").fit(unit * rng.normal(size=(30, 3)), np.arange(30) % 2)
 
 

@@ -154,7 +154,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         values = [value_and_grad(scale * identity.ravel(), HINGE_WIDTHS[0])[0] for scale in scales]
         flat, n_iter = scales[np.argmin(values)] * identity.ravel(), 0
         if C == 1:  # without impostors, the targets would contract all samples to a point
-            return flat.reshape(C, d, d), Result(flat, values[0], 0, True, "one class", ())
+            return flat.reshape(C, d, d), Result(
+                flat, values[0], 0, True, "y has only one class", ()
+            )
         for width in HINGE_WIDTHS:
             remaining = self.max_iter - n_iter
             if remaining == 0:

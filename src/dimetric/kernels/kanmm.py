@@ -63,7 +63,6 @@ class KANMM(KernelizedMetric):
     True
     """
 
-    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelMetric._parameter_constraints
         | ANMM._parameter_constraints

@@ -20,7 +20,6 @@ class KernelizedMetric(KernelMetric):
 
     _default_rank: ClassVar[int] = 100  # number of coordinates for Kernel(n_components="auto")
     _default_components: ClassVar[int | None] = None  # upper limit for n_components=None
-    _min_classes: ClassVar[int] = 0
 
     @abstractmethod
     def _linear(self) -> LinearMetric:
@@ -35,15 +34,14 @@ class KernelizedMetric(KernelMetric):
     def _maximises(self) -> bool:  # type: ignore[override]
         return self._linear()._maximises
 
+    @property
+    def _min_classes(self) -> int:  # type: ignore[override]
+        return self._linear()._min_classes
+
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        if self._min_classes > 0 and len(self.classes_) < self._min_classes:
-            raise ValueError(
-                f"{type(self).__name__} needs at least {self._min_classes} classes; y holds "
-                f"{len(self.classes_)}."
-            )
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 

@@ -160,8 +160,8 @@ def calibrated_threshold(
 ) -> float:
     """Return the best threshold: pairs at most this far apart are predicted to be similar.
 
-    Among equally good thresholds, the one at the smallest distance is chosen. It is the midpoint
-    between that distance and the next larger one.
+    The candidates are the midpoints between consecutive distances and the largest distance, and for
+    "accuracy" also a value just below all distances. The smallest of the best candidates is chosen.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def calibrated_threshold(
     if not 0 < rate <= 1 or not beta > 0:
         raise ValueError(f"rate={rate} must be in (0, 1], and beta={beta} must be positive.")
     values, similar, dissimilar = _counts_by_distance(distances, is_similar)
-    # With the threshold values[i], the first i + 1 distances are predicted to be similar.
+    # With the threshold values[i], pairs at the first i + 1 distances are predicted to be similar.
     true_positives, false_positives = np.cumsum(similar), np.cumsum(dissimilar)
     n_similar, n_dissimilar = true_positives[-1], false_positives[-1]
     if strategy == "accuracy":
@@ -206,6 +206,6 @@ def calibrated_threshold(
 def _counts_by_distance(
     distances: np.ndarray, is_similar: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sorted distinct distances, with the similar and dissimilar pairs at each."""
+    """Return the distinct distances, and the numbers of similar and dissimilar pairs at each."""
     values, which = np.unique(distances, return_inverse=True)
     return values, np.bincount(which, is_similar), np.bincount(which, ~is_similar)

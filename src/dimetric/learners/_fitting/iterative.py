@@ -107,20 +107,20 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         return True
 
     def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
-        """Warn if the solver did not converge, or did not leave the start."""
+        """Warn if the solver did not converge, or made no progress."""
         name, remedy = type(self).__name__, self._remedy
         if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
-            remedy = "Raise batch_size of the solver, or learn from more than one class."
+            remedy = "Raise batch_size of the solver, or pass samples of more than one class."
         result.warn_unless_converged(name, remedy)
         one_class = len(getattr(self, "classes_", ())) == 1
         is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
             warnings.warn(
-                f"{name} did not leave its start, because the objective is flat there. The initial "
-                "distances may be too large, too small or all 0. Scale the features, or set "
-                "another init.",
+                f"{name} made no progress, because the objective is flat at the initial map. The "
+                "initial distances may be too large, too small or all 0. Scale the features, or "
+                "set another init.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
