@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
 
 def read(
-    path: Path, target: str | None, drop: str, missing: str, header: bool | None, *, labelled: bool
+    path: Path,
+    target: str | None,
+    drop: str,
+    missing: str,
+    header: bool | None,
+    *,
+    needs_target: bool,
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.
 
@@ -19,7 +25,7 @@ def read(
     ----------
     path, target, drop, missing, header
         The arguments of the verb.
-    labelled : bool
+    needs_target : bool
         Whether to guess the target column if `target` is None.
     """
     from dimetric.advice._table import read_samples
@@ -33,7 +39,7 @@ def read(
             drop=split_names(drop) or [],
             missing=missing,
             header=header,
-            labelled=labelled,
+            needs_target=needs_target,
         )
     if target is not None or table.target is None:
         return table
