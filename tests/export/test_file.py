@@ -53,7 +53,7 @@ from dimetric import (
 from dimetric.data._encoder import TableEncoder
 from dimetric.export import _model_file
 from dimetric.export._container import METADATA_KEY
-from dimetric.export._plan import plan_of
+from dimetric.export._map_chain import map_chain
 from dimetric.kernels import Kernel
 from dimetric.solvers import SGD, GradientDescent
 
@@ -166,9 +166,9 @@ def test_features_of_a_pipeline_that_begins_with_nothing(path):
     save(model, path)
     assert describe(path)["features"] == list("abcd")
     assert describe(path)["n_features"] == 4
-    assert plan_of(model).features == tuple("abcd")
+    assert map_chain(model).features == tuple("abcd")
     with pytest.raises(ValueError, match="The pipeline has no step that maps samples"):
-        plan_of(Pipeline([("scale", "passthrough")]).fit(X))
+        map_chain(Pipeline([("scale", "passthrough")]).fit(X))
 
 
 def test_model_of_a_table(path):

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic_write
-from dimetric.export._plan import Plan, plan_of, steps_of
+from dimetric.export._map_chain import MapChain, map_chain, steps_of
 from dimetric.learners._inner_learner import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
@@ -58,20 +58,20 @@ def to_faiss(
     >>> ids[:, 0].tolist()
     [0, 1]
     """
-    plan = plan_of(model)
-    index = faiss_index(plan, *_samples_and_ids(model, X, ids), kind)
+    chain = map_chain(model)
+    index = faiss_index(chain, *_samples_and_ids(model, X, ids), kind)
     if path is not None:
         write_faiss(index, path)
     return index
 
 
-def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
+def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
     """Build a faiss index of mapped samples that applies the learned map to its queries."""
     if kind not in INDEX_KINDS:
         raise ValueError(f"kind must be one of {', '.join(INDEX_KINDS)}, not {kind!r}.")
     faiss = _import_library("faiss", "faiss")
-    linear = plan.linear("A faiss index")
-    W, d = linear.matrix(), len(plan.features)
+    linear = chain.linear("A faiss index")
+    W, d = linear.matrix(), len(chain.features)
     # Centre the samples before and after the map: float32 is most precise near the origin.
     origin, centre = linear.o.astype(np.float32), Z.mean(axis=0)
     centering, linear_map = faiss.CenteringTransform(d), faiss.LinearTransform(d, len(W), True)

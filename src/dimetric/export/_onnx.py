@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dimetric._files import atomic_write
-from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
+from dimetric.export._map_chain import KernelMap, Linear, Vote, map_chain
 
 __all__ = ["to_onnx"]
 
@@ -55,12 +55,12 @@ def to_onnx(
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}.")
-    plan = plan_of(model)
+    chain = map_chain(model)
     graph = Graph(dtype)
     Z = "X"
-    for each in plan.maps:
+    for each in chain.maps:
         Z = graph.linear_map(Z, each) if isinstance(each, Linear) else graph.kernel_map(Z, each)
-    found = graph.to_model(Z, plan.vote, len(plan.features), type(model).__name__)
+    found = graph.to_model(Z, chain.vote, len(chain.features), type(model).__name__)
     if path is not None:
         with atomic_write(path) as temporary:
             temporary.write_bytes(found.SerializeToString())

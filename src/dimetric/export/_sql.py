@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 import dimetric
 from dimetric._files import atomic_write
 from dimetric.data._encoder import TableEncoder
-from dimetric.export._plan import Linear, plan_of
+from dimetric.export._map_chain import Linear, map_chain
 from dimetric.export._quote import (
     dollar_quote,
     float_literal,
@@ -145,9 +145,9 @@ def to_sql(
     ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
     """
     _check_choices(dialect, form)
-    plan = plan_of(model)
-    features = _feature_expressions(model, plan.features, columns, dialect)
-    linear = plan.linear("SQL")
+    chain = map_chain(model)
+    features = _feature_expressions(model, chain.features, columns, dialect)
+    linear = chain.linear("SQL")
     vectors = columns if isinstance(columns, str) else None
     script = Script(linear, dialect, table, id, features, vectors)
     if form == "auto":
