@@ -76,7 +76,7 @@ def test_ways_to_write_a_table(tmp_path, content, X):
         ("a,b,class\nu,2,x\nu,4,y\n", "Column 'a' holds a single value, 'u'."),
         (
             "a,class\n" + "".join(f"{i},x\n" for i in [*range(20), "<5"]),
-            "(21 categories). All values are numbers except for 1, such as '<5'.",
+            "(21 categories). Only 1 of 21 values is not numeric, such as '<5'.",
         ),
     ],
 )
@@ -174,7 +174,10 @@ def test_spaces_around_names(tmp_path):
     data = read_table(path)
     assert (data.feature_names, data.target_name) == (("a",), "class")
     assert_array_equal(data.y, ["01", "1"])
-    assert next(TableFile.open(path).chunks(texts=["class"]))["class"].tolist() == ["01", "1"]
+    assert next(TableFile.open(path).chunks(string_columns=["class"]))["class"].tolist() == [
+        "01",
+        "1",
+    ]
 
 
 def test_arrays_without_classes(tmp_path):
@@ -207,7 +210,7 @@ def test_late_latin_letters(tmp_path, monkeypatch, library, name):
     assert table.dialect == Dialect(",", True, ".", "utf-8")  # of the first part
     assert list(table.read()["b"])[-2:] == ["é", "\x81"]
     if library == "pandas":
-        *_, last = table.chunks(texts=["b"])
+        *_, last = table.chunks(string_columns=["b"])
         assert list(last["b"])[-2:] == ["é", "\x81"]
 
 
@@ -350,9 +353,9 @@ def test_chunks_are_the_table(tmp_path, ending):
 
 def test_texts_stay_texts_in_every_chunk(tmp_path):
     path = file(tmp_path, "id,kind\n001,1\n002,2\n003,x\n")
-    parts = list(TableFile.open(path).chunks(texts=["id", "kind"], cells_per_chunk=2))
+    parts = list(TableFile.open(path).chunks(string_columns=["id", "kind"], cells_per_chunk=2))
     assert [part["id"].iloc[0] for part in parts] == ["001", "002", "003"]
     assert [part["kind"].iloc[0] for part in parts] == ["1", "2", "x"]
     bare = file(tmp_path, "5.1,1\n4.9,2\n", "bare.csv")
-    parts = list(TableFile.open(bare).chunks(texts=["x1"], cells_per_chunk=2))
+    parts = list(TableFile.open(bare).chunks(string_columns=["x1"], cells_per_chunk=2))
     assert [part["x1"].iloc[0] for part in parts] == ["1", "2"]

@@ -110,7 +110,8 @@ def test_iris(path):
         (
             "3, red",
             "3, pink",
-            r"line 11: 'pink' is not a value of attribute 'long name', which takes \['red'",
+            r"line 11: 'pink' is not a value of attribute 'long name'. Its declared values are "
+            r"\['red'",
         ),
         ("unused real", "Size real", "line 6: duplicate attribute 'Size'"),
         ("@outputs Class", "@outputs Klass", "lists 'Klass' in @inputs or @outputs"),

@@ -183,7 +183,7 @@ def test_openml(monkeypatch):
     assert_array_equal(data.X, [[1, 3], [2, 4]])
     assert data.target_name == "kind"
     assert data.notes == ("From OpenML: https://openml.org/d/62",)
-    with pytest.raises(ValueError, match=r"no local data set 'zebra'. There are"):
+    with pytest.raises(ValueError, match=r"no local data set 'zebra'. Choose from"):
         load_data_set("zebra", openml=False)
 
 
@@ -213,7 +213,7 @@ def test_unknown_names(folder):
 
 
 def test_bad_folders(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"There is no directory .*nowhere"):
         load_data_set("iris", tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"hold no data sets. Expected files are name.csv"):
         data_set_names(tmp_path)

@@ -152,7 +152,7 @@ def test_texts_are_refused():
         read_table(frame)
     frame["text"] = [*map(str, range(98)), "<5", "none"]
     with pytest.raises(
-        ValueError, match=r"100 rows.* All values are numbers except for 2, such as '<5', 'none'"
+        ValueError, match=r"100 rows.* Only 2 of 100 values are not numeric, such as '<5', 'none'"
     ):
         read_table(frame)
 

@@ -75,10 +75,10 @@ def read_table(
     (('a', 'b=y'), array(['s', 't', 't'], dtype='<U1'))
     """
     table = open_table(source, target, drop=drop, extra=extra, name=name, header=header)
-    found = build_data_set(
+    data = build_data_set(
         table.columns, table.target, name=table.name, missing=missing, extra=table.extra
     )
-    return replace(found, notes=(*table.notes, *found.notes))
+    return replace(data, notes=(*table.notes, *data.notes))
 
 
 class Table(NamedTuple):
@@ -201,7 +201,7 @@ def drop_reason(name: str, values: np.ndarray) -> str:
     if normalized not in ROW_ID_NAMES:
         return ""
     if not normalized and is_missing(values).all():
-        return "it has no name and no values"  # every line ends with a separator
+        return "it has no name and no values"  # a separator ends every line of the file
     if values.dtype.kind in "iu" and len(np.unique(values)) == len(values) > 1:
         return "it looks like a row identifier"
     return ""
