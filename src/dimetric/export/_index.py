@@ -45,7 +45,7 @@ def to_faiss(
     Returns
     -------
     index : faiss.IndexPreTransform
-        Index to search with samples that are not mapped. It returns squared learned distances in
+        Index to search with samples, which it maps itself. It returns squared learned distances in
         float32.
 
     Examples
@@ -81,10 +81,10 @@ def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> A
     faiss.copy_array_to_vector(shift.astype(np.float32), linear_map.b)
     centering.is_trained = linear_map.is_trained = True
     if kind == "flat":
-        search = faiss.IndexFlatL2(len(W))
+        search_index = faiss.IndexFlatL2(len(W))
     else:
-        search = faiss.IndexHNSWFlat(len(W), HNSW_LINKS_PER_POINT)
-    inner = faiss.IndexIDMap2(search)
+        search_index = faiss.IndexHNSWFlat(len(W), HNSW_LINKS_PER_POINT)
+    inner = faiss.IndexIDMap2(search_index)
     inner.add_with_ids(np.ascontiguousarray(Z - centre, dtype=np.float32), ids)
     index = faiss.IndexPreTransform(linear_map, inner)
     index.prepend_transform(centering)
@@ -208,10 +208,10 @@ def _samples_and_ids(model: BaseEstimator, X: Any, ids: Any) -> tuple[np.ndarray
     return Z, checked_ids(ids, len(Z))
 
 
-def _import_library(name: str, library: str) -> Any:
+def _import_library(module: str, package: str) -> Any:
     try:
-        return import_module(name)
+        return import_module(module)
     except ImportError:
         raise ImportError(
-            f"A {library} index requires the package {library}: pip install 'dimetric[ann]'."
+            f"A {package} index requires the package {package}: pip install 'dimetric[ann]'."
         ) from None

@@ -161,8 +161,8 @@ def _module_source(chain: MapChain, name: str) -> str:
     return head + vote
 
 
-def _kernel_source(given: KernelMap, number: int) -> str:
-    kernel = given.kernel
+def _kernel_source(kernel_map: KernelMap, number: int) -> str:
+    kernel = kernel_map.kernel
     numbers = {key: float(getattr(kernel, key)) for key in ("gamma", "coef0", "degree")}
     body = KERNEL_CODE[str(kernel.name)].format(**numbers)
     if kernel.centre is not None:  # centring only reduces rounding errors
@@ -193,8 +193,8 @@ def _classes_code(classes: np.ndarray) -> str:
     if classes.dtype.kind in "iufb":
         return _array_code(classes)
     values: list[Any] = classes.tolist()
-    known = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
-    if not known:
+    supported = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
+    if not supported:
         raise ValueError(
             "The classes must be strings or numbers to be exported to a Python module."
         )
