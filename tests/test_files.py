@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing: a file is written completely or not at all."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from dimetric._files import atomic_write
 def test_new_file(tmp_path):
     with atomic_write(tmp_path / "table.csv.gz") as temporary:
         assert temporary.parent == tmp_path
-        assert temporary.name.endswith("table.csv.gz")  # writers go by the ending
+        assert temporary.name.endswith("table.csv.gz")  # writers choose the format by the extension
         temporary.write_text("new")
         assert not (tmp_path / "table.csv.gz").exists()
     assert os.listdir(tmp_path) == ["table.csv.gz"]
@@ -22,7 +22,7 @@ def test_new_file(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_interrupted_write_leaves_what_was_there(tmp_path, error):
+def test_interrupted_write_keeps_the_old_file(tmp_path, error):
     file = tmp_path / "model"
     file.write_text("old")
 
@@ -40,7 +40,7 @@ def test_interrupted_write_leaves_what_was_there(tmp_path, error):
     assert os.listdir(tmp_path) == []
 
 
-def test_permissions_and_links_stay(tmp_path):
+def test_permissions_and_links_are_kept(tmp_path):
     file, link = tmp_path / "file", tmp_path / "link"
     file.write_text("old")
     file.chmod(0o640)
@@ -77,7 +77,7 @@ def test_device():
 
 
 def test_pipe():
-    """Such as /dev/stdout of a command whose output another reads."""
+    """/dev/stdout is a pipe if another command reads the output."""
     out, into = os.pipe()
     with atomic_write(f"/dev/fd/{into}") as temporary:
         temporary.write_text("some")
@@ -91,7 +91,7 @@ def enter(path):
         raise AssertionError("the block was entered")
 
 
-def test_impossible_places(tmp_path, monkeypatch):
+def test_unwritable_paths_raise(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"directory .*nowhere does not exist\. Create it first\."):
         enter(tmp_path / "nowhere/file")
     (tmp_path / "file").write_text("")
@@ -103,6 +103,6 @@ def test_impossible_places(tmp_path, monkeypatch):
     def refused(*args):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(os, "open", refused)  # the owner of the machine is refused nothing
+    monkeypatch.setattr(os, "open", refused)  # tests may run as root, who can write anywhere
     with pytest.raises(PermissionError, match=r"Cannot write .* in .*: Permission denied\."):
         enter(tmp_path / "new")
