@@ -206,7 +206,7 @@ def test_scan_takes_any_array_and_metric(namespace):
     expected = scan_neighbors(ROLL[::-1], [4, 6], n_sources=n)
     assert_allclose(given.mean_geodesic, expected.mean_geodesic)
     for numbers in ([2.7], [0, 3], []):
-        with pytest.raises(ValueError, match="ints of at least 1"):
+        with pytest.raises(ValueError, match="one or more ints, all of at least 1"):
             scan_neighbors(ROLL, numbers)
     with pytest.raises(ValueError, match="n_sources=0 must be at least 1"):
         scan_neighbors(ROLL, [4], n_sources=0)

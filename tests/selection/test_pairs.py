@@ -124,10 +124,13 @@ def test_any_integer_is_a_number_of_folds():
 def test_folds_of_one_kind_are_named():
     similar, rest = PAIRS[:10], PAIRS[10:]
     folds = [(rest[::2], rest[1::2]), (rest, similar)]
-    says = r"The test pairs of fold 2 are Pairs\(10 similar, 0 dissimilar\), .*share_samples=True"
-    with pytest.raises(ValueError, match=says):
+    message = (
+        r"The test pairs of fold 2 must contain both .* are Pairs\(10 similar, 0 dissimilar\)\. "
+        r".*shared=True"
+    )
+    with pytest.raises(ValueError, match=message):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
-    with pytest.raises(ValueError, match=r"The training pairs of fold 1 are .*, but similar"):
+    with pytest.raises(ValueError, match=r"The training pairs of fold 1 must contain both"):
         cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, rest)])
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
     assert 0 <= found.test_score[0] <= 1  # which one kind is enough for

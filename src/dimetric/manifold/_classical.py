@@ -27,8 +27,8 @@ class Axes:
     offset : array of shape (d,)
         Mean of the samples.
     L : array of shape (k, d)
-        Axes, filled up with rows of 0 if there are fewer than k. Their signs are chosen by the
-        coordinates of the samples.
+        Axes, padded with rows of zeros if there are fewer than k. Along each axis, the
+        coordinate of largest absolute value is positive.
     share : float
         Fraction of the eigenvalues: the sum of `values` divided by the trace of the Gram matrix.
     """
@@ -64,8 +64,8 @@ def principal_axes(X: Array, k: int) -> Axes:
     flip = np.any(fixed_signs(scores) != scores, axis=1, keepdims=True)
     L = np.pad(np.where(flip, -L, L), [(0, k - n_axes), (0, 0)])
     values = np.pad(to_host(pca.singular_values_).astype(np.float64) ** 2, (0, k - n_axes))
-    share = pca.metadata()["accumulated_eigenvalues"]
-    return Axes(values, pca.offset_, asarray_like(L, X), share)
+    fraction = pca.metadata()["accumulated_eigenvalues"]
+    return Axes(values, pca.offset_, asarray_like(L, X), fraction)
 
 
 @dataclass(frozen=True)

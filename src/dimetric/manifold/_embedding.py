@@ -75,7 +75,7 @@ class Embedding(Learner, ABC):
 
 
 class LandmarkEmbedding(Embedding):
-    """Base class of embeddings by dissimilarities, between all samples or to landmarks only."""
+    """Base class of embeddings that use dissimilarities between all samples or to landmarks."""
 
     n_components: int
     metric: Metric

@@ -1,4 +1,4 @@
-"""Scan over numbers of neighbours, to detect graphs in parts and graphs with edges across gaps."""
+"""Scan over numbers of neighbours, to detect disconnected graphs and edges across gaps."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ def scan_neighbors(
     X, factor = rescale_for_squares(X)
     X, numbers = to_host(X), np.unique(list(n_neighbors))
     if len(numbers) == 0 or numbers.dtype.kind != "i" or numbers[0] < 1:
-        raise ValueError("n_neighbors must contain ints of at least 1, and at least one of them.")
+        raise ValueError("n_neighbors must contain one or more ints, all of at least 1.")
     if n_sources < 1:
         raise ValueError(f"n_sources={n_sources} must be at least 1.")
     n = len(X)

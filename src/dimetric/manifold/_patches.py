@@ -35,7 +35,8 @@ def reconstruction_weights(
     neighbors : ndarray of shape (n, k)
         Row indices into `points` of the neighbours of each sample.
     reg : float
-        Ridge, relative to the sum of squared distances. Values below rounding errors are raised.
+        Ridge, relative to the sum of squared distances. A minimum of a few rounding errors
+        prevents singular systems.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def _weights(C: np.ndarray, reg: float) -> np.ndarray:
 def alignment_matrix(
     X: np.ndarray, neighbors: np.ndarray, n_components: int, *, method: str, reg: float
 ) -> Any:
-    r"""Return the matrix M whose eigenvectors of the smallest eigenvalues are the embedding.
+    r"""Return the matrix M whose eigenvectors with the smallest eigenvalues are the embedding.
 
     Parameters
     ----------
@@ -103,9 +104,9 @@ def alignment_matrix(
             partial(tangent_patch, n_components=n_components), X, _patch_members(neighbors)
         )
     if method == "hessian":
-        # Patches omit the sample itself. At the end of a curve, patches with it would consist of
-        # the same samples and repeat one equation. A sample that is nobody's neighbour would be in
-        # no equation, so a patch with itself is added.
+        # Patches contain only the neighbours. If they contained the sample too, the patches of the
+        # samples at the end of a curve would be equal and repeat one equation. A sample that is
+        # not a neighbour of any other is in no such patch, so a patch with the sample is added.
         unused = np.bincount(neighbors.ravel(), minlength=n) == 0
         patch = partial(hessian_patch, n_components=n_components)
         M = _sum_of_patches(patch, X, neighbors)
@@ -159,14 +160,15 @@ def modified_patch(P: np.ndarray, n_components: int, reg: float, limit: float) -
     kept = _n_kept(spread, n_components, k, limit)
     U = U * (np.arange(U.shape[2]) < kept[:, None])[:, None, :]
     project = np.eye(k) - U @ U.transpose(0, 2, 1)
-    of_ones, s = project.sum(axis=2), (k - kept).astype(float)
-    alpha = np.sqrt(np.maximum(of_ones.sum(axis=1), 0) / s)[:, None]
-    ones = np.divide(of_ones, alpha, out=np.zeros_like(of_ones), where=alpha > 1e-12)
+    projected_ones, s = project.sum(axis=2), (k - kept).astype(float)
+    alpha = np.sqrt(np.maximum(projected_ones.sum(axis=1), 0) / s)[:, None]
+    zeros = np.zeros_like(projected_ones)
+    sum_of_columns = np.divide(projected_ones, alpha, out=zeros, where=alpha > 1e-12)  # of V H
     w = (1 - alpha) * _weights(C, reg)
-    cross = ones[:, :, None] * w[:, None, :]
+    cross = sum_of_columns[:, :, None] * w[:, None, :]
     M = np.empty((b, k + 1, k + 1))
     M[:, 0, 0] = s
-    M[:, 1:, 0] = M[:, 0, 1:] = -(ones + s[:, None] * w)
+    M[:, 1:, 0] = M[:, 0, 1:] = -(sum_of_columns + s[:, None] * w)
     M[:, 1:, 1:] = project + cross + cross.transpose(0, 2, 1)
     M[:, 1:, 1:] += s[:, None, None] * w[:, :, None] * w[:, None, :]
     return M

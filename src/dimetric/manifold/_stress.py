@@ -55,7 +55,8 @@ class Stress:
         self._n, self._W = D.shape[0], W
         if W is not None:
             self._V = np.diag(W.sum(axis=1)) - W
-            self._root = cho_factor(self._V + 1)  # V is singular; on vectors with sum 0 both agree
+            # V is singular. V + 1 is not, and has the same effect on vectors whose sum is 0.
+            self._root = cho_factor(self._V + 1)
         self._set_target(D)
 
     def _set_target(self, D: Array) -> None:
@@ -98,8 +99,8 @@ class Stress:
 class NonmetricStress(Stress):
     """Stress of non-metric scaling, which uses only the order of the dissimilarities.
 
-    Distances are compared with disparities: the numbers closest to the distances that increase with
-    the dissimilarities, scaled to a mean square of 1. Equal dissimilarities have equal disparities.
+    Distances are compared with disparities: the isotonic regression of the distances on the
+    dissimilarities, scaled to a mean square of 1. Equal dissimilarities have equal disparities.
     The first evaluation uses the dissimilarities as disparities.
     """
 
@@ -108,8 +109,9 @@ class NonmetricStress(Stress):
         weights = np.ones_like(condensed) if W is None else squareform(W, checks=False)
         self._known = np.flatnonzero(weights)
         self._weights = weights[self._known]
-        self.levels, self._level = _levels(condensed[self._known], 100 * float(eps(D)))
-        self._level_weights = np.bincount(self._level, self._weights)
+        rounding = 100 * float(eps(D))
+        self.levels, self._level_index = _levels(condensed[self._known], rounding)
+        self._level_weights = np.bincount(self._level_index, self._weights)
         self._condensed = np.zeros_like(condensed)
         self._started = False
         super().__init__(self._disparity_matrix(self.levels), W)
@@ -118,7 +120,8 @@ class NonmetricStress(Stress):
         """Return the stress at Z with the best disparities, and B(Z) Z for the next step."""
         if self._started:
             distances = pdist(Z)[self._known]
-            means = np.bincount(self._level, self._weights * distances) / self._level_weights
+            sums = np.bincount(self._level_index, self._weights * distances)
+            means = sums / self._level_weights
             increasing = isotonic_regression(means, weights=self._level_weights).x
             self._set_target(self._disparity_matrix(increasing))
         self._started = True
@@ -131,15 +134,15 @@ class NonmetricStress(Stress):
         return self.levels[corner], self.disparities[corner]
 
     def _disparity_matrix(self, increasing: np.ndarray) -> np.ndarray:
-        """Scale the increasing values of the levels to disparities; return those of all pairs."""
+        """Set the disparity of each level, given increasing values; return those of all pairs."""
         square = float(np.sum(self._level_weights * increasing**2)) / float(np.sum(self._weights))
         self.disparities = increasing / square**0.5 if square > 0 else increasing
-        self._condensed[self._known] = self.disparities[self._level]
+        self._condensed[self._known] = self.disparities[self._level_index]
         return squareform(self._condensed)
 
 
 def _levels(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values up to rounding, ascending, and the level of each value."""
+    """Return the levels (values distinct up to rounding), and the level index of each value."""
     distinct, inverse = np.unique(values, return_inverse=True)
     first = np.r_[True, np.diff(distinct) > rounding * distinct[-1]]
     return distinct[first], (np.cumsum(first) - 1)[inverse]

@@ -86,8 +86,8 @@ class Isomap(LandmarkEmbedding):
         all others by their geodesic distances to the landmarks [2]_. Time and memory are
         O(n n_landmarks) instead of O(n^2).
     regressor : regressor, optional
-        If given, it is fitted to predict the embedding, and places new samples instead of their
-        geodesic distances.
+        If given, it is fitted to predict the embedding. New samples are then placed by its
+        predictions, not by their geodesic distances.
     random_state : int, RandomState or None, default=None
         Random seed of the landmarks.
 
@@ -291,11 +291,11 @@ def _lengths_through(links: Any, G: np.ndarray) -> np.ndarray:
     """Return the lengths of the shortest paths that begin with one of the links of each sample.
 
     A sample that equals a training sample gets exactly the path lengths of that training sample.
-    Its other links are ignored: if neighbours are tied, they may differ from those of the fit and
-    give shorter paths.
+    Its other links are ignored. If neighbours are tied, these links may differ from the links of
+    the training sample and give shorter paths.
     """
     starts = links.indptr[:-1]
     nearest = np.minimum.reduceat(links.data, starts)
-    first = (links.data == 0) | np.repeat(nearest > 0, np.diff(links.indptr))
-    lengths = G[links.indices] + np.where(first, links.data, np.inf)[:, None]
+    is_used = (links.data == 0) | np.repeat(nearest > 0, np.diff(links.indptr))
+    lengths = G[links.indices] + np.where(is_used, links.data, np.inf)[:, None]
     return np.minimum.reduceat(lengths, starts, axis=0)

@@ -54,8 +54,8 @@ class LLE(Embedding):
         Definition of the matrix M; see above.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
         ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse M. ``"dense"``
-        computes all eigenvectors of a dense M. ``"auto"`` uses ``"dense"`` for up to 200 samples,
-        or at most ``4 * n_components``.
+        computes all eigenvectors of a dense M. ``"auto"`` uses ``"dense"`` if there are at most 200
+        samples, or at most ``4 * n_components``.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class LLE(Embedding):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
-        points, member = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
+        points, point_of_sample = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
@@ -128,7 +128,7 @@ class LLE(Embedding):
             ]
             Y = _align_components(points, parts, [piece for piece, _ in embedded])
             error = sum(error for _, error in embedded)
-        self.embedding_ = asarray_like(Y[member], X)
+        self.embedding_ = asarray_like(Y[point_of_sample], X)
         self._points, self._coordinates = asarray_like(points, X), asarray_like(Y, X)
         self.reconstruction_error_ = error
         return {
@@ -154,7 +154,7 @@ class LLE(Embedding):
         """Return the coordinates of one connected component, and the sum of their eigenvalues."""
         n, k = len(points), int(self.n_components)
         M = alignment_matrix(points, neighbors, k, method=self.method, reg=self.reg)
-        n_vectors = min(k, n - 1)  # with n_neighbors < n_components a component can be small
+        n_vectors = min(k, n - 1)  # a small connected component has fewer vectors
         small = n <= 200 or 4 * n_vectors >= n
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
         values, V = smallest_eigenvectors(M, n_vectors, dense=dense or n_vectors >= n - 1)

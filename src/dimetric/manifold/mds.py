@@ -29,15 +29,15 @@ class MDS(LandmarkEmbedding):
               \qquad Z = V^T \Lambda^{1/2}
 
     where D is the matrix of dissimilarities. The distances are exact if k dimensions are enough.
-    For Euclidean distances, Z are the scores of PCA. New samples are placed by Gower's formula.
+    For Euclidean distances, Z equals the scores of PCA. New samples are placed by Gower's formula.
 
     ``algorithm="smacof"`` [2]_ minimises the stress from one or more starts,
 
     .. math:: \sigma(Z) = \sum_{i<j} w_{ij} (\hat d_{ij} - |z_i - z_j|)^2
 
-    where :math:`\hat d` are the dissimilarities if ``metric_mds=True``, otherwise the numbers
-    closest to the distances that increase with the dissimilarities. New samples are placed where
-    the stress is lowest.
+    where :math:`\hat d` are the dissimilarities if ``metric_mds=True``, otherwise the isotonic
+    regression of the distances on the dissimilarities. New samples are placed where the stress is
+    lowest.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class MDS(LandmarkEmbedding):
             return self._fit_stress(X, progress)
         exact = self.n_landmarks is None and not self.additive_constant
         if exact and is_euclidean(self.metric, self.metric_params):
-            self._references = References(None, None, self.metric)  # the axes replace references
+            self._references = References(None, None, self.metric)  # axes map samples directly
             self._model: Any = principal_axes(X, self.n_components)
             return self._set_coordinates(X, self._model.place(X), self._model.share, 0.0)
         return self._fit_coordinates(X)
@@ -235,10 +235,10 @@ class MDS(LandmarkEmbedding):
             self._chosen_references(X), X, self.n_components, additive=self.additive_constant
         )
         self._model = model
-        share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
-        also = "" if self.additive_constant else "additive_constant=True or "
-        model.warn_if_negative(f"Reduce n_components, or try {also}algorithm='smacof'.")
-        return self._set_coordinates(X, Z, share, model.smallest / self._factor**2)
+        fraction = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
+        option = "" if self.additive_constant else "additive_constant=True or "
+        model.warn_if_negative(f"Reduce n_components, or try {option}algorithm='smacof'.")
+        return self._set_coordinates(X, Z, fraction, model.smallest / self._factor**2)
 
     def _chosen_references(self, X: Array) -> References:
         """Return the reference samples, to which the dissimilarities of all are computed."""
@@ -255,14 +255,16 @@ class MDS(LandmarkEmbedding):
             points = points[rows]
         return References(points, rows, self.metric, self.metric_params)
 
-    def _set_coordinates(self, X: Array, Z: Array, share: float, smallest: float) -> dict[str, Any]:
+    def _set_coordinates(
+        self, X: Array, Z: Array, eigenvalue_fraction: float, smallest: float
+    ) -> dict[str, Any]:
         """Set the fitted attributes of classical scaling and return the metadata."""
         self.embedding_ = asarray_like(Z, X) / self._factor
         self.n_iter_ = 1
         self.eigenvalues_ = asarray_like(self._model.values / self._factor**2, X)
         return {
             "n_components": self.n_components,
-            "accumulated_eigenvalues": share,
+            "accumulated_eigenvalues": eigenvalue_fraction,
             "smallest_eigenvalue": smallest,
             "additive_constant": self._references.constant / self._factor,
         }

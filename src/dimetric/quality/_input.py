@@ -35,15 +35,15 @@ def checked_embedding(
     if metric == "precomputed":
         check_dissimilarities(X)
     if _all_equal(X, metric):
-        raise ValueError("All points of X are equal, so an embedding has no quality to measure.")
+        raise ValueError("All points of X are equal, so the quality of an embedding is undefined.")
     if _all_equal(Z, "euclidean"):
         warnings.warn(
             "All points of Z are equal, so the first rows count as neighbours in the embedding.",
             stacklevel=3,
         )
-    X, per_x = rescale_for_squares(X)
-    Z, per_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
-    return X, Z, per_x / per_z, int(n_neighbors)
+    X, factor_x = rescale_for_squares(X)
+    Z, factor_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
+    return X, Z, factor_x / factor_z, int(n_neighbors)
 
 
 def _all_equal(X: Array, metric: Any) -> bool:

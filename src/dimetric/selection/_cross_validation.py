@@ -163,8 +163,8 @@ def splits(
         Class labels, by which folds are stratified, or other targets.
     cv : int, splitter or iterable of (train, test), default=5
         Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. A number of
-        folds is reduced, with a warning, to the size of the smallest class, or to the number of
-        samples if folds are not stratified.
+        folds that exceeds the size of the smallest class (without stratification, the number of
+        samples) is reduced to it, with a warning.
     n_repeats : int, default=1
         Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
@@ -190,7 +190,7 @@ def splits(
         rows, labels = np.arange(n), None if y is None else np.asarray(y).ravel()
         folds = check_cv(cv).split(np.zeros(n), labels)
         return [(rows[train], rows[test]) for train, test in folds]
-    # Pass an int: a RandomState then advances by one draw, whatever the number of folds.
+    # Splitters get an int, so a RandomState advances by one number for any number of folds.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
         cv = _reduced_folds(int(cv), n, "the number of samples")
@@ -201,7 +201,7 @@ def splits(
     cv = _reduced_folds(int(cv), smallest, "the size of the smallest class")
     folds = RepeatedStratifiedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
     with warnings.catch_warnings():
-        # _reduced_folds has warned of small classes.
+        # _reduced_folds has already warned about small classes.
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return list(folds.split(np.zeros(n), labels))
 
@@ -223,13 +223,13 @@ def _check_folds(cv: Any, n_repeats: Any) -> None:
         )
 
 
-def _reduced_folds(cv: int, limit: int, meaning: str) -> int:
+def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
     """Return the number of folds, reduced to `limit` but not below 2; warn if it is reduced."""
     if cv <= limit:
         return cv
     reduced = max(2, limit)
     warnings.warn(
-        f"cv={cv} is larger than {meaning}, {limit}. Using {reduced} folds.", stacklevel=4
+        f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.", stacklevel=4
     )
     return reduced
 

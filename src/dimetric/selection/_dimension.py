@@ -42,7 +42,7 @@ def choose_dimension(
         10, 20, 30, 40, 50 that are below d. Ties go to the smallest number.
     threshold : float in (0, 1], optional
         If given, choose by eigenvalues instead: the smallest k for which the first k eigenvalues
-        reach the fraction t of their sum, :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge
+        reach this fraction t of the sum, :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge
         t`. The learner must have eigenvalues.
     n_neighbors : int, default=3
         Number of neighbours of the k-NN accuracy.

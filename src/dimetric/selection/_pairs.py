@@ -40,8 +40,8 @@ def cross_validate_pairs(
     Parameters
     ----------
     learner : estimator
-        A learner from pairs or triplets, or a pipeline that ends with one. The other steps of a
-        pipeline are fitted to all of X.
+        A learner that can be fitted to pairs or triplets, or a pipeline that ends with one. The
+        other steps of a pipeline are fitted to all of X.
     X : array-like of shape (n_samples, n_features)
         All samples. None if the pairs contain vectors instead of row indices.
     pairs : Pairs or Triplets
@@ -166,8 +166,8 @@ def _require_both_kinds(pairs: Pairs | Triplets, name: str) -> None:
     """Raise if pairs are not both similar and dissimilar; triplets always pass."""
     if isinstance(pairs, Pairs) and 0 in (len(pairs.similar), len(pairs.dissimilar)):
         raise ValueError(
-            f"{name} are {pairs!r}, but similar and dissimilar pairs are required. Use fewer "
-            "folds, or set share_samples=True."
+            f"{name} must contain both similar and dissimilar pairs, but are {pairs!r}. Use fewer "
+            "folds, or set shared=True to let folds share samples."
         )
 
 
@@ -184,7 +184,7 @@ def _fit_before(before: Any, X: Array) -> Array:
 
 
 def _fitted(learner: Any, X: Array, pairs: Pairs | Triplets) -> Any:
-    """Return a copy fitted to triplets, or fitted to pairs with the threshold best on them."""
+    """Return a fitted copy; after a fit to pairs, its threshold is the best one on these pairs."""
     if isinstance(pairs, Triplets):
         return clone(learner).fit(X, triplets=pairs)
     return clone(learner).fit(X, pairs=pairs).calibrate_threshold(pairs, X)

@@ -43,14 +43,14 @@ def tune(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> TuningResult:
-    """Choose parameters by cross-validation, by grid search or random search.
+    """Choose parameters by a grid search or random search with cross-validation.
 
     Parameters
     ----------
     estimator : learner, classifier or regressor
         Estimator to tune. Copies are fitted. To scale features within each fold, pass a pipeline.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes.
+        Samples and their classes or targets.
     param_grid : mapping of names to sequences, or sequence of such mappings
         Parameter values to try. All combinations of the values in a mapping are candidates. For
         parameters that depend on each other, pass one mapping per candidate:
@@ -62,8 +62,8 @@ def tune(
         string is a key of the metadata of a learner. None means "score" for classifiers and
         regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
-        Whether greater values of the criterion are better. None is enough for scores, times,
-        iterations, gaps and objectives.
+        Whether greater values of the criterion are better. None is sufficient for scores,
+        times, iterations, gaps and objectives; other criteria require True or False.
     n_iter : int or None, default=None
         Number of random candidates to try. If None, all candidates are tried.
     cv, n_repeats, n_jobs
