@@ -52,9 +52,9 @@ def _quality(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Call
             {"metric": "cityblock"},
             {"sample_size": 30, "random_state": 0},
         ):
-            told = {key: "labels" if key == "y" else value for key, value in params.items()}
+            shown = {key: "labels" if key == "y" else value for key, value in params.items()}
             yield (
-                f"embedding_quality of {name}, {told}",
+                f"embedding_quality of {name}, {shown}",
                 lambda X=X, Z=Z, params=params: api.embedding_quality(X, Z, **params),
             )
         yield f"trustworthiness of {name}", lambda X=X, Z=Z: api.trustworthiness(X, Z)

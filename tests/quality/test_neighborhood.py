@@ -25,9 +25,9 @@ def test_neighbours_are_the_nearest():
         right = np.linalg.norm(A - A[30], axis=1)
         assert_allclose(distances, right, atol=1e-12)
         assert_array_equal(which, np.argsort(right, kind="stable")[1:8])
-    assert set(found.stayed) == set(found.before) & set(found.after)
-    assert set(found.came) == set(found.after) - set(found.before)
-    assert set(found.left) == set(found.before) - set(found.after)
+    assert set(found.kept) == set(found.before) & set(found.after)
+    assert set(found.new) == set(found.after) - set(found.before)
+    assert set(found.dropped) == set(found.before) - set(found.after)
 
 
 def test_places_have_the_distances_and_what_directions_a_plane_has():
