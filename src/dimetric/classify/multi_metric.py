@@ -129,7 +129,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
         factor = 1 / spread if spread > 0 else 1.0
-        objective = JointMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
+        objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
         maps, result = self._solve(objective, self.reg * factor**2)
         result.warn_unless_converged(
             type(self).__name__, "Raise max_iter or tol, or scale the features."

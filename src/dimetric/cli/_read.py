@@ -17,7 +17,7 @@ def read(
     missing: str,
     header: bool | None,
     *,
-    labelled: bool,
+    needs_target: bool,
     option: str = "--target",
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.

@@ -71,7 +71,7 @@ def smacof(
             reason = STOPPED_BY_CALLBACK
             break
         if history[-2] - stress <= eps * sum_of_squares:
-            reason = "stress no longer decreases"
+            reason = STRESS_NO_DECREASE
             break
     converged = reason == STRESS_NO_DECREASE
     value = objective.value(Z)
