@@ -30,6 +30,7 @@ from estimators import (
     fit,
     fitted_arrays,
     has_distance,
+    has_n_components,
     has_partial_fit,
     host,
     is_kernel,
@@ -38,7 +39,6 @@ from estimators import (
     learned_arrays,
     minimises_mean_loss,
     needs_labels,
-    reduces,
     samples,
 )
 from scipy import sparse
@@ -627,7 +627,7 @@ def distances(learner, X):
 N_COMPONENTS = [0, -1, 0.0, 1.0, 1.5, -0.5, float("nan"), "three", [2]]
 
 
-@each(reduces, learners=ONE_OF_EACH)
+@each(has_n_components, learners=ONE_OF_EACH)
 @pytest.mark.parametrize("value", N_COMPONENTS, ids=repr)
 def test_n_components_that_are_no_number(learner, value):
     says = re.escape(f"Got {value!r} instead")
@@ -635,7 +635,7 @@ def test_n_components_that_are_no_number(learner, value):
     Raises(says).check(lambda: fit(learner, X, y, n_components=value))
 
 
-@each(reduces)
+@each(has_n_components)
 @pytest.mark.parametrize("value", [5, 1000, 2**70], ids=repr)
 def test_n_components_that_are_too_many(learner, value):
     says = rf"n_components={value} must be (at most|strictly less than) .*n_features.*=\s*[234]\b"
@@ -646,7 +646,7 @@ def test_n_components_that_are_too_many(learner, value):
     Raises(says).check(lambda: fit(learner, X, y, n_components=value))
 
 
-@each(reduces)
+@each(has_n_components)
 @pytest.mark.parametrize("value", [1, np.int64(1), np.int8(1)], ids=repr)
 def test_n_components_of_any_integer_type(learner, value):
     assert fit(learner, X, y, n_components=value).transform(X).shape == (60, 1)
