@@ -1,7 +1,7 @@
-"""Run a rival library in another Python, for libraries that do not support current scikit-learn.
+"""Run a rival library that does not support current scikit-learn in another Python interpreter.
 
-An environment variable contains the path of that Python. If it is not set, the benchmark prints a
-note and continues without the rival.
+An environment variable contains the path of the interpreter. If it is not set, the benchmark prints
+a note and continues without the rival.
 """
 
 import os
@@ -30,12 +30,12 @@ np.savez(sys.argv[2], seconds=seconds, result=eval({result!r}, names))
 def rival(
     variable: str, prepare: str, measured: str, result: str, *, limit: float = 120, **arrays: Any
 ) -> tuple[float, np.ndarray | None] | None:
-    """Return the time of statements in another Python, in seconds, and their result.
+    """Run statements in another Python interpreter. Return their time in seconds and a result.
 
     Parameters
     ----------
     variable : str
-        Environment variable with the path of the other Python. If it is not set, None is returned.
+        Environment variable with the path of the interpreter. If it is not set, None is returned.
     prepare : str
         Statements that run first: imports, creation of the learner.
     measured : str
@@ -53,7 +53,7 @@ def rival(
     """
     python = os.environ.get(variable)
     if not python:
-        print(f"  (rival skipped: set {variable} to the path of a Python that has it)")
+        print(f"  (rival skipped: set {variable} to a Python interpreter that has the library)")
         return None
     with tempfile.TemporaryDirectory() as folder:
         data, answer = Path(folder, "data.npz"), Path(folder, "answer.npz")

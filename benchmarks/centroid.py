@@ -1,7 +1,7 @@
 """Compare NCMML and NCMC with pyDML's: time and final likelihood.
 
-Set DIMETRIC_PYDML to the path of a Python that has pyDML. Both maps of NCMC are evaluated with our
-centroids.
+Set DIMETRIC_PYDML to the path of a Python interpreter with pyDML installed. Both maps of NCMC
+are evaluated with our centroids.
 """
 
 import numpy as np

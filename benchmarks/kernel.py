@@ -1,6 +1,6 @@
 """Compare KPCA with scikit-learn's and other kernel learners with pyDML's. Measure their memory.
 
-Set DIMETRIC_PYDML to the path of a Python that has pyDML.
+Set DIMETRIC_PYDML to the path of a Python interpreter with pyDML installed.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Compare LMNN with metric-learn's: time, final training loss, memory.
 
 metric-learn 0.7.0 does not run with current scikit-learn. Set DIMETRIC_METRIC_LEARN to the path of
-a Python that has it, with ``scikit-learn==1.5.2 "numpy<2.3"``. The time is measured in that Python.
-Both maps are evaluated by the same loss with the same targets.
+a Python interpreter with ``metric-learn==0.7.0 scikit-learn==1.5.2 "numpy<2.3"`` installed. It also
+measures the time of metric-learn. Both maps are evaluated by the same loss with the same targets.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Compare MCML and LDML with pyDML's: time and final objective. Measure their memory.
 
-Set DIMETRIC_PYDML to the path of a Python that has pyDML.
+Set DIMETRIC_PYDML to the path of a Python interpreter with pyDML installed.
 """
 
 import numpy as np

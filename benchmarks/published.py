@@ -67,7 +67,7 @@ def main():
             options[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             options[name] = value
-    cells, tasks = [], []
+    task_names, tasks = [], []
     for name in names:
         X, y, fold = load(args.data, name)
         for number in range(10):
@@ -77,10 +77,10 @@ def main():
                 for tied in ("n_neighbors", "n_friends", "n_enemies"):
                     if tied in learner.get_params():
                         learner.set_params(**{tied: args.k})
-            cells.append(name)
+            task_names.append(name)
             tasks.append(delayed(score)(learner, X, y, fold == number, args.k))
     table = pd.DataFrame(Parallel(args.jobs)(tasks), columns=["score", "seconds", "n_iter"])
-    table = table.groupby(np.array(cells)).mean()
+    table = table.groupby(np.array(task_names)).mean()
     table["half"] = [half[name] for name in table.index]
     column = args.learner.replace("DMLEig", "DML_eig")
     if column in published:

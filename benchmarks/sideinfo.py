@@ -1,8 +1,8 @@
 """Compare ITML, LSI and DML-eig with metric-learn's and pyDML's: time, final objective, memory.
 
 All libraries get the same pairs. Set DIMETRIC_METRIC_LEARN and DIMETRIC_PYDML to the paths of
-Pythons that have them. Learners from labels are fitted without regularization (``reg=0``), because
-the rivals have none.
+Python interpreters with these libraries installed. Learners from labels are fitted without
+regularization (``reg=0``), because the rivals have none.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def itml(X, y):
         print(f"  metric-learn {theirs:.1f} s, gap {gap:.1e}; {theirs / ours:.0f}x")
 
 
-def reached(kind, L, X, y):
+def objective_of(kind, L, X, y):
     """Return the objective of a map, scaled so that similar pairs have total squared distance 1."""
     Z = X @ L.T
     i, j = np.triu_indices(len(y), 1)
@@ -67,7 +67,7 @@ def labelled(name, kind, theirs, X, y):
     """Print the times and objectives of a learner from labels in both libraries."""
     learner = kind(reg=0.0, delta=1e-6, max_iter=1000)
     ((ours, model),) = time_in_turns(lambda: learner.fit(X, y))
-    value, gap = reached(kind, model.components_, X, y), model.metadata()["gap"]
+    value, gap = objective_of(kind, model.components_, X, y), model.metadata()["gap"]
     print(
         f"{kind.__name__}, {name}: dimetric {ours:.3f} s, objective {value:.5g} "
         f"(at most {gap:.1e} from the optimum)"
@@ -85,7 +85,7 @@ def labelled(name, kind, theirs, X, y):
         print(f"  pyDML not finished in {LIMIT} s: more than {LIMIT / ours:.0f}x")
     elif found is not None:
         seconds, L = found
-        value = reached(kind, L, X, y)
+        value = objective_of(kind, L, X, y)
         print(f"  pyDML {seconds:.1f} s, objective {value:.5g}; {seconds / ours:.0f}x")
 
 

@@ -1,6 +1,6 @@
 """Measure ANMM, DMLMJ and Covariance: time, and memory on many samples.
 
-Set DIMETRIC_PYDML to the path of a Python that has pyDML.
+Set DIMETRIC_PYDML to the path of a Python interpreter with pyDML installed.
 """
 
 import time

@@ -45,7 +45,7 @@ def main() -> None:
             {"LDML": LDML(reg=0.1), "LSI": LSI(delta=1.0), "ITML": ITML(random_state=0)},
         ),
     }
-    print(f"adjusted Rand index of 3-means on Wine, with {N_MUST_LINKS} must-link pairs\n")
+    print(f"adjusted Rand index of k-means on Wine (k = 3), with {N_MUST_LINKS} must-link pairs\n")
     for features, (Z, learners) in cases.items():
         print(f"{features}\n  before          {rand_index(Z, y):.3f}")
         for name, learner in learners.items():

@@ -57,7 +57,7 @@ def cloud(n: int, axes, angle: float, seed: int, centre=(0.0, 0.0)) -> np.ndarra
 
 
 def figure_3():
-    """Three parallel bands: 1-NN confuses them with the Euclidean, not with a learned distance."""
+    """Three parallel bands: 1-NN fails with the Euclidean distance, but not with a learned one."""
     X, y, _ = make_parallel_bands(60, n_classes=3, length=30, noise=0.08, random_state=1)
     X, y = X @ np.array([[0.7, 0.7], [-0.7, 0.7]]), np.array(["A", "B", "C"])[y]
     display = RegionsDisplay.from_learner(NCA(), X, y, n_neighbors=1, mapped=True)
@@ -113,7 +113,7 @@ def figure_6():
         known[rng.choice(np.flatnonzero(y == c), 2, replace=False)] = c
     supervised = KNNClassifier(1).fit(X[known >= 0], known[known >= 0])
     spreading = LabelSpreading(kernel="rbf", gamma=100, alpha=0.99, max_iter=2000).fit(X, known)
-    models = {"4 labelled samples": supervised, "and 296 unlabelled samples": spreading}
+    models = {"4 labelled samples": supervised, "4 labelled, 296 unlabelled": spreading}
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
     for ax, (title, model) in zip(axes, models.items(), strict=True):
         display = RegionsDisplay.from_estimator(model, X, known, ax=ax)

@@ -117,13 +117,13 @@ def main() -> None:
     show_texts(before, after, y, test, train, data["classes"])
 
     thirds = rng.permutation(len(data["classes"])) % 3
-    new, other = thirds[y] == 0, thirds[y] == 1
-    train = ~test & ~new
+    unseen, tuning = thirds[y] == 0, thirds[y] == 1  # intents for the test and for the ridge
+    train = ~test & ~unseen
     lda = with_best_ridge(
-        X, y, train, train & ~other, train & other & quarter, train & other & ~quarter
+        X, y, train, train & ~tuning, train & tuning & quarter, train & tuning & ~quarter
     )
     learners = lda, lmnn.fit(X[train], y[train])
-    show("Questions with unseen intents", learners, X, y, test & new, ~test & new)
+    show("Questions with unseen intents", learners, X, y, test & unseen, ~test & unseen)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from dimetric.quality import embedding_quality
 
 EMBEDDINGS = {
     "PCA": PCA(n_components=2),
-    "MDS, least stress": MDS(algorithm="smacof"),
+    "MDS, SMACOF": MDS(algorithm="smacof"),
     "Isomap": Isomap(n_neighbors=10),
     "Isomap, 100 landmarks": Isomap(n_neighbors=10, n_landmarks=100, random_state=0),
     "LLE": LLE(n_neighbors=12),
@@ -29,12 +29,12 @@ EMBEDDINGS = {
 def main(plot_file: str | None = None) -> None:
     """Print the tables, and plot the embeddings if a file name is given."""
     X, turn, sheet = make_swiss_roll(1500, random_state=0)
-    print("Neighbours, connected components of the graph, drop of the geodesic distances\n")
+    print("neighbours  connected components  decrease of geodesic distances")
     scan = scan_neighbors(X, [3, 4, 6, 8, 10, 15, 20, 30, 40], random_state=0)
     for k, parts, drop, usable in zip(
         scan.n_neighbors, scan.n_parts, scan.drop, scan.usable, strict=True
     ):
-        print(f"{k:4d} {parts:4d} {drop:7.1%} {'' if usable else '  unusable'}")
+        print(f"{k:10d}  {parts:20d}  {drop:30.1%}{'' if usable else '  unusable'}")
     print(f"\n{'':22} {'seconds':>7} {'trust':>6} {'cont.':>6} {'R_NX':>6} {'disparity':>14}")
     embedded = {}
     for name, embedding in EMBEDDINGS.items():

@@ -23,9 +23,10 @@ def main() -> None:
     data = load("orl_faces32.npz", "10 images of each of 40 people, and their labels")
     X, person = data["X"] / 255.0, data["y"]
     seen = np.isin(person, np.unique(person)[:20])
-    none = -1
-    train = Pairs.from_labels(np.where(seen, person, none), 4000, random_state=0, unlabelled=none)
-    test = Pairs.from_labels(np.where(seen, none, person), 1800, random_state=0, unlabelled=none)
+    unlabelled = -1
+    options = {"random_state": 0, "unlabelled": unlabelled}
+    train = Pairs.from_labels(np.where(seen, person, unlabelled), 4000, **options)
+    test = Pairs.from_labels(np.where(seen, unlabelled, person), 1800, **options)
     whitening = PCA(n_components=60, whiten=True, random_state=0).fit(X[seen])
     Z = whitening.transform(X)
     learner = LDML(reg=0.1).fit(Z, pairs=train).calibrate_threshold(train, Z)

@@ -1,14 +1,15 @@
 """Adapter: functions that the cases call, implemented with this version of the library.
 
 Results are plain dictionaries. Another version needs its own adapter (``record --api FILE``) with
-the same functions. Records of several versions are compared by name, so the names do not change.
+the same functions. Entries of two records are compared by name, so their names must stay the same
+even if the library renames what they describe.
 """
 
 from typing import Any
 
 import dimetric
 from dimetric import advice, data, kernels, manifold, quality, selection, solvers, stats
-from dimetric import benchmark as many
+from dimetric import benchmark as benchmarks
 from dimetric.supervision import Pairs, Triplets
 
 __all__ = ["Pairs", "Triplets"]
@@ -163,7 +164,7 @@ def benchmark(
     learners: Any, sets: Any, cv: int, param_grid: Any = None, **options: Any
 ) -> dict[str, Any]:
     """Return the cells of a benchmark, their means and a summary."""
-    found = many.run(learners, sets, cv=cv, param_grids=param_grid, **options)
+    found = benchmarks.run(learners, sets, cv=cv, param_grids=param_grid, **options)
     k = None if options.get("n_neighbors") is None else 3
     cells = {
         f"{cell.data} {cell.learner} {cell.n_neighbors} {cell.repeat} {cell.fold}": _fields(
@@ -173,7 +174,7 @@ def benchmark(
     }
     table = {
         each.learner: _fields(each, "values mean n_failed n_cells") | {"spread": each.std}
-        for each in many.summary(found, n_neighbors=k, data="iris")
+        for each in benchmarks.summary(found, n_neighbors=k, data="iris")
     }
     scores = _fields(found.scores(n_neighbors=k), "data learners values")
     return {"cells": cells, "scores": scores, "summary": table}

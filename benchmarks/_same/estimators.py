@@ -87,8 +87,8 @@ def mapped_facts(api: ModuleType, estimator: Any, data: Data) -> dict[str, Any]:
     Z, Z_new = (np.asarray(to_host(estimator.transform(X))) for X in (data.X, data.X_new))
     found["distances"] = pdist(Z_new[:40])
     found["dtype"] = str(Z_new.dtype)
-    votes = KNeighborsClassifier(3, algorithm="brute").fit(Z.astype(np.float64), data.y)
-    found["predicted"] = votes.predict(Z_new.astype(np.float64))
+    classifier = KNeighborsClassifier(3, algorithm="brute").fit(Z.astype(np.float64), data.y)
+    found["predicted"] = classifier.predict(Z_new.astype(np.float64))
     if callable(getattr(estimator, "pair_distance", None)):
         rows = np.stack([np.arange(10), np.arange(10, 20)], axis=1)
         found["pair distances"] = estimator.pair_distance(rows, data.X)

@@ -25,9 +25,9 @@ class Case:
     name : str
         Unique name of the entry.
     kind : {"closed", "iterative"}
-        Which limits apply.
+        The kind of computation, which determines the tolerances.
     run : callable
-        Returns a dictionary, perhaps nested, of what was computed.
+        Returns the results as a dictionary, which may be nested.
     single : bool
         Whether it computes in float32.
     """

@@ -52,9 +52,9 @@ def _quality(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Call
             {"metric": "cityblock"},
             {"sample_size": 30, "random_state": 0},
         ):
-            told = {key: "labels" if key == "y" else value for key, value in params.items()}
+            shown = {key: "labels" if key == "y" else value for key, value in params.items()}
             yield (
-                f"embedding_quality of {name}, {told}",
+                f"embedding_quality of {name}, {shown}",
                 lambda X=X, Z=Z, params=params: api.embedding_quality(X, Z, **params),
             )
         yield f"trustworthiness of {name}", lambda X=X, Z=Z: api.trustworthiness(X, Z)
@@ -121,11 +121,11 @@ def _pairs(api: ModuleType, data: Data) -> Iterator[tuple[str, Callable[[], Any]
     ldml, lmnn = Spec("LDML", max_iter=10, random_state=0), Spec("LMNN", max_iter=10)
     fixed = {"cv": 3, "random_state": 0}
     for scoring in ("roc_auc", "accuracy"):
-        for shared in (False, True):
+        for share_samples in (False, True):
             yield (
-                f"cross_validate_pairs by {scoring}, shared={shared}",
-                lambda scoring=scoring, shared=shared: api.cross_validate_pairs(
-                    api.build(ldml), X, pairs, scoring=scoring, shared=shared, **fixed
+                f"cross_validate_pairs by {scoring}, share_samples={share_samples}",
+                lambda scoring=scoring, share_samples=share_samples: api.cross_validate_pairs(
+                    api.build(ldml), X, pairs, scoring=scoring, share_samples=share_samples, **fixed
                 ),
             )
     yield (

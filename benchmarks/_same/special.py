@@ -1,4 +1,4 @@
-"""Cases of fits with other inputs than X and y: pairs, triplets, targets, starts, blocks, steps."""
+"""Cases that fit estimators to pairs, triplets or blocks, from a given start, or in a pipeline."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -13,7 +13,7 @@ from _same.estimators import fitted_facts, mapped_facts
 from _same.record import Case
 from _same.spec import Spec
 
-ON = ("iris", "wine", "duplicates", "float32", "array_api_strict")
+DATA_SETS = ("iris", "wine", "duplicates", "float32", "array_api_strict")
 FROM_PAIRS = (
     Spec("ITML", random_state=0),
     Spec("ITML", gamma=0.1, random_state=0, solver=Spec("BregmanProjections"), max_iter=30),
@@ -30,12 +30,12 @@ FROM_TRIPLETS = (
     Spec("LMNN", max_iter=5, random_state=0, solver=Spec("SGD", batch_size=32)),
     Spec("LMNN", max_iter=20, random_state=0, solver=Spec("ProjectedGradient")),
 )
-BY_NAME = ("LBFGS", "GradientDescent", "SGD", "ProjectedGradient")
+SOLVERS_WITH_SHORT_NAME = ("LBFGS", "GradientDescent", "SGD", "ProjectedGradient")
 
 
 def special_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
     """Return the cases of this file."""
-    for name in ON:
+    for name in DATA_SETS:
         if name in sets:
             yield from _supervised(api, sets[name])
     for name in ("iris", "wine"):
@@ -130,7 +130,7 @@ def _in_blocks(api: ModuleType, data: Data) -> Iterator[Case]:
 
 def _by_short_name(api: ModuleType, data: Data) -> Iterator[Case]:
     """Fit with a solver given as a string."""
-    for solver in BY_NAME:
+    for solver in SOLVERS_WITH_SHORT_NAME:
         text = api.short_name(solver)
 
         def run(text: str = text) -> dict[str, Any]:

@@ -405,7 +405,7 @@ def test_unknown_data_set(tmp_path, monkeypatch):
         benchmark.run([None], ["irs"])
     with pytest.raises(ValueError, match="hold no data sets"):
         benchmark.run([None], ["iris"], folder=tmp_path)
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
+    with pytest.raises(FileNotFoundError, match="There is no directory"):
         benchmark.run([None], ["iris"], folder=tmp_path / "nowhere")
 
 

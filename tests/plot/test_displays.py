@@ -340,9 +340,9 @@ class TestNeighborhood:
             assert within == 8
         drawn = {kind: sum(len(each.get_offsets()) for each in points)
                  for kind, points in display.points_[0].items()}  # fmt: skip
-        assert drawn["came in"] == len(near.came)
-        assert drawn["left"] == len(near.left)
-        assert legend_of(display)[:2] == ["row 77", f"{len(near.stayed)} stayed"]
+        assert drawn["new"] == len(near.new)
+        assert drawn["dropped"] == len(near.dropped)
+        assert legend_of(display)[:2] == ["row 77", f"{len(near.kept)} kept"]
         assert inside(display.figure_, display.legend_)
 
     def test_axes(self):

@@ -25,9 +25,9 @@ def test_neighbours_are_the_nearest():
         expected = np.linalg.norm(A - A[30], axis=1)
         assert_allclose(distances, expected, atol=1e-12)
         assert_array_equal(neighbours, np.argsort(expected, kind="stable")[1:8])
-    assert set(found.stayed) == set(found.before) & set(found.after)
-    assert set(found.came) == set(found.after) - set(found.before)
-    assert set(found.left) == set(found.before) - set(found.after)
+    assert set(found.kept) == set(found.before) & set(found.after)
+    assert set(found.new) == set(found.after) - set(found.before)
+    assert set(found.dropped) == set(found.before) - set(found.after)
 
 
 def test_places_keep_distances_and_plane_data_keep_angles():

@@ -135,5 +135,5 @@ def test_fold_without_similar_or_dissimilar_pairs_raises():
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
     assert 0 <= found.test_score[0] <= 1  # accuracy does not need both kinds
     few = Triplets.from_labels(y[::10], 30, random_state=0)
-    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*shared=True"):
+    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*share_samples=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

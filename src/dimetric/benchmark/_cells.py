@@ -125,8 +125,8 @@ def _scores(
         seconds = perf_counter() - started
     metadata = _json_metadata(_learner_metadata(model) | tuned)
     if fit.is_classifier:
-        is_left_out = isinstance(last_step(model), NeighborsEstimator)
-        on_train = last_step(model).score() if is_left_out else model.score(X, y)
+        is_leave_one_out = isinstance(last_step(model), NeighborsEstimator)
+        on_train = last_step(model).score() if is_leave_one_out else model.score(X, y)
         return [(on_train, model.score(X_test, y_test))], seconds, memory[0], metadata
     ks = [k for k in fit.ks if k is not None]
     by_k = zip(

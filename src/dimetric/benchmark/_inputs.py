@@ -91,7 +91,8 @@ def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet
         if not isinstance(each, DataSet):
             if name is None or not isinstance(each, tuple | list) or len(each) != 2:
                 raise TypeError(
-                    "A data set must be a DataSet, a name, or a pair (X, y) in a mapping of names."
+                    "A data set must be a DataSet, a name, or a pair (X, y). Give pairs in a dict "
+                    "whose keys are names."
                 )
             X = np.asarray(each[0])
             if X.ndim != 2:

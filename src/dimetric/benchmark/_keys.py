@@ -15,7 +15,7 @@ import joblib
 import dimetric
 
 # Packages of dimetric that do not affect scores.
-PRESENTATION_PACKAGES = ("cli", "explore", "export", "plot", "report")
+PRESENTATION_PACKAGES = ("cli", "export", "plot", "report")
 # Attributes of a class that do not affect its results.
 IGNORED_CLASS_ATTRIBUTES = (
     "__module__",
@@ -73,7 +73,8 @@ def _hashable(value: Any, seen: dict[int, int]) -> Any:
     value : object
         The value.
     seen : dict of int to int
-        Number of each function and class visited so far, by id. It ends recursive references.
+        Functions and classes visited so far: their ids and the order of their visits. A definition
+        that was visited is represented by its position in this order, so that recursion ends.
     """
     if isinstance(value, ModuleType):
         return value.__name__
@@ -96,7 +97,10 @@ def _hashable(value: Any, seen: dict[int, int]) -> Any:
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the parts of an object, or None if it is a definition or joblib can hash it."""
+    """Return the objects that determine a value.
+
+    Return None for functions and classes, and for values that joblib can hash.
+    """
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
     if isinstance(value, property):

@@ -43,8 +43,8 @@ class Job:
     @cached_property
     def key(self) -> str:
         """Key of the fit."""
-        splits, seed = self.data.splits[self.fit.split], self.fit.seed
-        return str(joblib.hash([self._learner_key, self.data.fingerprint, *splits, seed]))
+        rows, seed = self.data.splits[self.fit.split], self.fit.seed  # training and test rows
+        return str(joblib.hash([self._learner_key, self.data.fingerprint, *rows, seed]))
 
     @cached_property
     def keys(self) -> dict[str, int | None]:
@@ -115,7 +115,9 @@ class Scheduler:
         self._error: BaseException | None = None
 
     def run(self, n_jobs: int | None, time_budget: float | None) -> None:
-        """Run until all jobs are finished, here or by other processes, or until a hook stops.
+        """Run the jobs until all are finished or a hook stops the run.
+
+        Other processes that share the store may finish some of the jobs.
 
         Parameters
         ----------
@@ -179,7 +181,7 @@ class Scheduler:
                 self._stopped.set()
 
     def _claim_next(self, worker: Worker | None) -> list[Job] | None:
-        """Claim a free job and return it under all its names, or None when all are finished."""
+        """Claim a waiting fit. Return the jobs that share it, or None if no fit is left."""
         while not self._stopped.is_set():
             with self._lock:
                 for key, jobs in list(self._waiting.items()):
@@ -204,7 +206,7 @@ class Scheduler:
         return {key: each for key, each in found.items() if each.status == "ok" or not self._retry}
 
     def _report(self, jobs: list[Job] | None, found: Mapping[str, Cell] | None = None) -> None:
-        """Call the hooks at the start, or with the new cells after a job is finished."""
+        """Call the hooks. If `jobs` are given, first count their cells in `found` as finished."""
         cell = None
         if jobs is not None and found is not None:
             self._n_done += 1
@@ -222,7 +224,7 @@ class Scheduler:
         return all(job.fit.learner in self._dropped for job in jobs)
 
     def _kill_dropped(self) -> None:
-        """Kill the processes that fit a dropped learner. Their threads start new ones."""
+        """Kill processes that fit a dropped learner. The next fit starts a new process."""
         with self._lock:  # so that no thread starts another fit in the meantime
             for worker, jobs in self._running.items():
                 if worker is not None and self._is_dropped(jobs):

@@ -39,8 +39,7 @@ class Cell(NamedTuple):
     data, learner : str
         Names of the data set and the learner.
     n_neighbors : int or None
-        Number of nearest neighbours. None for a classifier that does not use this parameter of
-        the benchmark.
+        Number of nearest neighbours. None for a classifier, which uses its own parameters.
     repeat, fold : int
         Number of the repeat and of the fold, starting at 0.
     train, test : float
@@ -189,12 +188,12 @@ class Store:
         cells : dict of str to Cell
             Cells by key.
         """
-        places = ", ".join("?" * (1 + len(Cell._fields)))
+        placeholders = ", ".join("?" * (1 + len(Cell._fields)))
         updates = ", ".join(f"{name} = excluded.{name}" for name in Cell._fields)
         with self._transaction(durable=True) as db:
             for key, cell in cells.items():
                 db.execute(
-                    f"INSERT INTO cells VALUES ({places}) ON CONFLICT (key) DO UPDATE "
+                    f"INSERT INTO cells VALUES ({placeholders}) ON CONFLICT (key) DO UPDATE "
                     f"SET {updates} WHERE cells.status != 'ok'",
                     (key, *cell[:-1], json.dumps(cell.metadata)),
                 )
@@ -218,7 +217,8 @@ class Store:
     def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Yield the database within a transaction.
 
-        A durable transaction survives a power failure. Others survive the end of the process.
+        A durable transaction survives a power failure. Other transactions survive only a crash of
+        the process.
         """
         with self._lock, self._readable_errors():
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -270,11 +270,11 @@ def _is_valid_claim(owner: str, until: float) -> bool:
     """Return whether a claim has not expired and its process is alive."""
     if time.time() > until:
         return False
-    host, number, _ = owner.rsplit(":", 2)
+    host, process_id, _ = owner.rsplit(":", 2)
     if host != socket.gethostname() or os.name != "posix":
         return True
     try:
-        os.kill(int(number), 0)
+        os.kill(int(process_id), 0)
     except ProcessLookupError:
         return False
     except PermissionError:  # the process is alive and belongs to another user

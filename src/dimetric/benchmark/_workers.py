@@ -1,7 +1,8 @@
 """Worker processes that run fits one by one and can be killed when a fit takes too long.
 
-A worker is a new Python interpreter that reads its tasks from standard input. Therefore a script
-that runs a benchmark does not need ``if __name__ == "__main__"`` and may define its own learners.
+A worker is a new Python interpreter. It reads pickled pairs (data set, fit) from standard input and
+writes the pickled outcomes to standard output. Therefore a script that runs a benchmark does not
+need ``if __name__ == "__main__"`` and may define its own learners.
 """
 
 import os
@@ -32,7 +33,7 @@ class Worker:
         self._data: SplitDataSet | None = None
 
     def evaluate(self, data: SplitDataSet, fit: Fit, time_budget: float | None) -> list[Outcome]:
-        """Run a fit in the process, as :func:`~dimetric.benchmark._cells.evaluate` does here.
+        """Run :func:`~dimetric.benchmark._cells.evaluate` in the process.
 
         The process is killed if the fit takes longer than `time_budget` seconds.
         """
@@ -129,7 +130,7 @@ def _time_limit(
         yield timed_out
     finally:
         timer.cancel()
-        timer.join()  # the kill may be in progress; afterwards the event does not change
+        timer.join()  # wait for a kill that has begun, so that the event does not change later
 
 
 def main() -> None:
@@ -164,5 +165,6 @@ def _listen(tasks: queue.SimpleQueue[Any]) -> None:
         except EOFError:
             os._exit(0)
         except Exception as error:
+            # Standard output carries the answers, and the parent sees only the exit status.
             print(f"A learner cannot be loaded in another process: {error!r}", file=sys.stderr)
             os._exit(1)

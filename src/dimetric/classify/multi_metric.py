@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, nearest_in_order, points_like
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.margins.joint import JointMargins
+from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 from dimetric.solvers import LBFGS, Result
 
 HINGE_WIDTHS = (0.1, 0.01)  # width of the smooth part of the hinge, in two solver stages
@@ -129,7 +129,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
         factor = 1 / spread if spread > 0 else 1.0
-        objective = JointMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
+        objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
         maps, result = self._solve(objective, self.reg * factor**2)
         result.warn_unless_converged(
             type(self).__name__, "Raise max_iter or tol, or scale the features."
@@ -139,7 +139,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         self._members = [np.flatnonzero(self._codes == c) for c in range(len(self.classes_))]
         return self
 
-    def _solve(self, objective: JointMargins, reg: float) -> tuple[np.ndarray, Result]:
+    def _solve(self, objective: MultiMetricMargins, reg: float) -> tuple[np.ndarray, Result]:
         """Return the maps and the result, starting from the best multiple of the identity."""
         C, d = len(self.classes_), objective.X.shape[1]
         identity = np.broadcast_to(np.eye(d), (C, d, d))
@@ -154,7 +154,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         values = [value_and_grad(scale * identity.ravel(), HINGE_WIDTHS[0])[0] for scale in scales]
         flat, n_iter = scales[np.argmin(values)] * identity.ravel(), 0
         if C == 1:  # without impostors, the targets would contract all samples to a point
-            return flat.reshape(C, d, d), Result(flat, values[0], 0, True, "one class", ())
+            return flat.reshape(C, d, d), Result(
+                flat, values[0], 0, True, "y has only one class", ()
+            )
         for width in HINGE_WIDTHS:
             remaining = self.max_iter - n_iter
             if remaining == 0:

@@ -17,7 +17,7 @@ def read(
     missing: str,
     header: bool | None,
     *,
-    labelled: bool,
+    needs_target: bool,
     option: str = "--target",
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.
@@ -26,7 +26,7 @@ def read(
     ----------
     path, target, drop, missing, header
         The arguments of the verb.
-    labelled : bool
+    needs_target : bool
         Whether to guess the target column if `target` is None.
     option : str, default="--target"
         Name of the option that sets the target column, used in notes.
@@ -42,7 +42,7 @@ def read(
             drop=split_names(drop) or [],
             missing=missing,
             header=header,
-            labelled=labelled,
+            needs_target=needs_target,
         )
     if target is not None or table.target is None:
         return table

@@ -110,7 +110,7 @@ def _print_results(
     ):
         print(f"\n{title}")
         print(*table_lines(near, which, distances, numbers, texts), sep="\n")
-    counts = f"{len(near.stayed)} kept, {len(near.came)} new, {len(near.left)} dropped"
+    counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.dropped)} dropped"
     print(f"\nNeighbours under {name}, compared with Euclidean: {counts}.")
 
 
@@ -124,7 +124,7 @@ def table_lines(
     """Return the lines of a table of neighbours: row, distance, change, and columns."""
     rows = [["row", "distance", "", *shown]]
     for i in which:
-        change = "new" if i in near.came else "dropped" if i in near.left else ""
+        change = "new" if i in near.new else "dropped" if i in near.dropped else ""
         texts = [str(values[i]) for values in shown.values()]
         rows.append([str(numbers[i]), f"{distances[i]:.4g}", change, *texts])
     rows = [[each if len(each) <= 28 else each[:27] + "…" for each in row] for row in rows]
@@ -157,9 +157,9 @@ def as_dict(
         "columns": {name: str(values[near.row]) for name, values in shown.items()},
         "before": listed(near.before, near.distances_before),
         "after": listed(near.after, near.distances_after),
-        "kept": numbers[near.stayed],
-        "new": numbers[near.came],
-        "dropped": numbers[near.left],
+        "kept": numbers[near.kept],
+        "new": numbers[near.new],
+        "dropped": numbers[near.dropped],
         "written": out,
         "notes": notes,
     }

@@ -94,9 +94,9 @@ def reproduce(
 ) -> Reproduction:
     """Run one of the published experiments.
 
-    As in the publication, features are scaled to [0, 1] on the whole data set. The numbers of
-    targets of LMNN and KLMNN, of neighbours of DMLMJ and KDMLMJ, and of friends and enemies of
-    ANMM and KANMM all equal k. NCMC has as many centroids as its classifier.
+    As in the publication, features are scaled to [0, 1] on the whole data set. Learners that
+    use neighbours use k of them: LMNN and KLMNN as targets, DMLMJ and KDMLMJ as neighbours, ANMM
+    and KANMM as friends and as enemies. NCMC has as many centroids as its classifier.
 
     Parameters
     ----------

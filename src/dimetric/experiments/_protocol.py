@@ -95,12 +95,14 @@ USED_FRACTIONS = dict.fromkeys(
 def load_published_data_set(name: str, folder: str | Path | None = None) -> DataSet:
     """Return a data set as it was used in the published experiments.
 
-    Large data sets were reduced to the test samples of the second of KEEL's 5 folds, letter and
-    magic to those of the second of KEEL's 10 folds, and spambase to 460 samples. The reduced data
-    sets and digits were then shuffled and split into 10 folds. All others use KEEL's 10 folds.
-    These folds are read from the columns ``fold10``, ``fold5``, ``pos5`` and ``paper460``. If they
-    are missing, the same number of samples is chosen at random, or the samples are split at random,
-    and the notes of the data set say so.
+    Large data sets were reduced to the test samples of one of KEEL's folds: the second of 10 folds
+    for letter and magic, the second of 5 folds for the others. Class 3 of page-blocks was omitted.
+    Spambase was reduced to 460 samples instead. The reduced data sets and digits were then shuffled
+    and split into 10 folds. All other data sets use KEEL's 10 folds.
+
+    The folds are read from the columns ``fold10`` and ``fold5``, the order of the samples in a
+    subset from ``pos5`` and ``paper460``. If these columns are missing, the subset or the folds are
+    random, and the notes of the data set say so.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ def _array(table: Table, rows: list[str], columns: list[str]) -> np.ndarray:
 
 
 def _our_table(result: BenchmarkResult, name: str, kind: str) -> Table:
-    """Return the mean scores over the folds for all data sets, or all dimensions of one."""
+    """Return the mean scores over the folds: of all data sets, or of one data set by dimension."""
     means = result.scores(kind)
     found: Table = {}
     for i, data in enumerate(means.data):

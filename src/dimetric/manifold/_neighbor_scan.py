@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 from dimetric.neighbors.graph import directed, undirected
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import metric_neighbors
@@ -100,7 +100,7 @@ def scan_neighbors(
     """
     X = checked_array(X, "X")
     if metric == "precomputed":
-        checked_dissimilarities(X)
+        check_dissimilarities(X)
     X, factor = rescale_for_squares(X)
     X, numbers = to_host(X), np.unique(list(n_neighbors))
     if len(numbers) == 0 or numbers.dtype.kind != "i" or numbers[0] < 1:

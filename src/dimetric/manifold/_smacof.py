@@ -25,7 +25,9 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.manifold._stress import BLOCK_ENTRIES, Stress
 from dimetric.neighbors.paths import geodesics
-from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
+from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result, max_iter_reached
+
+STRESS_NO_DECREASE = "stress no longer decreases"  # a reason to stop
 
 
 def smacof(
@@ -60,7 +62,7 @@ def smacof(
     ('stress no longer decreases', True)
     """
     stress, _, pull = objective.evaluate(Z)
-    history, reason = [stress], f"max_iter={max_iter} reached"
+    history, reason = [stress], max_iter_reached(max_iter)
     while len(history) <= max_iter:
         Z = objective.minimum(pull)
         stress, sum_of_squares, pull = objective.evaluate(Z)
@@ -69,9 +71,9 @@ def smacof(
             reason = STOPPED_BY_CALLBACK
             break
         if history[-2] - stress <= eps * sum_of_squares:
-            reason = "stress no longer decreases"
+            reason = STRESS_NO_DECREASE
             break
-    converged = reason == "stress no longer decreases"
+    converged = reason == STRESS_NO_DECREASE
     value = objective.value(Z)
     return Result(Z, value, len(history) - 1, converged, reason, tuple(history))
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
@@ -245,7 +245,11 @@ class Isomap(LandmarkEmbedding):
             f"{self.radius}. Each was linked to its nearest neighbour. Increase radius.",
             stacklevel=2,
         )
-        added = nearest.precomputed_edges(X[isolated]) if precomputed else nearest.links(X[isolated], samples)
+        added = (
+            nearest.precomputed_edges(X[isolated])
+            if precomputed
+            else nearest.links(X[isolated], samples)
+        )
         order = np.argsort(np.concatenate([np.flatnonzero(~isolated), np.flatnonzero(isolated)]))
         return sparse.vstack([links[~isolated], added], format="csr")[order]
 
@@ -275,7 +279,7 @@ class Isomap(LandmarkEmbedding):
         remedy = "Set n_landmarks, for example to 1000."
         require_memory(4 * n * m, f"The geodesic distances of {n} samples", remedy)
         if precomputed and not sparse.issparse(X):
-            checked_dissimilarities(X)
+            check_dissimilarities(X)
         elif precomputed and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
             raise ValueError(
                 "A precomputed graph must be square with non-negative lengths, but X has shape "

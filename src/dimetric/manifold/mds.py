@@ -9,7 +9,7 @@ import numpy as np
 
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._fitting.verbose import report
 from dimetric.manifold._classical import Axes, References, principal_axes, scale_references
@@ -202,7 +202,7 @@ class MDS(LandmarkEmbedding):
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
         if self.metric == "precomputed":
-            checked_dissimilarities(X)
+            check_dissimilarities(X)
         X, self._factor = rescale_for_squares(X)
         self._unit = self._factor if self.metric_mds else 1.0  # disparities have no unit
         if self.algorithm == "smacof":

@@ -29,7 +29,7 @@ MAX_VECTOR_POINTS = 5_000  # with more points, they are rasterized in SVG and PD
 
 
 class EmbeddingDisplay(StyledDisplay):
-    """Scatter plot of samples in one, two or three dimensions, coloured by class or by number.
+    """Scatter plot of samples in one, two or three dimensions, coloured by class or numeric value.
 
     A legend beside the axes names up to 24 classes. If there are more, each name is written at the
     median of its class. In two dimensions, both axes have the same scale. In one dimension, each
@@ -42,9 +42,9 @@ class EmbeddingDisplay(StyledDisplay):
     y : array-like of shape (n_samples,), optional
         Classes or numbers of the samples.
     by : {"auto", "classes", "numbers"}, default="auto"
-        How to interpret y. "auto" means "classes", unless y contains a number that is not an
-        integer, more than 200 distinct numbers, or more distinct numbers than both 20 and a third
-        of the samples.
+        How to interpret y. "auto" means "numbers" if y contains a fraction, such as 0.5, or too
+        many distinct integers to be classes: more than 200, or more than 20 and more than a third
+        of the samples. Otherwise "auto" means "classes".
     legend : {"auto", "beside", "centres", "none"}, default="auto"
         Where to write the names of the classes. "auto" chooses "beside" for up to 24 classes or
         three dimensions, otherwise "centres".
@@ -225,9 +225,9 @@ class EmbeddingDisplay(StyledDisplay):
             colors = {"facecolors": style.color, "edgecolors": edge, "linewidths": 0.3}
             if not style.filled:
                 colors = {"facecolors": "none", "edgecolors": style.color, "linewidths": 0.7}
-            order = {} if points.shape[1] == 3 else {"zorder": 2 + rank / len(styles)}
+            zorder = {} if points.shape[1] == 3 else {"zorder": 2 + rank / len(styles)}
             collections[code] = self.ax_.scatter(
-                *points[codes == code].T, **({"marker": style.marker} | colors | order | options)
+                *points[codes == code].T, **({"marker": style.marker} | colors | zorder | options)
             )
         self.points_ = collections
 

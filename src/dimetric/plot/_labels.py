@@ -13,7 +13,7 @@ from dimetric.plot._palette import DARK_GREY, Style
 
 MAX_INTEGER_CLASSES = 200  # with more distinct integers, y is taken for numbers
 MAX_LEGEND_CLASSES = 24  # with more, names are written at the class medians
-MIN_COMMON_CHARACTERS = 4  # shorter common prefixes and suffixes of names are kept
+MIN_COMMON_CHARACTERS = 4  # length of a common prefix and suffix that is worth omitting
 LEGEND_ROWS = 24  # a longer legend has several columns
 LEGEND_BESIDE = {"loc": "upper left", "borderaxespad": 0.0, "frameon": False}
 

@@ -54,7 +54,10 @@ def grid_of_axes(
     legend_width: float = 0.0,
     are_3d: Sequence[bool] | None = None,
 ) -> list[Any]:
-    """Return n axes: the given ones, n new ones that divide a given one, or those of a new figure.
+    """Return the axes of n panels.
+
+    They are the given axes if `ax` is an array, parts of the given axes if `ax` is a single axes,
+    and the axes of a new figure if `ax` is None.
 
     Parameters
     ----------

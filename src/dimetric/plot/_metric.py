@@ -147,7 +147,7 @@ class MetricDisplay(StyledDisplay):
 
 
 def _format_entry(value: float) -> str:
-    """Format an entry with two significant digits, or as an integer between 10 and 10,000."""
+    """Format an entry with two significant digits. Round values from 10 to 10,000 to integers."""
     if 10 <= abs(value) < 10_000:
         return f"{value:.0f}"
     return f"{value:.2g}"

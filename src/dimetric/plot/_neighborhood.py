@@ -13,7 +13,7 @@ from dimetric.quality import Neighborhood, before_and_after, neighborhood
 
 __all__ = ["NeighborhoodDisplay"]
 
-KIND_MARKERS = {"stayed": "o", "came in": "^", "left": "v"}
+KIND_MARKERS = {"kept": "o", "new": "^", "dropped": "v"}
 
 
 class NeighborhoodDisplay(Display):
@@ -37,8 +37,9 @@ class NeighborhoodDisplay(Display):
     axes_ : list of matplotlib Axes
         The axes of the two panels.
     points_ : list of dict of str to list of matplotlib PathCollection
-        The samples of each panel. The keys are "stayed", "came in" and "left", for neighbours
-        under both distances, only the learned one and only the Euclidean one, and "other".
+        The samples of each panel. The keys are "kept" (neighbours under both distances), "new"
+        (only under the learned distance), "dropped" (only under the Euclidean distance) and
+        "other".
     legend_ : matplotlib Legend
         The legend, beside the second panel.
     ax_, figure_ : matplotlib Axes and Figure
@@ -50,7 +51,7 @@ class NeighborhoodDisplay(Display):
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> display = NeighborhoodDisplay.from_estimator(LDA().fit(X, y), X, y, row=17)
-    >>> len(display.neighborhood.came), len(display.neighborhood.left)
+    >>> len(display.neighborhood.new), len(display.neighborhood.dropped)
     (8, 8)
     """
 
@@ -77,7 +78,7 @@ class NeighborhoodDisplay(Display):
         titles: tuple[str, str] = ("Euclidean", "learned"),
         ax: Any = None,
     ) -> Self:
-        """Plot marker_kwargs a fitted learner changes the neighbourhood of a sample.
+        """Plot how a fitted learner changes the neighbourhood of a sample.
 
         Parameters
         ----------
@@ -132,10 +133,10 @@ class NeighborhoodDisplay(Display):
     ) -> dict[str, list[Any]]:
         """Draw the samples by kind of neighbour, each in the colour of its class."""
         near = self.neighborhood
-        rows_by_kind = {"stayed": near.stayed, "came in": near.came, "left": near.left}
+        rows_by_kind = {"kept": near.kept, "new": near.new, "dropped": near.dropped}
         drawn: dict[str, list[Any]] = {name: [] for name in ("other", *rows_by_kind)}
-        changed = np.concatenate(list(rows_by_kind.values()))
-        rows_by_kind["other"] = near.shown[~np.isin(near.shown, changed)]
+        neighbors = np.concatenate(list(rows_by_kind.values()))
+        rows_by_kind["other"] = near.shown[~np.isin(near.shown, neighbors)]
         for kind, rows in rows_by_kind.items():
             chosen = np.isin(near.shown, rows)
             codes_shown = codes[near.shown[chosen]]
@@ -196,10 +197,10 @@ class NeighborhoodDisplay(Display):
             )
 
         near = self.neighborhood
-        counts = {"stayed": near.stayed, "came in": near.came, "left": near.left}
+        rows_by_kind = {"kept": near.kept, "new": near.new, "dropped": near.dropped}
         handles = [handle("*", "white", 11)]
         names = [f"row {near.row}"]
-        for kind, rows in counts.items():
+        for kind, rows in rows_by_kind.items():
             handles.append(handle(KIND_MARKERS[kind], "white", 7))
             names.append(f"{len(rows)} {kind}")
         if self.y is not None:

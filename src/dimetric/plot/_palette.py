@@ -38,7 +38,7 @@ def class_styles(n_classes: int) -> list[Style]:
 
 
 def lighten(color: str, weight: float = 0.35) -> tuple[float, float, float]:
-    """Return a background colour: `weight` parts of a colour, the rest white.
+    """Return a mixture of a colour and white, in which the colour has the given weight.
 
     Examples
     --------

@@ -197,9 +197,9 @@ class RegionsDisplay(Display):
         codes = codes_of(classes, labels)
         styles = class_styles(len(classes))
         are_3d = [len(each.regions.features) == 3 for each in self.panels]
-        single_line = len(self.panels) == 1 and len(self.panels[0].regions.features) == 1
+        only_one_feature = len(self.panels) == 1 and len(self.panels[0].regions.features) == 1
         at_medians = len(classes) > MAX_LEGEND_CLASSES and not any(are_3d)
-        legend = not single_line and not at_medians
+        legend = not only_one_feature and not at_medians
         columns = self.n_columns
         width = legend_width(list(classes)) + any(are_3d) if legend else 0.0
         self.axes_ = grid_of_axes(

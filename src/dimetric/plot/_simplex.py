@@ -11,7 +11,7 @@ from dimetric.stats import Posterior, sign_test, signed_rank_test
 __all__ = ["SimplexDisplay"]
 
 TESTS = {"sign": sign_test, "signed_rank": signed_rank_test}
-# A point in these corners means: a is better, no difference, b is better, each with certainty.
+# Corners at which these probabilities are 1: a is better, no difference, b is better.
 CORNERS = np.array([[0.0, 0.0], [0.5, 3**0.5 / 2], [1.0, 0.0]])
 MAX_NAME_LENGTH = 30
 CENTRE = CORNERS.mean(axis=0)
@@ -21,9 +21,10 @@ class SimplexDisplay(StyledDisplay):
     r"""Posterior samples of a Bayesian test in a triangle (2-simplex).
 
     Each point is one sample of three probabilities: the first learner is better, there is no
-    practical difference, the second learner is better. A point is closer to a corner the larger
-    the probability of that corner. The inner lines divide the triangle into three regions by the
-    most probable corner. The number at each corner is the fraction of the points in its region.
+    practical difference, the second learner is better. Each corner belongs to one of them: the
+    larger the probability, the closer the point is to its corner. The inner lines divide the
+    triangle into three regions by the most probable corner. The number at each corner is the
+    fraction of the points in its region.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def draw_regions(
         )
     points = []
     for code, style in enumerate(styles):
-        order = {} if samples.shape[1] == 3 else {"zorder": 3}
+        zorder = {} if samples.shape[1] == 3 else {"zorder": 3}
         points.append(
             ax.scatter(
                 *samples[codes == code].T,
@@ -74,7 +74,7 @@ def draw_regions(
                 linewidths=0.5,
                 facecolors=style.color if style.filled else "none",
                 edgecolors="white" if style.filled else style.color,
-                **order,
+                **zorder,
             )
         )
     names = [plain_text(panel.feature_names[j], 28) for j in regions.features]

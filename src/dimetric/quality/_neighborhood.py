@@ -47,17 +47,17 @@ class Neighborhood:
     places_after: np.ndarray
 
     @property
-    def stayed(self) -> np.ndarray:
+    def kept(self) -> np.ndarray:
         """Samples that are neighbours before and after, nearest first."""
         return self.after[np.isin(self.after, self.before)]
 
     @property
-    def came(self) -> np.ndarray:
+    def new(self) -> np.ndarray:
         """Samples that are neighbours after, but not before."""
         return self.after[~np.isin(self.after, self.before)]
 
     @property
-    def left(self) -> np.ndarray:
+    def dropped(self) -> np.ndarray:
         """Samples that are neighbours before, but not after."""
         return self.before[~np.isin(self.before, self.after)]
 
@@ -91,7 +91,7 @@ def neighborhood(
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
     >>> found = neighborhood(X, X * [1.0, 0.1], 0, n_neighbors=1)
-    >>> found.left, found.came
+    >>> found.dropped, found.new
     (array([1]), array([2]))
     """
     X, Z = to_host(checked_array(X, "X")), to_host(checked_array(Z, "Z"))

@@ -32,7 +32,7 @@ def cross_validate_pairs(
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
-    shared: bool = False,
+    share_samples: bool = False,
     random_state: Any = None,
 ) -> CrossValidation:
     """Cross-validate a learner over folds of pairs or triplets.
@@ -52,7 +52,7 @@ def cross_validate_pairs(
         For pairs, the area under the ROC curve (the default), or the accuracy at the threshold
         that is best on the training pairs. For triplets, the accuracy. A callable
         ``scoring(learner, X, pairs)`` returns a number; greater is better.
-    shared : bool, default=False
+    share_samples : bool, default=False
         Whether a sample may occur in both training and test pairs; see :meth:`Pairs.split`.
     random_state : int, RandomState or None
         Random seed of the folds.
@@ -74,7 +74,7 @@ def cross_validate_pairs(
     True
     """
     score = _scorer(scoring, pairs)
-    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
+    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     before, last = _steps(learner)
     Z = _fit_before(before, pairs.points if X is None else X)
     rows = []
@@ -97,7 +97,7 @@ def tune_pairs(
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
-    shared: bool = False,
+    share_samples: bool = False,
     random_state: Any = None,
 ) -> TuningResult:
     """Choose parameters by cross-validation over pairs or triplets.
@@ -106,7 +106,7 @@ def tune_pairs(
 
     Parameters
     ----------
-    learner, X, pairs, cv, scoring, shared, random_state
+    learner, X, pairs, cv, scoring, share_samples, random_state
         As in :func:`cross_validate_pairs`.
     param_grid : mapping of names to sequences, or sequence of such mappings
         Values of each parameter, as in scikit-learn's ``ParameterGrid``.
@@ -127,7 +127,7 @@ def tune_pairs(
     >>> found.best_params_, len(found.cv_results_["params"])
     ({'reg': 0.01}, 2)
     """
-    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
+    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     params = list(ParameterGrid(param_grid))
     if not params:
         raise ValueError("param_grid is empty. Pass at least one value of a parameter.")
@@ -148,12 +148,12 @@ def tune_pairs(
     return TuningResult(params[best], float(table["mean_test_score"][best]), fitted, table)
 
 
-def _folds(pairs: Any, cv: Any, *, shared: bool, random_state: Any) -> list[tuple[Any, Any]]:
+def _folds(pairs: Any, cv: Any, *, share_samples: bool, random_state: Any) -> list[tuple[Any, Any]]:
     """Return the training and test pairs of each fold."""
     if not isinstance(pairs, Pairs | Triplets):
         raise TypeError(f"pairs must be Pairs or Triplets, got {type(pairs).__name__}.")
     if isinstance(cv, Integral):
-        cv = pairs.split(int(cv), shared=shared, random_state=random_state)
+        cv = pairs.split(int(cv), share_samples=share_samples, random_state=random_state)
     elif not isinstance(cv, Iterable):
         raise TypeError(
             f"cv={cv!r} must be a number of folds, or an iterable of the training and test pairs "
