@@ -121,11 +121,11 @@ def _pairs(api: ModuleType, data: Data) -> Iterator[tuple[str, Callable[[], Any]
     ldml, lmnn = Spec("LDML", max_iter=10, random_state=0), Spec("LMNN", max_iter=10)
     fixed = {"cv": 3, "random_state": 0}
     for scoring in ("roc_auc", "accuracy"):
-        for shared in (False, True):
+        for share_samples in (False, True):
             yield (
-                f"cross_validate_pairs by {scoring}, shared={shared}",
-                lambda scoring=scoring, shared=shared: api.cross_validate_pairs(
-                    api.build(ldml), X, pairs, scoring=scoring, shared=shared, **fixed
+                f"cross_validate_pairs by {scoring}, share_samples={share_samples}",
+                lambda scoring=scoring, share_samples=share_samples: api.cross_validate_pairs(
+                    api.build(ldml), X, pairs, scoring=scoring, share_samples=share_samples, **fixed
                 ),
             )
     yield (

@@ -1,8 +1,8 @@
 """The only module that touches scikit-learn's private or experimental API.
 
 Parameter validation and the data-frame adapters are private, and callbacks (scikit-learn 1.9) are
-experimental. Only this module has to follow changes of these in later versions. In a version
-without callbacks, a fit reports no progress.
+experimental. If a later version changes them, only this module has to change. In a version without
+callbacks, a fit reports no progress.
 """
 
 from collections.abc import Callable
@@ -72,12 +72,12 @@ class Progress:
             self._root = estimator._init_callback_context(max_subtasks=max_iter)
             self._root.call_on_fit_task_begin(**self._data)
 
-    def step(self, fitted: Callable[[], dict[str, Any]]) -> bool:
+    def step(self, fitted_attributes: Callable[[], dict[str, Any]]) -> bool:
         """Report the end of an iteration, and return whether a callback requests a stop.
 
         Parameters
         ----------
-        fitted : callable
+        fitted_attributes : callable
             Returns the fitted attributes for the current iterate. Called only if a callback needs
             them.
         """
@@ -86,7 +86,9 @@ class Progress:
         # Solvers only report the end of an iteration, so its task begins and ends here.
         task = self._root.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(**self._data)
-        return bool(task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted))
+        return bool(
+            task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted_attributes)
+        )
 
     def end(self) -> None:
         """Report the end of the fit."""

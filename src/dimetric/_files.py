@@ -39,7 +39,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))  # write to the target of a symbolic link
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory, not a file. Give the path of a file.")
-    if os.path.exists(path) and not os.path.isfile(path):  # a device; realpath fails for pipes
+    # A device. Test `path`, because the real path of a pipe (from /dev/stdout) does not exist.
+    if os.path.exists(path) and not os.path.isfile(path):
         yield Path(path)
         return
     temporary = _create_temporary(target, path)
@@ -63,7 +64,7 @@ def _create_temporary(target: Path, path: object) -> Path:
         ) from None
     except OSError as error:
         raise type(error)(
-            f"Cannot write {path} in {target.parent}: {error.strerror or error}."
+            f"Cannot write {path}: {error.strerror or error} (directory {target.parent})."
         ) from None
     return temporary
 

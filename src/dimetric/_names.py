@@ -52,7 +52,7 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     Parameters
     ----------
     name : str
-        The unknown name, in any case.
+        The unknown name. Case is ignored.
     known : iterable of str
         The known names.
     intro : str, default="Choose from"

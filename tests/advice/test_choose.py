@@ -141,7 +141,7 @@ def test_no_learner_left():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
         choose(X, y, {"wrong": FailingLearner(log="no/where")})
-    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
+    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is larger than"):
         choose(X, y, {"LDA": LDA()}, n_neighbors=200)
     with pytest.raises(ValueError, match="learners contains only Euclidean"):
         choose(X, y, {"Euclidean": None})

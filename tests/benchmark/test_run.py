@@ -186,7 +186,7 @@ def test_cv_accepts_splitters_and_lists_of_splits():
     assert [(cell.repeat, cell.fold) for cell in found.cells] == [(0, i) for i in range(4)]
     listed = benchmark.run([None], {"iris": (X, y)}, cv=list(own.split(X, y)))
     assert results(listed) == results(found)
-    with pytest.raises(ValueError, match="n_repeats=2 needs an int as cv"):
+    with pytest.raises(ValueError, match="n_repeats=2 requires an int as cv"):
         benchmark.run([None], ["iris"], cv=own, n_repeats=2)
 
 
@@ -341,12 +341,12 @@ def test_data_sets_with_one_class_no_classes_or_small_classes():
     assert "Data set 'ones' has one class, " in found.cells[0].message
     with pytest.raises(ValueError, match="Data set 'sizes' has no classes"):
         benchmark.run([None], {"sizes": (X, X[:, 0])})
-    with pytest.warns(UserWarning, match="'few': cv=10 is more than the smallest class has"):
+    with pytest.warns(UserWarning, match="'few': cv=10 is larger than the size of the"):
         few = benchmark.run([None], {"few": (X[:104], y[:104])})
     assert [cell.fold for cell in few.cells] == [0, 1, 2, 3]
     rows = [0, 1, 60, 61]
     tiny = {"tiny": (X[rows], y[rows]), "iris": (X, y)}
-    with pytest.warns(UserWarning, match="Data set 'tiny': cv=5 is more than"):
+    with pytest.warns(UserWarning, match="Data set 'tiny': cv=5 is larger than"):
         found = benchmark.run([None], tiny, cv=5, n_neighbors=1)
     assert [cell.fold for cell in found.cells] == [0, 1, 0, 1, 2, 3, 4]
     assert {cell.status for cell in found.cells} == {"ok"}
@@ -422,7 +422,7 @@ def test_unknown_data_set(tmp_path, monkeypatch):
         benchmark.run([None], ["irs"])
     with pytest.raises(ValueError, match="hold no data sets"):
         benchmark.run([None], ["iris"], folder=tmp_path)
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
+    with pytest.raises(FileNotFoundError, match="There is no directory"):
         benchmark.run([None], ["iris"], folder=tmp_path / "nowhere")
 
 

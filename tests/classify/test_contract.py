@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*samples have fewer than:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*classes have a single sample:UserWarning"),
-    pytest.mark.filterwarnings("ignore:y holds one class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:y has only one class:UserWarning"),
 ]
 X, y = samples(n=60)
 NEW = samples(n=30, seed=1)[0]

@@ -86,7 +86,7 @@ def test_version_and_help(typed):
     ("words", "error"),
     [
         (["--only", "irsi"], "dimetric: There is no data set 'irsi'. Did you mean iris"),
-        (["--data", "no/where", "--only", "iris"], "There is no folder no/where."),
+        (["--data", "no/where", "--only", "iris"], "There is no directory no/where."),
     ],
 )
 def test_errors_are_sentences(tmp_path, monkeypatch, words, error):

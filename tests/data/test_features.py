@@ -1,4 +1,4 @@
-"""Rows of a file as the features that a fitted model takes."""
+"""Reading a file in chunks, as the features that a fitted model expects."""
 
 import numpy as np
 import pandas as pd
@@ -67,7 +67,7 @@ def test_errors(model, file):
         model_parts(KNNClassifier())
 
 
-def test_parts_of_models(model):
+def test_model_parts(model):
     parts = model_parts(model)
     assert parts.encoder is model[0]
     assert isinstance(parts.scalers[0], MinMaxScaler)

@@ -1,4 +1,4 @@
-"""KEEL files: the dialects of their headers, and back again."""
+"""KEEL files: variants of the format, round trips and errors."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def path(tmp_path):
     return tmp_path / "tiny.dat"
 
 
-def test_reading(path):
+def test_read_keel(path):
     path.write_text(TEXT)
     data = read_keel(path)
     assert data.name == "tiny set"
@@ -72,7 +72,7 @@ def test_missing_values(path):
                elements=st.floats(-1e300, 1e300)),
     st.sampled_from(["texts", "integers", "reals"]),
 )  # fmt: skip
-def test_what_is_written_is_read(path, X, kind):
+def test_round_trip(path, X, kind):
     n = len(X)
     y = {
         "texts": np.array(["setosa", "iris x"])[np.arange(n) % 2],
@@ -110,7 +110,8 @@ def test_iris(path):
         (
             "3, red",
             "3, pink",
-            r"line 11: 'pink' is not a value of attribute 'long name', which takes \['red'",
+            r"line 11: 'pink' is not a value of attribute 'long name'. Its declared values are "
+            r"\['red'",
         ),
         ("unused real", "Size real", "line 6: duplicate attribute 'Size'"),
         ("@outputs Class", "@outputs Klass", "lists 'Klass' in @inputs or @outputs"),
@@ -121,14 +122,14 @@ def test_iris(path):
         (TEXT, "1,2,3\n", "line 1: '1,2,3' is not a line of a KEEL header"),
     ],
 )
-def test_bad_files(path, old, new, sentence):
+def test_invalid_files_raise(path, old, new, sentence):
     assert old in TEXT
     path.write_text(TEXT.replace(old, new, 1))
     with pytest.raises(ValueError, match=sentence):
         read_keel(path)
 
 
-def test_no_file(path):
+def test_missing_and_binary_files_raise(path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*tiny.dat"):
         read_keel(path)
     path.write_bytes(b"\x00\xff\xfe\xfa")
@@ -137,7 +138,7 @@ def test_no_file(path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_other_ways_to_write(path, encoding):
+def test_encodings(path, encoding):
     text = TEXT.replace("@relation  ", "@relation\t").replace("tiny", "café")
     path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
     assert read_keel(path).name == "café set"
@@ -163,7 +164,7 @@ def test_quotes_and_comments(path, old, new):
     assert data.feature_names == expected.feature_names
 
 
-def test_names_of_attributes(path):
+def test_attribute_names(path):
     path.write_text(
         "@relation t\n@attribute x[1] real [0,1]\n@attribute 'b, c' real [0,1]\n"
         "@attribute d real\n@attribute y {it's, 50 %}\n@inputs 'b, c', x[1]\n@outputs y\n"
@@ -177,14 +178,14 @@ def test_names_of_attributes(path):
 
 
 @pytest.mark.parametrize("name", ["b, c", "it's", 'an "x"', "x[1]", "a{", "%x", "'q'"])
-def test_odd_names_are_read_as_written(path, name):
+def test_special_characters_in_names_are_kept(path, name):
     write_keel(path, [[1.0], [2.5]], ["it's", "é"], feature_names=[name], relation="")
     data = read_keel(path)
     assert data.feature_names == (name,)
     assert_array_equal(data.y, ["it's", "é"])
 
 
-def test_categories_that_look_like_numbers(tmp_path):
+def test_numeric_looking_categories_stay_categories(tmp_path):
     path = tmp_path / "a.dat"
     path.write_text(
         "@relation a\n@attribute kind {1, 2, 3}\n@attribute class {x, y}\n@data\n1, x\n2, y\n"

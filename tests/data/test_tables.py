@@ -1,4 +1,4 @@
-"""Tables of any kind as samples."""
+"""read_table: samples and targets from data frames and files."""
 
 import datetime
 
@@ -46,13 +46,13 @@ def table(request, tmp_path):
 
 @pytest.fixture(params=["pandas", "polars"])
 def library(request, monkeypatch):
-    """What files are read by."""
+    """The library that reads files."""
     chosen = (pd, True) if request.param == "pandas" else (pl, False)
     monkeypatch.setattr(_files, "_data_frame_library", lambda: chosen)
 
 
 @pytest.mark.usefixtures("library")
-def test_tables_are_samples(table):
+def test_read_table(table):
     data = read_table(table)
     assert isinstance(data, DataSet)
     assert_array_equal(data.X, X)
@@ -69,7 +69,7 @@ def test_tables_are_samples(table):
     assert data.notes[0] in repr(data)
 
 
-def test_targets():
+def test_roles_of_columns():
     frame = pd.DataFrame({"a": [1, 2], "Label": [3, 4], "z": [5.5, 6.5]})
     assert read_table(frame).target_name == "Label"
     assert read_table(frame[["a", "z"]]).target_name == "z"
@@ -84,7 +84,7 @@ def test_targets():
     assert data.feature_names == ("z",)
 
 
-WITH_GAPS = {
+WITH_MISSING_VALUES = {
     "size": [1.0, None, 3.0, 8.0, 2.0],
     "colour": ["red", "blue", None, "red", "blue"],
     "class": ["a", "b", "b", "a", None],
@@ -93,7 +93,7 @@ WITH_GAPS = {
 
 @pytest.mark.parametrize("library", [pd, pl])
 def test_missing_values(library):
-    frame = library.DataFrame(WITH_GAPS)
+    frame = library.DataFrame(WITH_MISSING_VALUES)
     with pytest.warns(UserWarning, match="Dropped 3 of 5 rows because of missing values"):
         data = read_table(frame)
     assert_array_equal(data.X, [[1, 1], [8, 1]])
@@ -119,7 +119,7 @@ def test_missing_values_in_files(tmp_path):
     assert_array_equal(data.X, [[2, 5]])
 
 
-def test_nothing_left():
+def test_no_rows_remain():
     with pytest.raises(ValueError, match=r"all 2 rows have missing values. Set missing='impute'"):
         read_table(pd.DataFrame({"a": [1, None], "b": [None, 1], "c": [1, 2]}))
     with pytest.raises(ValueError, match=r"No rows remain: all 2 rows have missing values.$"):
@@ -144,7 +144,7 @@ def test_dates_are_refused(dates):
     assert read_table(pd.DataFrame({"when": dates, "a": [1, 2], "class": [1, 2]}), drop=["when"])
 
 
-def test_texts_are_refused():
+def test_too_many_distinct_strings_raise():
     frame = pd.DataFrame({"text": [f"word {i}" for i in range(100)], "class": np.arange(100) % 2})
     with pytest.raises(
         ValueError, match=r"'text' holds 100 distinct strings in 100 rows.* An example is 'word 0"
@@ -152,12 +152,12 @@ def test_texts_are_refused():
         read_table(frame)
     frame["text"] = [*map(str, range(98)), "<5", "none"]
     with pytest.raises(
-        ValueError, match=r"100 rows.* All values are numbers except for 2, such as '<5', 'none'"
+        ValueError, match=r"100 rows.* Only 2 of 100 values are not numeric, such as '<5', 'none'"
     ):
         read_table(frame)
 
 
-def test_columns_that_know_gaps():
+def test_nullable_dtypes_and_lists():
     frame = pd.DataFrame(
         {
             "kind": pd.Categorical(["u", "v", None]),
@@ -171,7 +171,7 @@ def test_columns_that_know_gaps():
     assert_array_equal(data.X, [[0, 1, 1, 0], [1, 2, 0.5, 1], [0, 3, 0, 0]])
 
 
-def test_numbers_that_came_as_objects():
+def test_numbers_in_object_columns():
     frame = pd.DataFrame({"a": np.array([1, 2.5, None], dtype=object), "class": [1, 2, 3]})
     assert_array_equal(read_table(frame, missing="impute").X, [[1], [2.5], [1.75]])
 
@@ -193,14 +193,14 @@ def test_numbers_that_came_as_objects():
         (lambda path: pd.DataFrame({"a": [1, np.inf], "b": [1, 2]}), ValueError, "infinite values"),
     ],
 )  # fmt: skip
-def test_bad_tables(make, error, sentence, tmp_path):
+def test_invalid_tables_raise(make, error, sentence, tmp_path):
     with pytest.raises(error, match=sentence):
         read_table(make(tmp_path))
 
 
-def _file(folder, name, content):
-    (folder / name).write_bytes(content)
-    return folder / name
+def _file(directory, name, content):
+    (directory / name).write_bytes(content)
+    return directory / name
 
 
 def test_unknown_columns():
@@ -219,13 +219,13 @@ def test_without_pandas_and_polars(monkeypatch, tmp_path):
         read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))
 
 
-def test_names_of_files_with_points_differ(tmp_path):
+def test_dots_in_file_names_are_kept(tmp_path):
     for year in (2023, 2024):
         (tmp_path / f"sales.{year}.csv").write_text("a,class\n1,x\n2,y\n")
         assert read_table(tmp_path / f"sales.{year}.csv").name == f"sales.{year}"
 
 
-def test_a_first_line_is_missed_only_where_it_holds_no_names(tmp_path):
+def test_note_on_a_missing_header(tmp_path):
     file = tmp_path / "table.csv"
     rows = "1.5,2.5,a\n3.5,1.5,b\n2.5,0.5,a\n"
     file.write_text("x0,x1,class\n" + rows)

@@ -1,4 +1,4 @@
-"""Indexes find the neighbours that we do."""
+"""faiss and usearch indexes find the same neighbours as dimetric."""
 
 import sys
 
@@ -26,7 +26,7 @@ MODELS = [
 
 
 def top10(model, X, new):
-    """Return the row numbers of the nearest samples by our own search."""
+    """Return the row numbers of the 10 nearest samples, found by KNNClassifier."""
     Z, queries = map_samples(model, X), map_samples(model, new)
     return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors(queries)[1]
 
@@ -35,7 +35,7 @@ def top10(model, X, new):
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_faiss(model, kind, tmp_path):
     X, y = samples(N)
-    X = X + 100  # the origin is far away
+    X = X + 100  # far from the origin
     model = fit(model, X, y)
     new = samples(50, seed=1)[0] + 100
     to_faiss(model, X, tmp_path / "index", kind=kind)
@@ -48,7 +48,7 @@ def test_faiss(model, kind, tmp_path):
 
 @pytest.mark.parametrize("model", [PCA(2), make_pipeline(StandardScaler(), LDA())], ids=str)
 def test_faiss_far_from_the_origin(model):
-    """What is left of the digits of float32 tells neighbours, and the map loses none of it."""
+    """The map keeps the precision that the samples have in float32."""
     X, y = samples(N)
     X = (X + 1e5).astype(np.float32).astype(float)
     model = fit(model, X, y)
@@ -66,11 +66,11 @@ def test_usearch(model, tmp_path):
     queries = map_samples(model, new).astype(np.float32)
     wanted = top10(model, X, new)
     np.testing.assert_array_equal(index.search(queries, 10, exact=True).keys, wanted)
-    found = index.search(queries, 10).keys  # in its graph
+    found = index.search(queries, 10).keys  # approximate search in the graph
     assert np.mean(found == wanted) > 0.95
 
 
-def test_usearch_is_the_same_every_time(tmp_path):
+def test_usearch_index_is_deterministic(tmp_path):
     X, y = samples(N)
     model = NCA().fit(X, y)
     for i in range(10):
@@ -114,7 +114,7 @@ def test_errors(make, monkeypatch):
         make(model, X)
 
 
-def test_faiss_takes_linear_maps_only():
+def test_faiss_rejects_kernel_maps_and_unknown_kinds():
     X, y = samples()
     with pytest.raises(ValueError, match="A faiss index requires a linear map"):
         to_faiss(KPCA(2).fit(X), X)
@@ -122,7 +122,7 @@ def test_faiss_takes_linear_maps_only():
         to_faiss(LDA().fit(X, y), X, kind="tree")
 
 
-def test_mapped_needs_a_map():
+def test_map_samples_requires_transform():
     X, y = samples()
     model = KNeighborsRegressor().fit(X, y)
     with pytest.raises(ValueError, match="KNeighborsRegressor has no transform method"):

@@ -1,4 +1,4 @@
-"""Databases find the neighbours that we do."""
+"""DuckDB and PostgreSQL find the same neighbours as dimetric."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ QUERIES = (3, 77, 150)
 
 
 def top10(model, X, queries=QUERIES):
-    """Return the row numbers nearest to some rows, themselves left out, by our own search."""
+    """Return the 10 rows nearest to each query row, without this row, found by KNNClassifier."""
     Z = map_samples(model, X)
     return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors()[1][list(queries)]
 
@@ -78,7 +78,7 @@ def test_duckdb_column_of_vectors(form):
 
 
 @pytest.mark.parametrize("form", ["expression", "matrix"])
-def test_rows_with_missing_values_are_left_out(form):
+def test_rows_with_missing_values_are_skipped(form):
     frame, _, y = data(50)
     model = LDA().fit(frame[NAMES], y)
     frame.loc[7, NAMES[2]] = None
@@ -86,14 +86,14 @@ def test_rows_with_missing_values_are_left_out(form):
         base.sql("CREATE TABLE samples AS SELECT * FROM frame")
         base.execute(
             "UPDATE samples SET " + quote_name(NAMES[2]) + " = NULL WHERE id = 107"
-        )  # NaN is a number there
+        )  # DuckDB does not treat NaN as missing
         base.execute(to_sql(model, form=form))
         ids = base.sql("SELECT id FROM samples_mapped ORDER BY id").fetchnumpy()["id"]
     np.testing.assert_array_equal(ids, frame["id"].drop(7))
 
 
 @pytest.mark.parametrize("missing", ["raise", "impute"])
-def test_columns_of_texts(missing):
+def test_categorical_columns(missing):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {
@@ -121,15 +121,15 @@ def test_columns_of_texts(missing):
 
 
 @pytest.mark.parametrize("words", [("no", "yes"), ("N", "Y"), ("False", "true"), ("f", "t")])
-def test_words_that_are_truth_values_in_the_database(words):
-    """As DuckDB makes of columns of a CSV that hold nothing but yes and no."""
+def test_categories_stored_as_booleans(words):
+    """DuckDB reads a CSV column of yes and no as booleans."""
     X, y = samples(60)
     frame = pd.DataFrame({"a": X[:, 0], "said": np.array(words)[(X[:, 1] > 0).astype(int)]})
     model = make_pipeline(TableEncoder(), PCA(2)).fit(frame, y)
-    there = frame.assign(id=np.arange(60), said=frame["said"] == words[1])
+    stored = frame.assign(id=np.arange(60), said=frame["said"] == words[1])
     with duckdb.connect() as base:
-        base.register("there", there)
-        base.sql("CREATE TABLE samples AS SELECT * FROM there")
+        base.register("stored", stored)
+        base.sql("CREATE TABLE samples AS SELECT * FROM stored")
         assert "BOOLEAN" in str(base.sql("DESCRIBE samples"))
         base.execute(to_sql(model))
         z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
@@ -138,8 +138,8 @@ def test_words_that_are_truth_values_in_the_database(words):
 
 @pytest.mark.parametrize("form", ["expression", "matrix"])
 @pytest.mark.parametrize("id", ["z1", "Z", "row_id_", "k_", "x", "Shift", "weights", "distance"])
-def test_names_of_ids(id, form):
-    """They find the right rows, or are refused."""
+def test_names_of_the_id_column(id, form):
+    """Names that the script uses raise an error; other names work."""
     X, y = samples(60)
     model = LDA().fit(X, y)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(**{id: np.arange(60)})
@@ -159,8 +159,8 @@ def test_names_of_ids(id, form):
     assert [each[0] for each in found] == top10(model, X[:60], (3,))[0].tolist()
 
 
-def test_blanks_around_texts(tmp_path):
-    """A file's texts are read without those before them, which a database keeps."""
+def test_leading_spaces_of_categories(tmp_path):
+    """dimetric strips leading spaces when it reads a file, but the database keeps them."""
     file = tmp_path / "table.csv"
     file.write_text("id,a,colour\n" + "".join(
         f"{i},{i * i % 7}, {['red', 'green', 'blue'][i % 3]} \n" for i in range(30)
@@ -218,16 +218,16 @@ def test_file_and_errors(tmp_path):
         to_sql(model, id="z")
 
 
-# DIMETRIC_POSTGRES is a connection string, as libpq has it, of a server for tests.
+# DIMETRIC_POSTGRES is the libpq connection string of a test server.
 needs_postgres = pytest.mark.skipif(
     "DIMETRIC_POSTGRES" not in os.environ, reason="DIMETRIC_POSTGRES names no server with pgvector"
 )
 
 
 def in_postgres(script):
-    """Return what a script prints; it has a schema of its own."""
+    """Run a script in a temporary schema, and return the words that it prints."""
     psql = ["psql", os.environ["DIMETRIC_POSTGRES"], "-v", "ON_ERROR_STOP=1", "-Atq"]
-    schema = f"dimetric_test_{os.getpid()}"  # tests may run beside each other
+    schema = f"dimetric_test_{os.getpid()}"  # tests may run in parallel
     before = (
         "DO 'BEGIN PERFORM pg_advisory_lock(77); END'; SET client_min_messages = warning; "
         "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; "

@@ -237,5 +237,5 @@ def test_collapsed_pairs_are_left_out():
 
 
 def test_one_class():
-    with pytest.raises(ValueError, match="DMLEig needs dissimilar samples, but y holds one class"):
+    with pytest.raises(ValueError, match="DMLEig requires at least 2 classes, but y has only 1"):
         DMLEig().fit(X, np.zeros(150))

@@ -194,7 +194,7 @@ def test_fewer_pairs_of_a_kind_do_not_make_more_of_the_other():
 def test_labels_that_leave_no_pairs(solver):
     with pytest.raises(ValueError, match="ITML has no pairs to learn from"):
         ITML(solver=solver).fit(np.ones((2, 3)), [0, 1])
-    with pytest.raises(ValueError, match="ITML needs dissimilar samples, but y holds one class"):
+    with pytest.raises(ValueError, match="ITML requires at least 2 classes, but y has only 1"):
         ITML(solver=solver, unlabelled=-1).fit(X[:3], [0, -1, -1])
 
 

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 from dimetric import LLE
 from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import _patches
-from dimetric.manifold._patches import alignment, reconstruction_weights
+from dimetric.manifold._patches import alignment_matrix, reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 
 METHODS = ["standard", "modified", "hessian", "ltsa"]
@@ -117,7 +117,7 @@ def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
     sheet = rng.normal(size=(60, 2)) @ rng.normal(size=(2, d))
     X = sheet + 0.1 * rng.normal(size=(60, d))
     neighbors = metric_neighbors(X, 7)[1]
-    M = alignment(X, neighbors, 2, method=method, reg=1e-3)
+    M = alignment_matrix(X, neighbors, 2, method=method, reg=1e-3)
     assert_allclose(M.toarray(), LOOPS[method](X, neighbors, 2, 1e-3), rtol=1e-8, atol=1e-9)
     assert_allclose(M @ np.ones(60), 0, atol=1e-10)
 

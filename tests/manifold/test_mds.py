@@ -14,7 +14,7 @@ from sklearn.manifold import smacof as reference_smacof
 
 from dimetric import MDS, PCA
 from dimetric.manifold import _stress as module
-from dimetric.manifold._smacof import smacof, starts
+from dimetric.manifold._smacof import smacof, starting_coordinates
 from dimetric.manifold._stress import NonmetricStress, Stress, pull_of
 
 IRIS, DIGITS = load_iris().data, load_digits().data
@@ -146,7 +146,7 @@ def test_pull_and_stress_are_their_definitions(weighted, tile, namespace, rng, m
     assert_allclose(found.pull, B @ Z, atol=1e-9)
     assert_allclose(found.stress, definition(D, Z, W), rtol=1e-9)
     assert_allclose(objective.value(Z), definition(D, Z, W), rtol=1e-12)
-    assert_allclose(found.size, np.sum(W * cdist(Z, Z) ** 2) / 2)
+    assert_allclose(found.sum_of_squares, np.sum(W * cdist(Z, Z) ** 2) / 2)
     off = W - np.diag(np.diag(W))
     V = np.diag(off.sum(axis=1)) - off
     assert_allclose(objective.minimum(found.pull), np.linalg.pinv(V) @ B @ Z, atol=1e-9)
@@ -219,14 +219,16 @@ def test_a_start_that_is_given():
     mds = MDS(algorithm="smacof", init=start).fit(HALF)
     assert_allclose(mds.embedding_, found.x)
     assert mds.n_iter_ == found.n_iter
-    with pytest.raises(ValueError, match=r"init has shape \(75, 3\); it must be \(75, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"init has shape \(75, 3\), but must have shape \(75, 2\)"
+    ):
         MDS(algorithm="smacof", init=IRIS[::2, :3]).fit(HALF)
 
 
 def test_no_start_is_without_extent_in_a_direction():
     """There it would be stuck."""
     line = squareform(pdist(np.arange(9.0)[:, None]))
-    for start in starts(line, None, 3, "classical_mds", 2, 0):
+    for start in starting_coordinates(line, None, 3, "classical_mds", 2, 0):
         assert np.linalg.matrix_rank(start) == 3
 
 
@@ -300,13 +302,13 @@ def test_dissimilarities_that_are_symmetric_but_for_rounding(rng):
 
 
 PARAMETERS = {
-    "weights": ({"weights": np.ones((75, 75))}, "weights has no meaning for .*'classical'"),
-    "order": ({"metric_mds": False}, "metric_mds has no meaning for .*'classical'"),
-    "landmarks": ({"algorithm": "smacof", "n_landmarks": 5}, "n_landmarks has no meaning"),
-    "constant": ({"algorithm": "smacof", "additive_constant": True}, "additive_constant has no"),
+    "weights": ({"weights": np.ones((75, 75))}, "weights is not supported by .*'classical'"),
+    "order": ({"metric_mds": False}, "metric_mds is not supported by .*'classical'"),
+    "landmarks": ({"algorithm": "smacof", "n_landmarks": 5}, "n_landmarks is not supported"),
+    "constant": ({"algorithm": "smacof", "additive_constant": True}, "additive_constant is not"),
     "shape": ({"algorithm": "smacof", "weights": np.ones((3, 3))}, r"weights has shape \(3, 3\)"),
-    "signs": ({"algorithm": "smacof", "weights": -np.ones((75, 75))}, "not negative"),
-    "parts": ({"algorithm": "smacof", "weights": np.eye(75)}, "in 75 parts"),
+    "signs": ({"algorithm": "smacof", "weights": -np.ones((75, 75))}, "non-negative"),
+    "parts": ({"algorithm": "smacof", "weights": np.eye(75)}, "are 0 between 75 groups"),
     "metric": ({"metric": "beeline"}, "beeline"),
 }
 
@@ -372,5 +374,5 @@ def test_what_stands_for_missing_dissimilarities_does_not_matter(metric_mds, rng
 
 
 def test_a_start_at_one_place():
-    with pytest.raises(ValueError, match="all samples at one place"):
+    with pytest.raises(ValueError, match="all samples at the same point"):
         MDS(algorithm="smacof", init=np.zeros((150, 2))).fit(load_iris().data)

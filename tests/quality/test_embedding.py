@@ -328,7 +328,7 @@ BAD = {
     "asymmetric": (
         lambda: (np.triu(D), Z),
         {"metric": "precomputed"},
-        r"must be symmetric, .* \(X \+ X.T\) / 2 is",
+        r"must be symmetric, .* \(X \+ X.T\) / 2",
     ),
     "diagonal": (lambda: (D + 1, Z), {"metric": "precomputed"}, "diagonal .* must be 0"),
     "no distances": (lambda: (0 * D, Z), {"metric": "precomputed"}, "All points of X are equal"),

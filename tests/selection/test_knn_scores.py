@@ -32,13 +32,13 @@ def test_names_of_learners():
     assert [each.learner for each in found] == names
     assert isinstance(found[0], KNNScore)
     assert np.isnan(found[0].test)
-    with pytest.raises(ValueError, match=r"Two learners are LDA\(\): give a mapping"):
+    with pytest.raises(ValueError, match=r"have the name LDA\(\). Pass a mapping"):
         knn_scores([LDA(), LDA()], X, y)
-    with pytest.raises(ValueError, match="X_test and y_test go together"):
+    with pytest.raises(ValueError, match="X_test and y_test must be given together"):
         knn_scores([None], X, y, X)
     for wrong in ([], 2.5, [1, "2"]):
         with pytest.raises(ValueError, match="or several"):
             knn_scores([None], X, y, n_neighbors=wrong)
     for one in (None, LDA()):
-        with pytest.raises(TypeError, match="is one learner: give a list"):
+        with pytest.raises(TypeError, match=r"is a single learner\. Pass a list"):
             knn_scores(one, X, y)

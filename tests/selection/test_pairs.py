@@ -107,7 +107,7 @@ def test_wrong():
 
 def test_wrong_folds():
     for cv in (KFold(3), 2.5):
-        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or the folds"):
+        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or an iterable"):
             cross_validate_pairs(LDML(), X, PAIRS, cv=cv)
     with pytest.raises(TypeError, match="pairs must be Pairs or Triplets, got list"):
         tune_pairs(LDML(), X, [[0, 1], [2, 3]], {"reg": [1.0]})
@@ -124,13 +124,16 @@ def test_any_integer_is_a_number_of_folds():
 def test_folds_of_one_kind_are_named():
     similar, rest = PAIRS[:10], PAIRS[10:]
     folds = [(rest[::2], rest[1::2]), (rest, similar)]
-    says = r"Fold 2 has Pairs\(10 similar, 0 dissimilar\) to score on.*shared=True"
-    with pytest.raises(ValueError, match=says):
+    message = (
+        r"The test pairs of fold 2 must contain both .* are Pairs\(10 similar, 0 dissimilar\)\. "
+        r".*shared=True"
+    )
+    with pytest.raises(ValueError, match=message):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
-    with pytest.raises(ValueError, match=r"Fold 1 has .* to learn from, but both kinds"):
+    with pytest.raises(ValueError, match=r"The training pairs of fold 1 must contain both"):
         cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, rest)])
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
     assert 0 <= found.test_score[0] <= 1  # which one kind is enough for
     few = Triplets.from_labels(y[::10], 30, random_state=0)
-    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*shared=True"):
+    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*share_samples=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

@@ -86,7 +86,7 @@ def test_folds_of_splitters():
     for wrong in ("5", None):
         with pytest.raises(ValueError, match="must be an int of at least 2, a splitter, or"):
             splits(X, y, wrong)
-    with pytest.raises(ValueError, match="n_repeats=2 needs an int as cv"):
+    with pytest.raises(ValueError, match="n_repeats=2 requires an int as cv"):
         splits(X, y, own, 2)
 
 
@@ -97,15 +97,15 @@ def test_folds_of_numbers():
 
 def test_fewer_folds_than_asked():
     labels = np.repeat([0, 1], [57, 3])
-    with pytest.warns(UserWarning, match=r"cv=5 is more than .* has members, 3"):
+    with pytest.warns(UserWarning, match="cv=5 is larger than the size of the smallest class, 3"):
         assert len(splits(X, labels, 5)) == 3
-    with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
+    with pytest.warns(UserWarning, match="smallest class, 1. Using 2 folds"):
         assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
-    with pytest.warns(UserWarning, match="cv=10 is more than .* members, 2: there are 2"):
+    with pytest.warns(UserWarning, match="cv=10 is larger than .* class, 2. Using 2"):
         assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], cv=10).test_score) == 2
-    with pytest.warns(UserWarning, match="cv=5 is more than there are samples, 4: there"):
+    with pytest.warns(UserWarning, match="cv=5 is larger than the number of samples, 4. Using"):
         assert len(splits(X[:4], None, 5)) == 4
-    with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
+    with pytest.raises(ValueError, match="n_samples=1, but cross-validation requires at least 2"):
         splits(X[:1], None, 2)
 
 
@@ -118,7 +118,7 @@ def test_whole_numbers_are_no_classes_of_a_regressor():
     tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
     assert isinstance(tuned.best_estimator_, KNNRegressor)
     assert_array_equal(fold_scores(tuned)[0], found.test_score)
-    with pytest.raises(ValueError, match="KNNRegressor is a regressor: its criterion is 'score'"):
+    with pytest.raises(ValueError, match=r"KNNRegressor is a regressor\. Use criterion='score'"):
         tune(KNNRegressor(), X, sizes, {"n_neighbors": [3]}, criterion=3)
 
 
@@ -326,20 +326,25 @@ def test_what_fails_is_not_best():
 @pytest.mark.parametrize(
     ("model", "grid", "options", "sentence"),
     [
-        (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "no key of the metadata. Did you mean n_it"),
-        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "no key of the metadata. Choose from n_comp"),
-        (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is .* no number"),
+        (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "not a key of the metadata. Did you mean n"),
+        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "not a key of the metadata. There are n_c"),
+        (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is not a number"),
         (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be a number of neighbours"),
-        (NCA(), {"reg": [0]}, {"criterion": 0}, "criterion=0 neighbours must be at least 1"),
+        (
+            NCA(),
+            {"reg": [0]},
+            {"criterion": 0},
+            "criterion=0, a number of neighbours, must be at least 1",
+        ),
         (NCA(), {"reg": [0]}, {"criterion": True}, "criterion=True must be a number"),
-        (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Give a number of neig"),
+        (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Pass a number of neig"),
         (MinMaxScaler(), {"clip": [True]}, {"criterion": "gap"}, "has no method metadata"),
-        (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier: its criterion"),
+        (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier. Use criterion"),
         (
             PCA(),
             {"n_components": [1]},
             {"criterion": "accumulated_eigenvalues"},
-            "Give greater_is_better: ",
+            "Set greater_is_better",
         ),
     ],
 )
@@ -352,10 +357,10 @@ def test_bad_criteria(model, grid, options, sentence):
 
 def test_nothing_to_judge():
     with pytest.raises(
-        ValueError, match=r"estimator=None has no method fit. Without a learner, tun"
+        ValueError, match=r"estimator=None has no method fit. Without a learner, use tun"
     ):
         tune(None, X, y, {"reg": [0]})
-    with pytest.raises(ValueError, match="judge by classes: y is needed"):
+    with pytest.raises(ValueError, match="criterion=3 requires the class labels y"):
         choose_dimension(PCA(), X)
 
 
@@ -410,7 +415,7 @@ def test_tuning_neighbours_without_a_learner():
             tune_knn(None, X, y, n_neighbors=iter([k, 1]))
     with pytest.raises(ValueError, match="n_neighbors is empty"):
         tune_knn(None, X, y, n_neighbors=[])
-    with pytest.raises(ValueError, match=r"param_grid=\['reg'\] must map names to values"):
+    with pytest.raises(ValueError, match=r"param_grid=\['reg'\] must be a mapping of names"):
         tune_knn(PCA(), X, y, ["reg"])
     with pytest.raises(ValueError, match="All the 5 fits failed"):
         tune_knn(PCA(), X, y, {"n_components": [99]})
@@ -440,10 +445,10 @@ def test_dimension_by_neighbours():
 @pytest.mark.parametrize(
     ("learner", "options", "sentence"),
     [
-        (Covariance(), {}, "Covariance has no n_components to choose"),
-        (NCA(), {"threshold": 0.9}, "NCA has no eigenvalues: give dimensions"),
+        (Covariance(), {}, "Covariance has no parameter n_components"),
+        (NCA(), {"threshold": 0.9}, "NCA has no eigenvalues. Pass dimensions"),
         (PCA(), {"threshold": 1.5}, "threshold=1.5 must be above 0 and at most 1"),
-        (PCA(), {"threshold": 0.5, "dimensions": [1]}, "Give dimensions or a threshold, not both"),
+        (PCA(), {"threshold": 0.5, "dimensions": [1]}, "dimensions and threshold are both given"),
         (PCA(), {"n_neighbors": 0}, "n_neighbors=0 must be an int of at least 1"),
     ],
 )

@@ -56,7 +56,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:.* classes have a single sample:UserWarning"),
     pytest.mark.filterwarnings("ignore:.* LDA returns . components:UserWarning"),
-    pytest.mark.filterwarnings("ignore:y holds one class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:y has only one class:UserWarning"),
 ]
 
 

@@ -3,22 +3,23 @@
 from collections.abc import Iterator
 
 
-def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
-    """Yield slices that divide `n_rows` rows into blocks of at most `block` rows.
+def row_blocks(n_rows: int, block_rows: int) -> Iterator[slice]:
+    """Yield slices that divide `n_rows` rows into blocks of at most `block_rows` rows.
 
     Examples
     --------
     >>> [(b.start, b.stop) for b in row_blocks(5, 2)]
     [(0, 2), (2, 4), (4, 5)]
     """
-    for start in range(0, n_rows, block):
-        yield slice(start, min(start + block, n_rows))
+    for start in range(0, n_rows, block_rows):
+        yield slice(start, min(start + block_rows, n_rows))
 
 
 def scatter_block_rows(n_features: int) -> int:
-    """Return the number of rows in a block for scatter matrices, of size n_features^2.
+    """Return the number of rows in a block whose scatter matrix is computed.
 
-    Blocks are large enough that computing a scatter matrix takes longer than adding two of them.
+    Blocks are large enough that computing the scatter matrix of a block takes longer than adding it
+    to another one.
 
     Examples
     --------

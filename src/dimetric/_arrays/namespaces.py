@@ -27,7 +27,7 @@ def is_foreign(X: object) -> bool:
 
 
 def namespace(*arrays: Array) -> ModuleType:
-    """Return the array-API namespace of the arrays. Sparse arrays of SciPy count as NumPy's."""
+    """Return the array-API namespace of the arrays. SciPy sparse arrays count as NumPy arrays."""
     dense = [a for a in arrays if not sparse.issparse(a)]
     return compat.array_namespace(*dense) if dense else compat.array_namespace(np.empty(0))
 

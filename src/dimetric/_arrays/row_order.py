@@ -29,7 +29,7 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows of X in ascending order, and for each row of X its index there.
+    """Return the distinct rows in ascending order, and the index of each row of X among them.
 
     Examples
     --------
@@ -40,6 +40,6 @@ def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = canonical_order(X, np.zeros(len(X), dtype=np.int64))
     rows = X[order]
     is_new = np.append(True, np.any(rows[1:] != rows[:-1], axis=1))
-    number = np.empty(len(X), dtype=np.int64)
-    number[order] = np.cumsum(is_new) - 1
-    return rows[is_new], number
+    index = np.empty(len(X), dtype=np.int64)
+    index[order] = np.cumsum(is_new) - 1
+    return rows[is_new], index

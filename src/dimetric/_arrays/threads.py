@@ -1,8 +1,8 @@
 """Run tasks on several Python threads, with BLAS limited to one thread.
 
 Element-wise NumPy operations and compiled kernels use one core, so blocks of rows are distributed
-over Python threads. BLAS is limited to one thread meanwhile, because its own threads would compete
-with them for the cores.
+over Python threads. Meanwhile, BLAS is limited to one thread, because its own threads would compete
+with the Python threads for the cores.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,8 +38,8 @@ class _OneBlasThread:
         with self._lock:
             if self._users == 0:
                 controller = _controller()
-                blas = [lib.num_threads for lib in controller.lib_controllers]
-                self._allowed = max(blas, default=1)
+                thread_counts = [lib.num_threads for lib in controller.lib_controllers]
+                self._allowed = max(thread_counts, default=1)
                 self._limiter = controller.limit(limits=1)
             self._users += 1
         try:
@@ -97,8 +97,8 @@ def run_on_threads(
     shared_queue : bool, default=False
         By default thread t of n gets the tasks t, t + n, t + 2n, ..., so that results are
         bitwise reproducible for a given number of threads. With a shared queue, each free thread
-        takes the next task. This is faster, but only for results that do not depend on which
-        thread runs which task.
+        takes the next task. This is faster, but may be used only if the results do not depend on
+        which thread runs which task.
 
     Examples
     --------
@@ -115,8 +115,8 @@ def run_on_threads(
             # cores.
             with ThreadPoolExecutor(threads) as pool:
                 return list(pool.map(work, iterators))
-        # The calling thread works too: starting another thread takes milliseconds while the others
-        # are busy.
+        # The calling thread works too, because starting one more thread takes milliseconds once the
+        # others are busy.
         with ThreadPoolExecutor(threads - 1) as pool:
             others = [pool.submit(work, each) for each in iterators[1:]]
             return [work(iterators[0]), *(other.result() for other in others)]

@@ -63,9 +63,9 @@ def _dtype_for(X: Any) -> Any:
 
     scikit-learn reads the column dtypes of pandas data frames, but not those of other libraries.
     """
-    frame = hasattr(X, "columns") and len(X.columns) > 0
-    single = frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
-    return np.float32 if single else [np.float64, np.float32]
+    is_frame = hasattr(X, "columns") and len(X.columns) > 0
+    all_float32 = is_frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
+    return np.float32 if all_float32 else [np.float64, np.float32]
 
 
 def checked_samples(
@@ -119,7 +119,7 @@ def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarra
     return classes, codes
 
 
-def checked_dissimilarities(D: Array) -> None:
+def check_dissimilarities(D: Array) -> None:
     """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal."""
     xp = namespace(D)
     n = D.shape[0]
@@ -141,7 +141,7 @@ def checked_dissimilarities(D: Array) -> None:
         i, j = pair
         raise ValueError(
             f"Dissimilarities must be symmetric, but X[{i}, {j}] is {float(D[i, j]):.6g} and "
-            f"X[{j}, {i}] is {float(D[j, i]):.6g}. (X + X.T) / 2 is symmetric."
+            f"X[{j}, {i}] is {float(D[j, i]):.6g}. Pass (X + X.T) / 2 to use their mean."
         )
 
 
@@ -167,9 +167,9 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     """Rescale X so that squares neither overflow nor underflow; return X and the factor.
 
     The factor is a power of two, so no digits are lost, and it is 1 for ordinary data. Raise
-    ValueError if the dtype cannot represent the squares of the values, because it could not
-    represent a variance or a metric either. If `affected` names parameters whose meaning depends
-    on the scale, warn when the factor is not 1.
+    ValueError if the dtype cannot represent the squares of the original values, because then it
+    cannot represent variances or a metric either. If `affected` names parameters whose meaning
+    depends on the scale, warn when the factor is not 1.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
@@ -188,7 +188,7 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     if largest > 0 and not low <= largest <= high:
         raise ValueError(
             f"The largest absolute value of {name} is {largest:.1e}, but {X.dtype} can represent "
-            f"squares only if it is between {low:.0e} and {high:.0e}. Rescale {name}."
+            f"squares only if this value is between {low:.0e} and {high:.0e}. Rescale {name}."
         )
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0

@@ -202,9 +202,9 @@ class Comparison:
         """
         from dimetric.report._page import render_report
 
-        with atomic_write(path) as begun:
+        with atomic_write(path) as temporary:
             record = self._record(None if model_file is None else str(model_file))
-            begun.write_text(render_report(record), encoding="utf-8")
+            temporary.write_text(render_report(record), encoding="utf-8")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file that :func:`dimetric.load` and the command can read.

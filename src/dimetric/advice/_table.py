@@ -61,7 +61,7 @@ def read_samples(
     drop: Iterable[str] = (),
     missing: str = "drop",
     header: bool | None = None,
-    labelled: bool = True,
+    needs_target: bool = True,
 ) -> TableSamples:
     """Read the rows to learn from out of a file or data frame.
 
@@ -71,10 +71,10 @@ def read_samples(
         The table.
     target, drop, missing, header
         As in :func:`dimetric.data.read_table`.
-    labelled : bool, default=True
+    needs_target : bool, default=True
         Whether to guess the target column if `target` is None.
     """
-    table = open_table(source, target, drop=drop, header=header, labelled=labelled)
+    table = open_table(source, target, drop=drop, header=header, needs_target=needs_target)
     samples = samples_of(table.columns, table.target, missing=missing, name=table.name)
     is_file = isinstance(source, str | Path)
     return TableSamples(
@@ -147,7 +147,7 @@ def _samples_with_target(
     X: Any, y: np.ndarray, name: str, drop: Iterable[str], missing: str
 ) -> TableSamples:
     """Return the rows of a table, with a target that is not one of its columns."""
-    table = open_table(X, None, drop=drop, labelled=False)
+    table = open_table(X, None, drop=drop, needs_target=False)
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
         name += "_"

@@ -90,15 +90,16 @@ def decision_regions(
     if resolution is not None and (not isinstance(resolution, Integral) or resolution < 2):
         raise ValueError(f"resolution={resolution!r} must be an int of at least 2.")
     n_points = int(resolution or DEFAULT_RESOLUTION[len(varying)])
-    held = _section(section, samples)
+    fixed_values = _section(section, samples)
     grid = tuple(_grid_values(samples[:, j], n_points) for j in varying)
-    points = np.tile(held, (n_points ** len(varying), 1))
+    points = np.tile(fixed_values, (n_points ** len(varying), 1))
     points[:, varying] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(
         -1, len(varying)
     )
     predicted = np.asarray(to_host(classifier.predict(_framed_like(points, X))))
     classes, codes = np.unique(predicted, return_inverse=True)
-    return DecisionRegions(varying, grid, classes, codes.reshape([n_points] * len(varying)), held)
+    codes = codes.reshape([n_points] * len(varying))
+    return DecisionRegions(varying, grid, classes, codes, fixed_values)
 
 
 def feature_names_of(X: Any, d: int) -> list[str]:
@@ -166,7 +167,7 @@ def _grid_values(values: np.ndarray, n_points: int) -> np.ndarray:
 
 
 def _framed_like(points: np.ndarray, X: Any) -> Any:
-    """Return points as a data frame if X is one: an estimator may expect its feature names."""
+    """Return points as a data frame if X is one, because a classifier may check feature names."""
     library = type(X).__module__.partition(".")[0]
     if library == "pandas":
         return type(X)(points, columns=X.columns)

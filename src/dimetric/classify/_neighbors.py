@@ -15,7 +15,7 @@ from dimetric.classify._base import DistanceEstimator
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import TREE_FEATURES, distances_between, metric_neighbors
 
-MAX_PRODUCT_SAMPLES = 5_000  # below this, a matrix product beats loading a compiled search
+MAX_PRODUCT_SAMPLES = 5_000  # with fewer, a matrix product beats importing compiled code
 
 Weights = str | Callable[[np.ndarray], np.ndarray] | None
 
@@ -121,10 +121,10 @@ def nearest_in_order(
     array([[1, 2]])
     """
     available = Z.shape[0] - 1 if points is None else points.shape[0]
-    asked = min(k + 1, available)
+    n_requested = min(k + 1, available)  # one more than k, to detect ties at the k-th distance
     search = euclidean_neighbors if _use_matrix_product(Z) else metric_neighbors
-    distances, indices = (to_host(a) for a in search(Z, asked, points))
-    tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (asked > k))
+    distances, indices = (to_host(a) for a in search(Z, n_requested, points))
+    tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (n_requested > k))
     distances, indices = distances[:, :k].copy(), indices[:, :k].copy()
     for block in row_blocks(len(tied), max(1, 2**22 // available)):
         rows = tied[block]
@@ -164,7 +164,10 @@ def _nearest_with_ties_in_order(
 
 
 def points_like(points: Array, Z: Array) -> Array:
-    """Return points in the namespace of Z; in host memory they keep their dtype."""
+    """Return points in the namespace of Z.
+
+    If Z is a NumPy or SciPy array, the points keep their dtype; otherwise they get that of Z.
+    """
     if is_foreign(Z):
         return asarray_like(points, Z)
     return to_host(points) if is_foreign(points) else points

@@ -20,7 +20,7 @@ class CentroidClassifier(DistanceClassifier):
 
     centroids_: Array
     centroid_classes_: np.ndarray
-    _owners: np.ndarray
+    _owners: np.ndarray  # class code of each centroid
 
     @abstractmethod
     def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:

@@ -22,6 +22,9 @@ from dimetric.learners.lmnn import LMNN
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
 
+BLOCK_ENTRIES = 2**21  # distances per block
+DEVICE_BLOCK_ENTRIES = 2**26  # distances per block on an accelerator
+
 
 class EnergyClassifier(DistanceClassifier):
     r"""Energy-based classifier: predict the class that increases the objective of LMNN least.
@@ -31,20 +34,20 @@ class EnergyClassifier(DistanceClassifier):
               + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
 
     The energy of a class c is the increase of the objective if x is added to c. The targets
-    :math:`j \to x` are the nearest neighbours of x in c. The energy has three terms: the squared
-    distances to the targets, the margins of x that impostors of other classes violate, and the
-    margins of samples of other classes that x violates [1]_.
+    :math:`j \to x` are the nearest neighbours of x in c. The three terms are the squared distances
+    to the targets, the violations of the margins of x by samples of other classes, and the
+    violations of the margins of these samples by x [1]_.
 
     Parameters
     ----------
     learner : learner or None, default=None
         Learner of the distance, or any transformer. A copy of it is fitted. If None,
-        :class:`~dimetric.learners.lmnn.LMNN` with the parameters below is used. The margin is a
-        squared learned distance of 1.
+        :class:`~dimetric.learners.lmnn.LMNN` with the parameters below is used. The margin of 1
+        is a squared learned distance, so the scale of the learned distance matters.
     n_neighbors : int or None, default=None
         Number of targets of a sample. If None, the ``n_neighbors`` of the learner, or 3 if it has
-        none. In a class with fewer samples, the weights of the targets are raised to the same
-        total.
+        none. In a class with fewer samples, the sums over the targets of x are scaled up to
+        `n_neighbors` targets.
     mu : float or None, default=None
         Weight of the margin terms, between 0 and 1. If None, the ``mu`` of the learner, or 0.5 if
         it has none.
@@ -139,10 +142,10 @@ class EnergyClassifier(DistanceClassifier):
         centred = xp.astype(Z, xp.float64) - asarray_like(self._centre, Z, dtype=xp.float64)
         points = asarray_like(self._points, Z, dtype=xp.float64)
         thresholds = asarray_like(self._thresholds, Z, dtype=xp.float64)
-        size = 2**21 if is_host(Z) else 2**26
+        entries = BLOCK_ENTRIES if is_host(Z) else DEVICE_BLOCK_ENTRIES
         blocks = [
             self._energies(squared_distances(centred[rows, :], points), thresholds)
-            for rows in row_blocks(Z.shape[0], max(1, size // points.shape[0]))
+            for rows in row_blocks(Z.shape[0], max(1, entries // points.shape[0]))
         ]
         return xp.astype(xp.concat(blocks), Z.dtype)
 
@@ -164,12 +167,12 @@ class EnergyClassifier(DistanceClassifier):
         for c in range(n_classes):
             own, k = slice(starts[c], starts[c + 1]), min(self._k, starts[c + 1] - starts[c])
             near = smallest_in_rows(D[:, own], k)[0]
-            impostors = xp.zeros_like(D[:, 0])
+            violations_by_others = xp.zeros_like(D[:, 0])
             for others in (D[:, : own.start], D[:, own.stop :]):
                 for rank in range(k):
                     value = hinge(1 + near[:, rank][:, None] - others, 0.0)[0]
-                    impostors = impostors + xp.sum(value, axis=1)
-            first_two = (1 - self._mu) * xp.sum(near, axis=1) + self._mu * impostors
+                    violations_by_others = violations_by_others + xp.sum(value, axis=1)
+            first_two = (1 - self._mu) * xp.sum(near, axis=1) + self._mu * violations_by_others
             energies.append(first_two * (self._k / k) + self._mu * third_term[:, c])
         return xp.stack(energies, axis=1)
 
@@ -197,6 +200,6 @@ class EnergyClassifier(DistanceClassifier):
         return checked_targets(given, self._codes, order)
 
     def _setting(self, name: str, default: Any) -> Any:
-        """Return a parameter of this estimator, or of the learner if None, or a default."""
+        """Return a parameter; if it is None, that of the learner, or a default if it has none."""
         own = getattr(self, name)
         return getattr(self.learner, name, default) if own is None else own

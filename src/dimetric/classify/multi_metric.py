@@ -10,7 +10,7 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, nearest_in_order, points_like
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.margins.joint import JointMargins
+from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 from dimetric.solvers import LBFGS, Result
 
 HINGE_WIDTHS = (0.1, 0.01)  # width of the smooth part of the hinge, in two solver stages
@@ -33,12 +33,12 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Number of neighbours that vote, and number of targets per sample in the objective.
     learner : learner or None, default=None
         Learner of a map that is applied before the maps of the classes. A copy of it is fitted. If
-        None, samples are not mapped before.
+        None, the maps of the classes are applied to X itself.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights of the votes, as in :class:`~dimetric.KNNClassifier`.
     mu : float, default=0.5
-        Weight of the impostors, which are pushed away, between 0 and 1. The targets, which are
-        pulled near, have weight ``1 - mu``.
+        Weight of the term that pushes impostors away, between 0 and 1. The term that pulls targets
+        closer has weight ``1 - mu``.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-4
@@ -128,18 +128,18 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Z = take_rows(Z, order)
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
-        unit = 1 / spread if spread > 0 else 1.0
-        objective = JointMargins(Z * unit, self._codes[order], self.n_neighbors, self.mu)
-        maps, result = self._solve(objective, self.reg * unit**2)
+        factor = 1 / spread if spread > 0 else 1.0
+        objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
+        maps, result = self._solve(objective, self.reg * factor**2)
         result.warn_unless_converged(
-            type(self).__name__, "Increase max_iter or tol, or scale the features."
+            type(self).__name__, "Raise max_iter or tol, or scale the features."
         )
-        self.components_ = asarray_like(unit * maps, Z)
+        self.components_ = asarray_like(factor * maps, Z)
         self.n_iter_ = result.n_iter
         self._members = [np.flatnonzero(self._codes == c) for c in range(len(self.classes_))]
         return self
 
-    def _solve(self, objective: JointMargins, reg: float) -> tuple[np.ndarray, Result]:
+    def _solve(self, objective: MultiMetricMargins, reg: float) -> tuple[np.ndarray, Result]:
         """Return the maps and the result, starting from the best multiple of the identity."""
         C, d = len(self.classes_), objective.X.shape[1]
         identity = np.broadcast_to(np.eye(d), (C, d, d))
@@ -154,7 +154,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         values = [value_and_grad(scale * identity.ravel(), HINGE_WIDTHS[0])[0] for scale in scales]
         flat, n_iter = scales[np.argmin(values)] * identity.ravel(), 0
         if C == 1:  # without impostors, the targets would contract all samples to a point
-            return flat.reshape(C, d, d), Result(flat, values[0], 0, True, "one class", ())
+            return flat.reshape(C, d, d), Result(
+                flat, values[0], 0, True, "y has only one class", ()
+            )
         for width in HINGE_WIDTHS:
             remaining = self.max_iter - n_iter
             if remaining == 0:
@@ -173,9 +175,9 @@ class MultiMetricKNNClassifier(KNNClassifier):
         for members, L in zip(self._members, to_host(self.components_), strict=True):
             distances = np.full((n, k), np.inf)
             indices = np.full((n, k), self.n_samples_fit_)
-            for rows, (near, nearest) in self._search_class(Z, k, members, L):
-                distances[rows, : near.shape[1]] = near
-                indices[rows, : near.shape[1]] = members[nearest]
+            for rows, (found_distances, found) in self._search_class(Z, k, members, L):
+                distances[rows, : found.shape[1]] = found_distances
+                indices[rows, : found.shape[1]] = members[found]
             all_distances.append(distances)
             all_indices.append(indices)
         distances = np.concatenate(all_distances, axis=1)

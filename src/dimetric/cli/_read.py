@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 
 def read(
-    path: Path, target: str | None, drop: str, missing: str, header: bool | None, *, labelled: bool
+    path: Path,
+    target: str | None,
+    drop: str,
+    missing: str,
+    header: bool | None,
+    *,
+    needs_target: bool,
+    option: str = "--target",
 ) -> "TableSamples":
     """Read the rows of a file that a model is fitted to.
 
@@ -19,8 +26,10 @@ def read(
     ----------
     path, target, drop, missing, header
         The arguments of the verb.
-    labelled : bool
+    needs_target : bool
         Whether to guess the target column if `target` is None.
+    option : str, default="--target"
+        Name of the option that sets the target column, used in notes.
     """
     from dimetric.advice._table import read_samples
 
@@ -33,11 +42,11 @@ def read(
             drop=split_names(drop) or [],
             missing=missing,
             header=header,
-            labelled=labelled,
+            needs_target=needs_target,
         )
     if target is not None or table.target is None:
         return table
-    note = f"No --target was given; column {table.target!r} is used."
+    note = f"No {option} was given; column {table.target!r} is used."
     return table._replace(notes=[note, *table.notes])
 
 

@@ -75,7 +75,7 @@ def compare(
     if data is None:
         tables = [_bundled(name) for name in BUNDLED]
     else:
-        tables = [read(data, target, drop, missing, header, labelled=True)]
+        tables = [read(data, target, drop, missing, header, needs_target=True)]
     out.mkdir(parents=True, exist_ok=True)
     console = None if json else Console(highlight=False)
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}

@@ -90,7 +90,9 @@ def embed(
     files = _checked_files(out, data, name)
     params = parsed_options(option)
     model = embedding_by_name(method, params, n_components=components, random_state=seed)
-    table = read(data, color, drop, missing, header, labelled=needs_classes(model))
+    table = read(
+        data, color, drop, missing, header, needs_target=needs_classes(model), option="--color"
+    )
     if table.y is not None and needs_classes(model):
         class_counts(table.y, str(table.target), "--color")
     check_choice("--scale", scale, SCALERS)

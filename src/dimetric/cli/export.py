@@ -105,9 +105,9 @@ def export(
 
         to_numpy(loaded, out)
     if to in (Format.onnx, Format.numpy, Format.faiss):
-        from dimetric.export._plan import plan_of
+        from dimetric.export._map_chain import map_chain
 
-        results["columns"] = list(plan_of(loaded).features)
+        results["columns"] = list(map_chain(loaded).features)
     if json:
         print_json(results)
     else:
@@ -148,7 +148,7 @@ def _write_index(
 ) -> dict[str, Any]:
     """Write an index; return the number of samples and notes."""
     from dimetric.export import _index
-    from dimetric.export._plan import plan_of
+    from dimetric.export._map_chain import map_chain
 
     notes: list[str] = []
     if data is None:
@@ -157,7 +157,7 @@ def _write_index(
         Z, ids, notes = _mapped_rows(model, data, id, header)
     checked = _index.checked_ids(ids, len(Z))
     if to is Format.faiss:
-        _index.write_faiss(_index.faiss_index(plan_of(model), Z, checked, kind), out)
+        _index.write_faiss(_index.faiss_index(map_chain(model), Z, checked, kind), out)
     else:
         _index.write_usearch(_index.usearch_index(Z, checked), out)
     return {"samples": len(Z), "notes": notes}

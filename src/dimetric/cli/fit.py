@@ -57,8 +57,8 @@ def fit(
     from dimetric.advice._table import class_counts
 
     model = learner_from(learner, option, seed)
-    labelled = model is None or model.__sklearn_tags__().target_tags.required
-    table = read(data, target, drop, missing, header, labelled=labelled)
+    needs_target = model is None or model.__sklearn_tags__().target_tags.required
+    table = read(data, target, drop, missing, header, needs_target=needs_target)
     classes = {} if table.y is None else class_counts(table.y, str(table.target), "--target")
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)

@@ -41,12 +41,12 @@ class _StreamedArray:
         self._archive = zipfile.ZipFile(path)
         self._file = self._archive.open(name)
         version = np.lib.format.read_magic(self._file)
-        read = (
+        read_array_header = (
             np.lib.format.read_array_header_1_0
             if version == (1, 0)
             else np.lib.format.read_array_header_2_0
         )
-        self.shape, self._fortran, self.dtype = read(self._file)
+        self.shape, self._fortran, self.dtype = read_array_header(self._file)
         self.ndim = len(self.shape)
         self._whole: np.ndarray | None = None
 

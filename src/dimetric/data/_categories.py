@@ -80,7 +80,9 @@ def _exceptions_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
     if np.sum(~odd) <= MAX_NUMERIC_CATEGORIES or np.sum(counts[odd]) > np.sum(counts) / 2:
         return ""
     examples = ", ".join(repr(str(each)[:40]) for each in texts[odd][:3])
-    return f"All values are numbers except for {int(np.sum(counts[odd]))}, such as {examples}."
+    n_odd, n_values = int(np.sum(counts[odd])), int(np.sum(counts))
+    verb = "is" if n_odd == 1 else "are"
+    return f"Only {n_odd} of {n_values} values {verb} not numeric, such as {examples}."
 
 
 def category_name(value: Any) -> str:
@@ -94,7 +96,7 @@ def category_name(value: Any) -> str:
 
 
 def category_codes(values: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """Return the category index of each value, MISSING_CODE or UNKNOWN_CODE."""
+    """Return the category index of each value; MISSING_CODE if missing, UNKNOWN_CODE if unknown."""
     indices = {each: i for i, each in enumerate(categories)}
     return np.array(
         [
@@ -112,12 +114,12 @@ def one_hot(codes: np.ndarray, n_categories: int) -> np.ndarray:
     all features. An unknown category is 0 in all features, or 1/2 if there is only one feature.
     """
     if n_categories > 2:
-        found = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
+        features = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
     else:
-        found = (codes == n_categories - 1).astype(np.float64)[:, None]
-        found[codes == UNKNOWN_CODE] = 0.5
-    found[codes == MISSING_CODE] = np.nan
-    return found
+        features = (codes == n_categories - 1).astype(np.float64)[:, None]
+        features[codes == UNKNOWN_CODE] = 0.5
+    features[codes == MISSING_CODE] = np.nan
+    return features
 
 
 def unknown_categories_note(name: str, n_values: int) -> str:

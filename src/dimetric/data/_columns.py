@@ -24,7 +24,7 @@ INTEGER = re.compile(r"[+-]?\d{1,15}")
 
 
 def columns_of(
-    table: Any, texts: Container[str] = (), *, target: str | None = None
+    table: Any, string_columns: Container[str] = (), *, target: str | None = None
 ) -> dict[str, np.ndarray]:
     """Return the columns of a table as arrays of numbers, dates, or objects.
 
@@ -33,7 +33,7 @@ def columns_of(
     table : pandas or polars data frame, or mapping of names to arrays
         A string column whose values are all numbers, such as "1.5" or "1,234", becomes numeric.
         Other string columns become object arrays, in which None marks missing values.
-    texts : container of str
+    string_columns : container of str
         Names of columns that stay strings even if all their values are numbers.
     target : str, optional
         Name of the target column. If its values are not all numbers, they are kept as written:
@@ -56,7 +56,7 @@ def columns_of(
         if values.dtype.kind not in "iufbmM":
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = _objects([None if marks_missing(each) else each for each in listed])
-            numbers = None if str(name) in texts else parse_numbers(values)
+            numbers = None if str(name) in string_columns else parse_numbers(values)
             if str(name) == target:
                 values = _class_labels(listed, numbers)
             else:
@@ -86,17 +86,17 @@ def parse_numbers(values: np.ndarray) -> np.ndarray | None:
     >>> parse_numbers(np.array(["1", "x"], dtype=object)) is None
     True
     """
-    found = np.full(len(values), np.nan)
+    numbers = np.full(len(values), np.nan)
     any_number = False
     for i, value in enumerate(values):
         if marks_missing(value, NUMBER_MISSING_MARKERS):
             continue
         try:
-            found[i] = float(_without_thousands(value))
+            numbers[i] = float(_without_commas(value))
         except (TypeError, ValueError):
             return None
         any_number = True
-    return found if any_number else None
+    return numbers if any_number else None
 
 
 def is_number(value: Any) -> bool:
@@ -175,12 +175,12 @@ def drop_hint(name: str) -> str:
 
 def _objects(values: list[Any]) -> np.ndarray:
     """Return a list as a one-dimensional object array, even if its items are lists."""
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
-def _without_thousands(value: Any) -> Any:
+def _without_commas(value: Any) -> Any:
     """Remove the commas between thousands from a string that represents a number."""
     if not isinstance(value, str):
         return value

@@ -58,7 +58,7 @@ class Dialect:
         the encoding. Bytes that are not valid UTF-8 are decoded as Windows-1252, and bytes that
         Windows-1252 leaves undefined as Latin-1.
         """
-        return "strict" if self.encoding == "utf-16" else FALLBACK
+        return "strict" if self.encoding == "utf-16" else DECODING_ERROR_HANDLER
 
     def normalize(self, text: str) -> str:
         """Strip spaces from a value; write a number with a decimal point and without thousands.
@@ -87,8 +87,8 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "prices.csv")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "prices.csv")
     ...     _ = path.write_text("item;price\nbread;2,50\nmilk;1,20\n")
     ...     detect_dialect(path)
     Dialect(separator=';', header=True, decimal=',', encoding='utf-8')
@@ -139,8 +139,8 @@ def _decode_late_bytes(error: UnicodeError) -> tuple[str, int]:
         return wrong.decode("latin-1"), error.end
 
 
-FALLBACK = "dimetric.decode_late_bytes"
-codecs.register_error(FALLBACK, _decode_late_bytes)
+DECODING_ERROR_HANDLER = "dimetric.decode_late_bytes"
+codecs.register_error(DECODING_ERROR_HANDLER, _decode_late_bytes)
 
 
 @contextmanager

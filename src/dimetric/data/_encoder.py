@@ -111,7 +111,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._check_missing(X)
             return self
         known = dict(self.categories or {})
-        columns = columns_of(X, texts=known)
+        columns = columns_of(X, string_columns=known)
         if not columns or not len(next(iter(columns.values()))):
             raise ValueError("The table is empty: it has no rows or no columns.")
         learned = [learn_column(name, columns[name], known.get(name)) for name in columns]
@@ -258,8 +258,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _encoded_fills(self) -> np.ndarray:
         """Return the features that imputation gives to a row whose values are all missing."""
         row = {
-            name: np.array([fill], dtype=np.float64 if own is None else object)
-            for name, fill, own in zip(
+            name: np.array([fill], dtype=np.float64 if categories is None else object)
+            for name, fill, categories in zip(
                 self.column_names(), self.fills_, self.categories_, strict=True
             )
         }

@@ -142,7 +142,7 @@ class FeatureReader:
 
     def __iter__(self) -> Iterator[FeatureBlock]:
         encoder, scalers, _ = self.parts
-        for chunk in self._file.chunks(texts=[*encoder.category_columns(), *self._keep]):
+        for chunk in self._file.chunks(string_columns=[*encoder.category_columns(), *self._keep]):
             self._check_kept([str(each) for each in chunk])
             features, n_unknown = encoder.encode(self._drop_ignored_columns(chunk))
             for name, count in n_unknown.items():
@@ -181,8 +181,8 @@ class FeatureReader:
         notes = self._notes_on_columns()
         if self.n_incomplete:
             notes.append(dropped_rows_note(self.n_incomplete, self.n_rows))
-        found = np.concatenate(features) if features else np.empty((0, 0))
-        return CompleteRows(found, np.flatnonzero(complete), kept, notes)
+        joined = np.concatenate(features) if features else np.empty((0, 0))
+        return CompleteRows(joined, np.flatnonzero(complete), kept, notes)
 
     def notes(self) -> list[str]:
         """Return messages about unusual rows and columns among those read so far."""
@@ -227,7 +227,7 @@ class FeatureReader:
 
 
 def _non_feature_columns(chunk: Any, keep: list[str], n_features: int) -> list[str]:
-    """Return the columns that are not features, if as many remain as the model expects."""
+    """Return the columns to ignore so that `n_features` remain; [] if this is not possible."""
     columns = columns_of(chunk)
     if len(columns) == n_features:
         return []

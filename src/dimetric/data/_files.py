@@ -68,7 +68,9 @@ class TableFile:
             return [str(each) for each in _with_names(head).columns]
 
     def read(self, target: str | None = None) -> Any:
-        """Read the whole table as a pandas or polars data frame, or arrays as a dict of columns.
+        """Read the whole table.
+
+        Text and Parquet files become a pandas or polars data frame, NumPy files a dict of columns.
 
         Parameters
         ----------
@@ -93,13 +95,13 @@ class TableFile:
             return _parse_thousands(frame, self.dialect, [] if target is None else [target])
 
     def chunks(
-        self, *, texts: Iterable[str] = (), cells_per_chunk: int | None = None
+        self, *, string_columns: Iterable[str] = (), cells_per_chunk: int | None = None
     ) -> Iterator[Any]:
         """Yield chunks of rows, as pandas data frames or dicts of columns.
 
         Parameters
         ----------
-        texts : iterable of str
+        string_columns : iterable of str
             Columns whose values are read as strings, even if a chunk holds only numbers.
         cells_per_chunk : int, optional
             Number of values in each chunk. By default, about a million.
@@ -107,7 +109,9 @@ class TableFile:
         cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
         with _naming_file_in_errors(self.path):
             if self.dialect is not None:
-                yield from _text_chunks(self.path, self.dialect, set(texts), cells_per_chunk)
+                yield from _text_chunks(
+                    self.path, self.dialect, set(string_columns), cells_per_chunk
+                )
             elif self.kind == "arrays":
                 yield from array_chunks(self.path, cells_per_chunk)
             else:
@@ -192,14 +196,14 @@ def _pandas_options(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _parse_thousands(frame: Any, dialect: Dialect, texts: Iterable[str]) -> Any:
+def _parse_thousands(frame: Any, dialect: Dialect, string_columns: Iterable[str]) -> Any:
     """Convert columns of numbers such as "1.234,5" from strings to floats.
 
     The ``thousands`` option of pandas would also read the date 1.2.2020 as a number.
     """
     if dialect.decimal != ",":
         return frame
-    for name in [each for each in frame.columns if str(each) not in set(texts)]:
+    for name in [each for each in frame.columns if str(each) not in set(string_columns)]:
         if frame[name].dtype.kind in "iufb":
             continue
         values = frame[name].astype(str).str.strip()
@@ -233,19 +237,21 @@ def _read_with_polars(polars: Any, path: Path, dialect: Dialect, **options: Any)
 
 
 def _text_chunks(
-    path: Path, dialect: Dialect, texts: set[str], cells_per_chunk: int
+    path: Path, dialect: Dialect, string_columns: set[str], cells_per_chunk: int
 ) -> Iterator[Any]:
     library, is_pandas = _data_frame_library()
     if not is_pandas:
         raise ImportError("Reading a table in chunks requires pandas: pip install pandas")
     options = _pandas_options(dialect)
     head = library.read_csv(path, nrows=0, **options)
-    places = [i for i, each in enumerate(_with_names(head).columns) if str(each) in texts]
-    options["dtype"] = {head.columns[i] if dialect.header else i: str for i in places}
+    positions = [
+        i for i, each in enumerate(_with_names(head).columns) if str(each) in string_columns
+    ]
+    options["dtype"] = {head.columns[i] if dialect.header else i: str for i in positions}
     rows = max(1, cells_per_chunk // max(1, head.shape[1]))
     with library.read_csv(path, chunksize=rows, **options) as chunks:
         for chunk in chunks:
-            yield _parse_thousands(_with_names(chunk), dialect, texts)
+            yield _parse_thousands(_with_names(chunk), dialect, string_columns)
 
 
 def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
@@ -259,7 +265,7 @@ def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
 
 
 def _with_names(frame: Any) -> Any:
-    """Strip the column names of a frame, or name the columns x0, x1, ... if the file has none."""
+    """Strip spaces from the column names; name the columns x0, x1, ... if the file has no names."""
     if hasattr(frame, "set_axis"):  # pandas, which numbers columns without names
         if len(frame.columns) and frame.columns.dtype.kind in "iu":
             return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)

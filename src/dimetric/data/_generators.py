@@ -43,7 +43,7 @@ def make_s_curve(n_samples: int = 100, *, noise: float = 0.0, random_state: Seed
         \qquad |t| \le 3\pi/2,\; 0 \le h \le 2
 
     The speed :math:`|\partial x / \partial t|` is 1, so `t` is the signed arc length from the
-    middle of the S and `(t, h)` is an isometry of the sheet.
+    middle of the S. The coordinates `(t, h)` unroll the sheet isometrically.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def make_swiss_roll(
     .. math:: x(t, h) = (t \cos t,\; h,\; t \sin t),
         \qquad 3\pi/2 \le t \le 9\pi/2,\; 0 \le h \le 21
 
-    The sheet is unrolled isometrically by `(s, h)`, with `s` the arc length from the centre:
+    The coordinates `(s, h)` unroll the sheet isometrically, where `s` is the arc length from the
+    centre of the spiral:
 
     .. math:: s(t) = \int_0^t \sqrt{1 + \tau^2}\, d\tau
         = \tfrac12 \left( t \sqrt{1 + t^2} + \operatorname{asinh} t \right)
@@ -97,8 +98,8 @@ def make_swiss_roll(
     noise : float, default=0.0
         Standard deviation of the Gaussian noise added to each feature.
     hole : bool, default=False
-        Whether to cut a hole into the sheet, its middle ninth. Geodesics around the hole are longer
-        than straight lines in `coordinates`.
+        Whether to cut the middle ninth out of the sheet. Geodesics around the hole are longer than
+        straight lines in `coordinates`.
     uniform : bool, default=False
         Whether to sample s uniformly, which spreads the points evenly over the sheet. By default, t
         is sampled uniformly, and the outer turns are sparser.
@@ -238,8 +239,8 @@ def _spiral_length(t: Floats) -> Floats:
 
 
 def _spiral_parameter(s: Floats) -> Floats:
-    # The arc length s(t) is convex and at least t^2 / 2. So Newton's method decreases to the root
-    # from its upper bound sqrt(2 s). Four steps reach full precision over the roll.
+    # The arc length s(t) is convex and at least t^2 / 2. So t is at most sqrt(2 s), and Newton's
+    # method decreases from there to t. Four steps reach full precision on the whole roll.
     t = np.sqrt(2 * s)
     for _ in range(4):
         t = t - (_spiral_length(t) - s) / np.sqrt(1 + t**2)

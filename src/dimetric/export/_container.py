@@ -29,11 +29,11 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
             raise ValueError("it is a safetensors file that dimetric did not write")
         _check_tensors(outer, size - 8 - length)
         header = parse_object(metadata[METADATA_KEY])
-        found = header.get("format")
-        if type(found) is not int or found not in READABLE_VERSIONS:
+        version = header.get("format")
+        if type(version) is not int or version not in READABLE_VERSIONS:
             raise ValueError(
-                f"its format version is {found!r}, but this version of dimetric reads versions up "
-                f"to {FORMAT_VERSION}; upgrade with pip install -U dimetric"
+                f"its format version is {version!r}, but this version of dimetric reads versions "
+                f"up to {FORMAT_VERSION}; upgrade with pip install -U dimetric"
             )
         if not isinstance(header.get("versions"), dict):
             raise ValueError("its header does not list package versions")
@@ -62,30 +62,30 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
         return value
 
     try:
-        found = json.loads(
+        parsed = json.loads(
             text, object_pairs_hook=without_duplicates, parse_float=finite, parse_constant=finite
         )
     except RecursionError:
         raise ValueError("its header is nested too deeply") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError("its header is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise ValueError("its header is not a JSON object")
-    level: list[Any] = [found]
+    level: list[Any] = [parsed]
     for _ in range(MAX_NESTING):
         level = [
             each
-            for held in level
-            for each in (held.values() if isinstance(held, dict) else held)
+            for container in level
+            for each in (container.values() if isinstance(container, dict) else container)
             if isinstance(each, (dict, list))
         ]
     if level:
         raise ValueError("its header is nested too deeply")
-    return found
+    return parsed
 
 
 def _check_tensors(tensors: dict[str, Any], size: int) -> None:
-    """Raise unless all tensors have a valid dtype, shape and offsets, and end with the file."""
+    """Raise unless each tensor has a valid dtype, shape and offsets, and the last ends the file."""
     end = 0
     for name, each in tensors.items():
         keys = {"dtype", "shape", "data_offsets"}
@@ -94,8 +94,8 @@ def _check_tensors(tensors: dict[str, Any], size: int) -> None:
         shape, offsets = each["shape"], each["data_offsets"]
         if (
             not all(
-                isinstance(both, list) and all(type(i) is int and i >= 0 for i in both)
-                for both in (shape, offsets)
+                isinstance(sizes, list) and all(type(i) is int and i >= 0 for i in sizes)
+                for sizes in (shape, offsets)
             )
             or len(offsets) != 2
         ):

@@ -20,7 +20,8 @@ from dimetric.export._schema import (
 from dimetric.kernels.kernel import as_kernel
 
 MAX_NESTING = 24  # levels of values in a model; the largest pipelines need about ten
-LAYOUT: dict[str, dict[str, str]] = {  # the other keys of each tagged object, and their types
+# The keys of each kind of JSON object, besides the "$" key that names the kind, and their types.
+LAYOUT: dict[str, dict[str, str]] = {
     "$class": {"parameters": "object", "state": "object"},
     "$record": {"fields": "object"},
     "$tensor": {"order": "text"},
@@ -187,11 +188,11 @@ def _required_list(value: Any) -> list[Any]:
 def _check_steps(given: dict[str, Any]) -> None:
     """Raise unless a pipeline consists of named estimators and has memory=None."""
     steps = given.get("steps")
-    good = isinstance(steps, list) and bool(steps) and given.get("memory") is None
+    valid = isinstance(steps, list) and bool(steps) and given.get("memory") is None
     for step in steps if isinstance(steps, list) else ():
-        good &= isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
-        good = good and (isinstance(step[1], BaseEstimator) or step[1] in (None, "passthrough"))
-    if not good:
+        valid &= isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
+        valid = valid and (isinstance(step[1], BaseEstimator) or step[1] in (None, "passthrough"))
+    if not valid:
         raise ValueError("a Pipeline must have named steps that are estimators, and memory=None")
 
 
@@ -218,14 +219,14 @@ def _check_relations(model: Any) -> None:
         and attributes["n_samples_fit_"] != points.shape[0]
     ):
         raise ValueError(f"the number of points of {name} differs from n_samples_fit_")
-    if name == "TableEncoder" and not _is_encoder(attributes):
+    if name == "TableEncoder" and not _is_valid_encoder(attributes):
         raise ValueError(f"{name} must have a list of categories, or None, for each column")
     kernel = attributes.get("_kernel")
     if kernel is not None and kernel.name != as_kernel(attributes["kernel"]).name:
         raise ValueError(f"the fitted kernel of {name} differs from its parameter kernel")
 
 
-def _is_encoder(attributes: dict[str, Any]) -> bool:
+def _is_valid_encoder(attributes: dict[str, Any]) -> bool:
     categories, fills = attributes["categories_"], attributes["fills_"]
     return len(categories) == len(fills) == attributes.get("n_features_in_") and all(
         (names is None and isinstance(fill, float))

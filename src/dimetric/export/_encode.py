@@ -63,21 +63,25 @@ class Encoder:
                 "for other estimators; dimetric.trusted_types() lists the types to trust."
             )
         given = model.get_params(deep=False)
-        unfitted = {*vars(cls(**given)), *NOT_STATE}
-        state = {key: each for key, each in vars(model).items() if fitted and key not in unfitted}
+        unfitted_attributes = {*vars(cls(**given)), *NOT_STATE}
+        state = {
+            key: each
+            for key, each in vars(model).items()
+            if fitted and key not in unfitted_attributes
+        }
         for key in state:
             if not is_state(cls, key):
                 raise ValueError(
                     f"{name}{_location(path)} has an attribute {key!r} that cannot be saved."
                 )
         if name == "Pipeline":
-            given["memory"] = None  # a folder of this machine
+            given["memory"] = None  # a cache directory of this computer
             given["steps"] = [(step, each) for step, each in given["steps"]]
-        inner = fitted and name == "Pipeline"
+        parameters_are_fitted = fitted and name == "Pipeline"
         return {
             "$class": name,
             "parameters": {
-                key: self.value(each, _join_path(path, key), fitted=inner)
+                key: self.value(each, _join_path(path, key), fitted=parameters_are_fitted)
                 for key, each in given.items()
             },
             "state": {key: self.value(each, _join_path(path, key)) for key, each in state.items()},
@@ -165,7 +169,7 @@ def _scalar(value: np.generic, path: str) -> Any:
 
 
 def _float(value: Any) -> Any:
-    """Encode a number as JSON, which has no infinity and NaN."""
+    """Encode a number as JSON, which has no infinity or NaN."""
     return {"$float": str(value)} if isinstance(value, float) and not isfinite(value) else value
 
 

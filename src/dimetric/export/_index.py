@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._files import atomic_write
-from dimetric.export._plan import Plan, plan_of, steps_of
+from dimetric.export._map_chain import MapChain, map_chain, steps_of
 from dimetric.learners._inner_learner import last_step
 
 __all__ = ["to_faiss", "to_usearch"]
@@ -45,7 +45,7 @@ def to_faiss(
     Returns
     -------
     index : faiss.IndexPreTransform
-        Index to search with samples that are not mapped. It returns squared learned distances in
+        Index to search with samples, which it maps itself. It returns squared learned distances in
         float32.
 
     Examples
@@ -58,20 +58,20 @@ def to_faiss(
     >>> ids[:, 0].tolist()
     [0, 1]
     """
-    plan = plan_of(model)
-    index = faiss_index(plan, *_samples_and_ids(model, X, ids), kind)
+    chain = map_chain(model)
+    index = faiss_index(chain, *_samples_and_ids(model, X, ids), kind)
     if path is not None:
         write_faiss(index, path)
     return index
 
 
-def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
+def faiss_index(chain: MapChain, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
     """Build a faiss index of mapped samples that applies the learned map to its queries."""
     if kind not in INDEX_KINDS:
         raise ValueError(f"kind must be one of {', '.join(INDEX_KINDS)}, not {kind!r}.")
     faiss = _import_library("faiss", "faiss")
-    linear = plan.linear("A faiss index")
-    W, d = linear.matrix(), len(plan.features)
+    linear = chain.linear("A faiss index")
+    W, d = linear.matrix(), len(chain.features)
     # Centre the samples before and after the map: float32 is most precise near the origin.
     origin, centre = linear.o.astype(np.float32), Z.mean(axis=0)
     centering, linear_map = faiss.CenteringTransform(d), faiss.LinearTransform(d, len(W), True)
@@ -81,10 +81,10 @@ def faiss_index(plan: Plan, Z: np.ndarray, ids: np.ndarray, kind: str) -> Any:
     faiss.copy_array_to_vector(shift.astype(np.float32), linear_map.b)
     centering.is_trained = linear_map.is_trained = True
     if kind == "flat":
-        search = faiss.IndexFlatL2(len(W))
+        search_index = faiss.IndexFlatL2(len(W))
     else:
-        search = faiss.IndexHNSWFlat(len(W), HNSW_LINKS_PER_POINT)
-    inner = faiss.IndexIDMap2(search)
+        search_index = faiss.IndexHNSWFlat(len(W), HNSW_LINKS_PER_POINT)
+    inner = faiss.IndexIDMap2(search_index)
     inner.add_with_ids(np.ascontiguousarray(Z - centre, dtype=np.float32), ids)
     index = faiss.IndexPreTransform(linear_map, inner)
     index.prepend_transform(centering)
@@ -208,10 +208,10 @@ def _samples_and_ids(model: BaseEstimator, X: Any, ids: Any) -> tuple[np.ndarray
     return Z, checked_ids(ids, len(Z))
 
 
-def _import_library(name: str, library: str) -> Any:
+def _import_library(module: str, package: str) -> Any:
     try:
-        return import_module(name)
+        return import_module(module)
     except ImportError:
         raise ImportError(
-            f"A {library} index requires the package {library}: pip install 'dimetric[ann]'."
+            f"A {package} index requires the package {package}: pip install 'dimetric[ann]'."
         ) from None

@@ -65,9 +65,9 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     >>> from dimetric import LDA, load, save
     >>> X, y = load_iris(return_X_y=True)
     >>> lda = LDA().fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(lda, f"{folder}/iris.dimetric")
-    ...     again = load(f"{folder}/iris.dimetric")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     save(lda, f"{directory}/iris.dimetric")
+    ...     again = load(f"{directory}/iris.dimetric")
     >>> bool((again.transform(X) == lda.transform(X)).all())
     True
     """
@@ -168,7 +168,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def trusted_types() -> list[str]:
-    """Return the type names to pass to ``skops.io.load`` as trusted, to load models of dimetric.
+    """Return the names of dimetric's types, to pass as ``trusted`` to ``skops.io.load``.
 
     Examples
     --------
@@ -212,12 +212,12 @@ def _class_and_parameters(model: Any) -> dict[str, Any]:
     steps = parameters.get("steps")
     listed = steps if isinstance(steps, list) else []
     pairs = [each.get("$tuple") if isinstance(each, dict) else None for each in listed]
-    good = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    if not pairs or len(good) < len(pairs):
+    valid = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    if not pairs or len(valid) < len(pairs):
         raise ValueError("its header describes a pipeline without steps")
     named = [
         {"name": name, **_class_and_parameters(step)}
-        for name, step in good
+        for name, step in valid
         if isinstance(step, dict)
     ]
     return {"class": "Pipeline", "steps": named}
@@ -265,6 +265,8 @@ def _as_list(values: Any) -> list[Any] | None:
 def _safetensors() -> Any:
     try:
         import safetensors.numpy
-    except ImportError:  # pragma: no cover - the tests have it
-        raise ImportError("Model files need safetensors: pip install 'dimetric[export]'.") from None
+    except ImportError:  # pragma: no cover - installed in the tests
+        raise ImportError(
+            "Model files require safetensors: pip install 'dimetric[export]'."
+        ) from None
     return safetensors

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 import dimetric
 from dimetric._files import atomic_write
-from dimetric.export._plan import KernelMap, Linear, Plan, Vote, plan_of
+from dimetric.export._map_chain import KernelMap, Linear, MapChain, Vote, map_chain
 
 __all__ = ["to_numpy"]
 
@@ -126,19 +126,19 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     >>> module["transform"](X).shape
     (150, 2)
     """
-    plan = plan_of(model)
-    text = _module_source(plan, type(model).__name__)
+    chain = map_chain(model)
+    text = _module_source(chain, type(model).__name__)
     if path is not None:
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
 
 
-def _module_source(plan: Plan, name: str) -> str:
+def _module_source(chain: MapChain, name: str) -> str:
     constants: dict[str, str] = {}
     maps: list[str] = []
     kernel = ""
-    for number, each in enumerate(plan.maps, 1):
+    for number, each in enumerate(chain.maps, 1):
         if isinstance(each, Linear):
             constants |= {f"{key}{number}": _array_code(getattr(each, key)) for key in "Wob"}
             times = f"* W{number}" if each.W.ndim == 1 else f"@ W{number}.T"
@@ -147,13 +147,13 @@ def _module_source(plan: Plan, name: str) -> str:
             constants |= {f"{key}{number}": _array_code(getattr(each, key)) for key in "SAo"}
             kernel += _kernel_source(each, number)
             maps.append(f"Z = (_kernel{number}(Z, S{number}) - o{number}) @ A{number}.T")
-    vote = _vote_source(plan.vote, constants) if plan.vote is not None else ""
+    vote = _vote_source(chain.vote, constants) if chain.vote is not None else ""
     head = MODULE_TEMPLATE.format(
         version=dimetric.__version__,
         name=name,
-        n_features=len(plan.features),
+        n_features=len(chain.features),
         more="\npredict(X) returns the class of each sample." if vote else "",
-        features=_list_code(plan.features),
+        features=_list_code(chain.features),
         constants="\n".join(f"{key} = {each}" for key, each in constants.items()),
         kernel=kernel,
         maps=textwrap.indent("\n".join(maps), "    "),
@@ -161,8 +161,8 @@ def _module_source(plan: Plan, name: str) -> str:
     return head + vote
 
 
-def _kernel_source(given: KernelMap, number: int) -> str:
-    kernel = given.kernel
+def _kernel_source(kernel_map: KernelMap, number: int) -> str:
+    kernel = kernel_map.kernel
     numbers = {key: float(getattr(kernel, key)) for key in ("gamma", "coef0", "degree")}
     body = KERNEL_CODE[str(kernel.name)].format(**numbers)
     if kernel.centre is not None:  # centring only reduces rounding errors
@@ -193,8 +193,8 @@ def _classes_code(classes: np.ndarray) -> str:
     if classes.dtype.kind in "iufb":
         return _array_code(classes)
     values: list[Any] = classes.tolist()
-    known = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
-    if not known:
+    supported = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
+    if not supported:
         raise ValueError(
             "The classes must be strings or numbers to be exported to a Python module."
         )

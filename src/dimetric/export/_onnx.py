@@ -7,14 +7,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from dimetric._files import atomic_write
-from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
+from dimetric.export._map_chain import KernelMap, Linear, Vote, map_chain
 
 __all__ = ["to_onnx"]
 
 OPSET, IR_VERSION = 17, 8  # released in 2022, so runtimes in use support them
-# Squared distances are rounded to this multiple of squared lengths, far above rounding errors.
+# Squared distances are rounded to multiples of this unit, which is relative to squared lengths and
+# far above rounding errors.
 RELATIVE_ROUNDING_UNIT = 2.0**-42
-EXTRA_CANDIDATES = 10  # candidates beyond k that are compared by exact distances
+EXTRA_CANDIDATES = 10  # beyond the k nearest; exact distances decide among all candidates
 
 
 def to_onnx(
@@ -55,16 +56,16 @@ def to_onnx(
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}.")
-    plan = plan_of(model)
+    chain = map_chain(model)
     graph = Graph(dtype)
     Z = "X"
-    for each in plan.maps:
+    for each in chain.maps:
         Z = graph.linear_map(Z, each) if isinstance(each, Linear) else graph.kernel_map(Z, each)
-    found = graph.to_model(Z, plan.vote, len(plan.features), type(model).__name__)
+    exported = graph.to_model(Z, chain.vote, len(chain.features), type(model).__name__)
     if path is not None:
         with atomic_write(path) as temporary:
-            temporary.write_bytes(found.SerializeToString())
-    return found
+            temporary.write_bytes(exported.SerializeToString())
+    return exported
 
 
 class Graph:
@@ -76,12 +77,12 @@ class Graph:
         self.constants: list[Any] = []
 
     def node(
-        self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **how: Any
+        self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **attributes: Any
     ) -> str:
         """Add a node and return the name of its first output; array inputs become constants."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
         outputs = outputs or [f"{operation.lower()}{len(self.nodes)}"]
-        self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **how))
+        self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **attributes))
         return outputs[0]
 
     def _constant(self, array: np.ndarray) -> str:
@@ -94,40 +95,43 @@ class Graph:
         wanted = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.node("Cast", x, to=wanted)
 
-    def linear_map(self, x: str, given: Linear) -> str:
+    def linear_map(self, x: str, linear: Linear) -> str:
         r"""Add :math:`W (x - o) + b`."""
-        W, o, b = (a.astype(self.dtype) for a in (given.W, given.o, given.b))
+        W, o, b = (a.astype(self.dtype) for a in (linear.W, linear.o, linear.b))
         moved = self.node("Sub", x, o)
         scaled = self.node("Mul", moved, W) if W.ndim == 1 else self.node("MatMul", moved, W.T)
         return self.node("Add", scaled, b)
 
-    def kernel_map(self, x: str, given: KernelMap) -> str:
+    def kernel_map(self, x: str, kernel_map: KernelMap) -> str:
         r"""Add :math:`A (k(S, x) - o)`, in float64 because its terms nearly cancel."""
-        K = self._kernel(self.cast(x, np.float64), given)
-        moved = self.node("Sub", K, given.o)
-        return self.cast(self.node("MatMul", moved, given.A.T), self.dtype)
+        K = self._kernel(self.cast(x, np.float64), kernel_map)
+        moved = self.node("Sub", K, kernel_map.o)
+        return self.cast(self.node("MatMul", moved, kernel_map.A.T), self.dtype)
 
-    def _kernel(self, x: str, given: KernelMap) -> str:
-        kernel, S = given.kernel, given.S
+    def _kernel(self, x: str, kernel_map: KernelMap) -> str:
+        kernel, S = kernel_map.kernel, kernel_map.S
         gamma, coef0, degree = (np.float64(a) for a in (kernel.gamma, kernel.coef0, kernel.degree))
         if kernel.centre is not None:
             x, S = self.node("Sub", x, kernel.centre), S - kernel.centre
         if kernel.name == "laplacian":
             return self.node("Exp", self.node("Mul", self._manhattan(x, S), np.asarray(-gamma)))
         if kernel.name == "rbf":
-            return self.node("Exp", self.node("Mul", self._squared(x, S), np.asarray(-gamma)))
+            return self.node(
+                "Exp", self.node("Mul", self._squared_distances(x, S), np.asarray(-gamma))
+            )
         if kernel.name == "cosine":
             length = np.linalg.norm(S, axis=1, keepdims=True)
-            x, S = self._unit(x), S / np.where(length > 0, length, 1)
+            x, S = self._unit_rows(x), S / np.where(length > 0, length, 1)
         if kernel.name in ("linear", "cosine"):
             return self.node("MatMul", x, S.T)
-        # gamma scales S: onnxruntime would round a scaling of the product to float32.
+        # Multiply S by gamma. If the product were multiplied instead, onnxruntime would round gamma
+        # to float32.
         inner = self.node("Add", self.node("MatMul", x, gamma * S.T), np.asarray(coef0))
         if kernel.name == "sigmoid":
             return self.node("Tanh", inner)
         return self.node("Pow", inner, np.asarray(degree))
 
-    def _squared(self, x: str, S: np.ndarray) -> str:
+    def _squared_distances(self, x: str, S: np.ndarray) -> str:
         """Add squared distances of shape (n, m), computed by a matrix product."""
         rows = self.node("ReduceSumSquare", x, axes=[1], keepdims=1)
         products = self.node("MatMul", x, -2 * S.T)
@@ -138,20 +142,20 @@ class Graph:
         apart = self.node("Sub", self.node("Unsqueeze", x, np.array([1])), S[None, :, :])
         return self.node("ReduceSum", self.node("Abs", apart), np.array([2]), keepdims=0)
 
-    def _unit(self, x: str) -> str:
+    def _unit_rows(self, x: str) -> str:
         length = self.node("ReduceL2", x, axes=[1], keepdims=1)
         is_zero = self.node("Equal", length, np.asarray(0.0))
         return self.node("Div", x, self.node("Where", is_zero, np.asarray(1.0), length))
 
-    def vote(self, z: str, given: Vote) -> str:
+    def vote(self, z: str, vote: Vote) -> str:
         """Add the class probabilities, the fractions of the votes, in float64."""
-        near, distances = self._nearest(self.cast(z, np.float64), given.points, given.k)
-        codes = self.node("Gather", given.codes.astype(np.int64), near, axis=0)
-        classes = np.arange(len(given.classes))[None, None, :]
+        near, distances = self._nearest(self.cast(z, np.float64), vote.points, vote.k)
+        codes = self.node("Gather", vote.codes.astype(np.int64), near, axis=0)
+        classes = np.arange(len(vote.classes))[None, None, :]
         is_class = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
         votes = self.cast(is_class, np.float64)
-        if given.by_distance:
-            weights = self.node("Unsqueeze", self._inverse(distances), np.array([2]))
+        if vote.by_distance:
+            weights = self.node("Unsqueeze", self._neighbor_weights(distances), np.array([2]))
             votes = self.node("Mul", votes, weights)
         sums = self.node("ReduceSum", votes, np.array([1]), keepdims=0)
         total = self.node("ReduceSum", sums, np.array([1]), keepdims=1)
@@ -160,20 +164,26 @@ class Graph:
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
         """Add the row numbers of the k nearest points, and their exact distances.
 
-        Candidates come from distances computed by a matrix product, whose rounding errors make
-        equal distances differ. So these distances are rounded more coarsely, and the candidates are
-        sorted by row number. TopK then returns the first of several points at the same distance.
+        The candidates are the points with the smallest squared distances. A matrix product computes
+        these distances, and they are rounded, because rounding errors would make equal distances
+        differ. The candidates are sorted by row number, so that TopK returns the first of several
+        points at the same exact distance.
         """
-        some, centre = np.array([min(len(points), k + EXTRA_CANDIDATES)]), points.mean(axis=0)
+        n_candidates = np.array([min(len(points), k + EXTRA_CANDIDATES)])
+        centre = points.mean(axis=0)
         moved = self.node("Sub", z, centre)
-        D = self._squared(moved, points - centre)
+        D = self._squared_distances(moved, points - centre)
         kth = self.node("ReduceMax", self._smallest(D, np.array([k]))[0], axes=[1], keepdims=1)
-        size = self.node("Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth)
-        unit = self.node(
-            "Max", self.node("Mul", size, np.asarray(RELATIVE_ROUNDING_UNIT)), np.asarray(1e-300)
+        squared_length = self.node(
+            "Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth
         )
-        near = self._smallest(self.node("Round", self.node("Div", D, unit)), some)[1]
-        near = self._smallest(near, some)[0]
+        unit = self.node(
+            "Max",
+            self.node("Mul", squared_length, np.asarray(RELATIVE_ROUNDING_UNIT)),
+            np.asarray(1e-300),
+        )
+        near = self._smallest(self.node("Round", self.node("Div", D, unit)), n_candidates)[1]
+        near = self._smallest(near, n_candidates)[0]
         apart = self.node(
             "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, near)
         )
@@ -187,7 +197,7 @@ class Graph:
         self.node("TopK", x, k, outputs=outputs, largest=0)
         return outputs[0], outputs[1]
 
-    def _inverse(self, distances: str) -> str:
+    def _neighbor_weights(self, distances: str) -> str:
         """Add the weights 1 / distance; if any distance is 0, its weight is 1 and others are 0."""
         inverse = self.node("Div", np.asarray(1.0), distances)
         at_zero = self.cast(self.node("IsInf", inverse), np.float64)
@@ -195,26 +205,30 @@ class Graph:
         return self.node("Where", self.cast(any_zero, bool), at_zero, inverse)
 
     def to_model(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
-        """Name the outputs, and return the graph as a model that passes the checks of onnx."""
+        """Name the outputs, and return the graph as a model, after checking it with onnx."""
         helper = self.onnx.helper
-        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
+        element_type = helper.np_dtype_to_tensor_dtype(self.dtype)
         tensor = helper.make_tensor_value_info
         if vote is None:
             self.nodes[-1].output[0] = "Z"
-            outputs = [tensor("Z", kind, ["n", None])]
+            outputs = [tensor("Z", element_type, ["n", None])]
         else:
             outputs = [self._labels(self.vote(z, vote), vote)]
             if vote.k > 1 or vote.by_distance:
-                outputs.append(tensor("probabilities", kind, ["n", len(vote.classes)]))
+                outputs.append(tensor("probabilities", element_type, ["n", len(vote.classes)]))
         graph = helper.make_graph(
-            self.nodes, name, [tensor("X", kind, ["n", n_features])], outputs, self.constants
+            self.nodes,
+            name,
+            [tensor("X", element_type, ["n", n_features])],
+            outputs,
+            self.constants,
         )
         opset = helper.make_opsetid("", OPSET)
-        found = helper.make_model(
+        model = helper.make_model(
             graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="dimetric"
         )
-        self.onnx.checker.check_model(found, full_check=True)
-        return found
+        self.onnx.checker.check_model(model, full_check=True)
+        return model
 
     def _labels(self, probabilities: str, vote: Vote) -> Any:
         """Add the label of the most probable class; ties go to the first class."""
@@ -230,17 +244,17 @@ class Graph:
             outputs=["probabilities"],
             to=self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype),
         )
-        kind = (
+        element_type = (
             self.onnx.TensorProto.STRING
             if classes.dtype == object
             else self.onnx.helper.np_dtype_to_tensor_dtype(classes.dtype)
         )
-        return self.onnx.helper.make_tensor_value_info("label", kind, ["n"])
+        return self.onnx.helper.make_tensor_value_info("label", element_type, ["n"])
 
 
 def _onnx() -> Any:
     try:
         import onnx
-    except ImportError:  # pragma: no cover - the tests have it
+    except ImportError:  # pragma: no cover - installed in the tests
         raise ImportError("Export to ONNX requires onnx: pip install 'dimetric[export]'.") from None
     return onnx

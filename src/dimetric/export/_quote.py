@@ -50,7 +50,7 @@ def vector_literal(values: np.ndarray) -> str:
 
 
 def float_literal(value: float) -> str:
-    """Return a number in full precision, as a float8 in any dialect.
+    """Return a SQL literal of type float8, in full precision and valid in all dialects.
 
     Examples
     --------

@@ -52,10 +52,12 @@ RECORDS = {
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
 }
 
-# The attributes of instances of a class and its subclasses. "float k d" is a finite float array
-# with k rows and d columns. A letter stands for the same number in all attributes of an object, and
-# "*" for any number. "index(C) n" is an array of n integers from 0 to C - 1, "labels C" an array of
-# C values of any dtype, and "several" a list of what follows. A "maybe" attribute may be absent.
+# The attributes of a class and its subclasses, and their types. "float k d" is a finite float array
+# with k rows and d columns. A letter stands for the same number in all attributes of an object, "*"
+# for any number, and "..." for any further dimensions. "index(C) n" is an array of n integers from
+# 0 to C - 1, and "labels C" an array of C values of any dtype. "several" precedes the type of the
+# items of a list. "A/B" is an instance of A or B. "or none" allows None, and "maybe" allows a
+# missing attribute.
 SCHEMA = {
     "Learner": {"_metadata": "dict"},
     "LinearMetric": {"components_": "float k d", "offset_": "float d"},
@@ -148,9 +150,9 @@ SCHEMA = {
         "_tree": "none",
     },
 }
-ANY_CLASS = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
+ESTIMATOR_SCHEMA = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
 NUMERIC_KINDS = "biuf"  # dtype kinds of arrays that are stored as tensors
-LEARNED_NAME = re.compile(r"[A-Za-z]\w*_")
+FITTED_NAME = re.compile(r"[A-Za-z]\w*_")
 PYTHON_TYPES: dict[str, type] = {
     "text": str,
     "dict": dict,
@@ -186,18 +188,19 @@ def all_types() -> list[type]:
 
 def schema_of(cls: type) -> dict[str, str]:
     """Return the schema of a class; subclasses override their bases."""
-    schema = {} if is_dataclass(cls) else dict(ANY_CLASS)
+    schema = {} if is_dataclass(cls) else dict(ESTIMATOR_SCHEMA)
     for base in reversed(cls.__mro__):
         schema |= SCHEMA.get(base.__name__, {})
     return schema
 
 
 def is_state(cls: type, name: str) -> bool:
-    """Tell whether an attribute is fitted state and not an attribute of the class itself.
+    """Tell whether a name can be that of a fitted attribute of a class.
 
-    Solvers and kernels have parameters but no state.
+    Names of class attributes, such as methods, cannot. Classes without ``fit``, such as solvers and
+    kernels, have no fitted attributes.
     """
-    known = bool(LEARNED_NAME.fullmatch(name)) or name in schema_of(cls)
+    known = bool(FITTED_NAME.fullmatch(name)) or name in schema_of(cls)
     return known and hasattr(cls, "fit") and not hasattr(cls, name)
 
 
@@ -208,13 +211,13 @@ def check_attributes(cls: type, attributes: dict[str, Any]) -> None:
         raise ValueError(f"{cls.__name__} must have the fields {', '.join(schema)}")
     sizes = {} if is_dataclass(cls) else {"d": attributes.get("n_features_in_")}
     for name, text in schema.items():
-        wanted, _, none = text.removeprefix("maybe ").partition(" or ")
+        wanted, _, or_none = text.removeprefix("maybe ").partition(" or ")
         if name not in attributes:
             if text.startswith("maybe "):
                 continue
             raise ValueError(f"{cls.__name__} has no attribute {name}")
         value = attributes[name]
-        if not (none and value is None) and not _fits(value, wanted, sizes):
+        if not (or_none and value is None) and not _fits(value, wanted, sizes):
             raise ValueError(
                 f"{name} of {cls.__name__} has a wrong type or shape; it must be {text!r}"
             )
@@ -236,10 +239,10 @@ def _fits(value: Any, wanted: str, sizes: dict[str, Any]) -> bool:
         return isinstance(value, BaseEstimator)
     if not letters:
         return type(value).__name__ in kind.split("/")
-    return _is_array(value, kind, sizes) and _has_shape(value, letters, sizes)
+    return _is_array_of_kind(value, kind, sizes) and _has_shape(value, letters, sizes)
 
 
-def _is_array(value: Any, kind: str, sizes: dict[str, Any]) -> bool:
+def _is_array_of_kind(value: Any, kind: str, sizes: dict[str, Any]) -> bool:
     if not isinstance(value, np.ndarray) and not sparse.issparse(value):
         return False
     if kind == "float":

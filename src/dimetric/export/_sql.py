@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 import dimetric
 from dimetric._files import atomic_write
 from dimetric.data._encoder import TableEncoder
-from dimetric.export._plan import Linear, plan_of
+from dimetric.export._map_chain import Linear, map_chain
 from dimetric.export._quote import (
     dollar_quote,
     float_literal,
@@ -122,9 +122,9 @@ def to_sql(
     table, id : str
         Name of the table, and name of the column that identifies its rows.
     columns : list of str, or str, optional
-        Columns of the features, in the order of the fit, or the name of one column that holds
-        vectors. By default, the columns seen during fit, including categorical columns, or x0, x1,
-        ... if these had no names.
+        Columns of the features, in the same order as during fit, or the name of one column that
+        holds vectors. By default, the columns seen during fit, including categorical columns. If
+        the model was fitted without column names, x0, x1, ...
     form : {"auto", "expression", "matrix"}, default="auto"
         How to write the map: as an expression for each coordinate, or as a join with a table of
         weights. "auto" chooses expressions if the map has at most 1000 weights and no column holds
@@ -145,9 +145,9 @@ def to_sql(
     ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
     """
     _check_choices(dialect, form)
-    plan = plan_of(model)
-    features = _feature_expressions(model, plan.features, columns, dialect)
-    linear = plan.linear("SQL")
+    chain = map_chain(model)
+    features = _feature_expressions(model, chain.features, columns, dialect)
+    linear = chain.linear("SQL")
     vectors = columns if isinstance(columns, str) else None
     script = Script(linear, dialect, table, id, features, vectors)
     if form == "auto":
@@ -190,27 +190,29 @@ class Script:
                 f"The id column cannot be named {self.id!r}, because the script uses this name. "
                 "Rename the column."
             )
-        named = {"id": quote_name(self.id), "table": quote_name(self.table)}
+        quoted = {"id": quote_name(self.id), "table": quote_name(self.table)}
         for each in ("mapped", "matrix", "nearest"):
-            named[each] = quote_name(f"{self.table}_{each}")
+            quoted[each] = quote_name(f"{self.table}_{each}")
         head = HEADER_TEMPLATE.format(
             name=name,
             n_features=d,
             k=k,
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
-            nearest=on_one_line(named["nearest"]),
+            nearest=on_one_line(quoted["nearest"]),
         )
-        first = "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
-        body = self._expression(named) if is_expression else self._matrix(named)
+        extension = (
+            "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
+        )
+        body = self._expression(quoted) if is_expression else self._matrix(quoted)
         nearest = NEAREST_TEMPLATES[self.dialect].format(
-            **named,
-            mapped_in_comment=on_one_line(named["mapped"]),
-            quote=dollar_quote("".join(named.values())),
+            **quoted,
+            mapped_in_comment=on_one_line(quoted["mapped"]),
+            quote=dollar_quote("".join(quoted.values())),
         )
-        return head + first + body + nearest
+        return head + extension + body + nearest
 
-    def _expression(self, named: dict[str, str]) -> str:
+    def _expression(self, quoted: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
         coordinates = []
         for j, weights in enumerate(W):
@@ -224,10 +226,10 @@ class Script:
         names = ", ".join(f"z{j + 1}" for j in range(len(W)))
         vector = f"[{names}]" if self.dialect == "duckdb" else f"ARRAY[{names}]"
         return EXPRESSION_TEMPLATE.format(
-            **named, vector=self._as_vector(vector), coordinates=",\n".join(coordinates)
+            **quoted, vector=self._as_vector(vector), coordinates=",\n".join(coordinates)
         )
 
-    def _matrix(self, named: dict[str, str]) -> str:
+    def _matrix(self, quoted: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
         d, columns = W.shape[1], ", ".join(f"{x}::float8" for x in self.features)
         if self.dialect == "duckdb":
@@ -246,7 +248,7 @@ class Script:
         ]
         vector = self._as_vector(f"array_agg({product} + shift ORDER BY coordinate)")
         return MATRIX_TEMPLATE.format(
-            **named,
+            **quoted,
             row=row,
             rows=",\n".join(rows),
             vector=vector,
@@ -272,23 +274,24 @@ def _feature_expressions(
     columns = features if columns is None else columns
     if len(set(columns)) != len(features) or len(columns) != len(features):
         raise ValueError(
-            f"The model has {len(features)} features, but columns has {len(columns)} names. Name "
-            "as many different columns, or the one column that holds vectors."
+            f"The model has {len(features)} features, but columns has {len(columns)} names. Pass "
+            "a different name for each feature, or the name of one column that holds vectors."
         )
     return [quote_name(each) for each in columns]
 
 
 def _encoder_expressions(encoder: TableEncoder) -> list[str]:
     """Return a SQL expression for each feature of an encoder."""
-    found = []
+    expressions = []
     columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
     for name, categories, fill in columns:
         column, impute = quote_name(name), encoder.missing == "impute"
         if categories is None:
-            found.append(f"coalesce({column}, {float_literal(float(fill))})" if impute else column)
+            value = f"coalesce({column}, {float_literal(float(fill))})" if impute else column
+            expressions.append(value)
             continue
         column = f"{column}::text"
-        # Reading a file strips leading spaces, so the categories may lack those of the database.
+        # Reading a file strips leading spaces from the categories, but the database may keep them.
         if all(each == each.lstrip() for each in categories):
             column = f"ltrim({column})"
         column = f"coalesce({column}, {quote_string(str(fill))})" if impute else column
@@ -298,8 +301,8 @@ def _encoder_expressions(encoder: TableEncoder) -> list[str]:
             others = categories[:-1] if is_binary else []
             whens += "".join(_when_clauses(each, categories, 0) for each in others)
             rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
-            found.append(f"(CASE {column}{whens} ELSE {rest} END)")
-    return found
+            expressions.append(f"(CASE {column}{whens} ELSE {rest} END)")
+    return expressions
 
 
 def _when_clauses(category: str, categories: Sequence[str], value: int) -> str:

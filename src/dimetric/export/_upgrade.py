@@ -29,8 +29,8 @@ SOLVERS = {
     "frank_wolfe": ("FrankWolfe", {"schedule": "schedule"}),
 }
 SOLVER_PARAMETERS = {*LEARNING_RATE_PARAMETERS, "batch_size", "schedule"}
-DEFAULT_KERNEL_RANKS = {"KLMNN": 30}  # of n_components_kernel; 100 for other learners
-RECORDS = {"Kernel": "KernelFunction"}
+DEFAULT_KERNEL_RANKS = {"KLMNN": 30}  # defaults of n_components_kernel; other learners: 100
+RENAMED_RECORDS = {"Kernel": "KernelFunction"}
 
 
 def upgrade(data: Any) -> Any:
@@ -49,14 +49,14 @@ def upgrade(data: Any) -> Any:
         return [upgrade(each) for each in data]
     if not isinstance(data, dict):
         return data
-    found = {key: upgrade(each) for key, each in data.items()}
-    if isinstance(found.get("$record"), str):
-        found["$record"] = RECORDS.get(found["$record"], found["$record"])
-    name, given = found.get("$class"), found.get("parameters")
+    upgraded = {key: upgrade(each) for key, each in data.items()}
+    if isinstance(upgraded.get("$record"), str):
+        upgraded["$record"] = RENAMED_RECORDS.get(upgraded["$record"], upgraded["$record"])
+    name, given = upgraded.get("$class"), upgraded.get("parameters")
     if isinstance(name, str) and isinstance(given, dict):
         known = class_named(name)._get_param_names()  # type: ignore[attr-defined]
-        found["parameters"] = _move_parameters(name, given, set(known))
-    return found
+        upgraded["parameters"] = _move_parameters(name, given, set(known))
+    return upgraded
 
 
 def _move_parameters(name: str, given: dict[str, Any], known: set[str]) -> dict[str, Any]:
@@ -66,18 +66,22 @@ def _move_parameters(name: str, given: dict[str, Any], known: set[str]) -> dict[
     if "coef0" in removed and isinstance(given.get("kernel"), str):
         if given.get("n_components_kernel") == DEFAULT_KERNEL_RANKS.get(name, 100):
             del removed["n_components_kernel"]  # the default of the learner
-        own = removed | {key: given[key] for key in ("random_state",) if key in given}
-        kept["kernel"] = _object("Kernel", KERNEL_PARAMETERS, own, shortcut=given["kernel"])
+        for_kernel = removed | {key: given[key] for key in ("random_state",) if key in given}
+        kept["kernel"] = _solver_or_kernel(
+            "Kernel", KERNEL_PARAMETERS, for_kernel, shortcut=given["kernel"]
+        )
         removed = {key: each for key, each in removed.items() if key not in KERNEL_PARAMETERS}
     if removed.keys() & SOLVER_PARAMETERS and isinstance(given.get("solver"), str):
         solver, names = SOLVERS.get(given["solver"], ("", {}))
-        kept["solver"] = _object(solver, names, removed, shortcut=given["solver"])
+        kept["solver"] = _solver_or_kernel(solver, names, removed, shortcut=given["solver"])
         removed = {key: each for key, each in removed.items() if key not in SOLVER_PARAMETERS}
     return kept | removed
 
 
-def _object(name: str, names: dict[str, str], given: dict[str, Any], *, shortcut: str) -> Any:
-    """Return an object with its non-default parameters, or the shortcut if it has none."""
+def _solver_or_kernel(
+    name: str, names: dict[str, str], given: dict[str, Any], *, shortcut: str
+) -> Any:
+    """Return a solver or kernel with its non-default parameters; the shortcut if it has none."""
     moved = {names[key]: each for key, each in given.items() if key in names}
     defaults = signature(class_named(name)).parameters if moved else {}
     moved = {key: each for key, each in moved.items() if each != defaults[key].default}

@@ -12,9 +12,9 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples
 from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
+from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._feature_space import feature_space
 from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
-from dimetric.kernels._space import Space
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner, NamedObjects
 from dimetric.learners._pair_scoring import PairScoringMixin
@@ -33,9 +33,9 @@ class KernelMetric(PairScoringMixin, Learner):
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
 
     S holds the reference samples, which are the training samples or landmarks. The method ``_fit``
-    of a subclass gets coordinates of the training samples from ``_space``, learns a map of the
-    coordinates, and sets the attributes that ``_map_attributes`` returns. ``metric()`` raises an
-    error, because the distance is not a function of the difference x - x'.
+    of a subclass gets coordinates of the training samples from ``_fit_coordinates``, learns a map
+    of the coordinates, and sets the attributes that ``_map_attributes`` returns. ``metric()``
+    raises an error, because the distance is not a function of the difference x - x'.
     """
 
     components_: Array
@@ -113,19 +113,21 @@ class KernelMetric(PairScoringMixin, Learner):
             K = X
         return xp.astype(K, xp.float64, copy=False)
 
-    def _space(self, X: Array, n_components: float | None, *, principal: bool) -> Space:
-        """Return coordinates of the samples, and set the attributes that ``transform`` needs."""
+    def _fit_coordinates(
+        self, X: Array, n_components: float | None, *, principal: bool
+    ) -> Coordinates:
+        """Store the kernel and its reference samples, and return coordinates of the samples."""
         found = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
         self._kernel, self.gamma_ = found.function, found.function.gamma
         self.X_fit_ = found.references
         if found.landmark_rows is not None:
             self.landmarks_ = asarray_like(found.landmark_rows, X, dtype=namespace(X).int64)
-        return found.space
+        return found.coordinates
 
-    def _map_attributes(self, space: Space, L: Array, X: Array) -> dict[str, Array]:
+    def _map_attributes(self, coordinates: Coordinates, L: Array, X: Array) -> dict[str, Array]:
         """Return `components_` and `offset_` for a map L of the coordinates."""
-        A = space.lift(to_host(L).astype(np.float64))
-        return {"components_": asarray_like(A, X), "offset_": asarray_like(space.mean, X)}
+        A = coordinates.lift(to_host(L).astype(np.float64))
+        return {"components_": asarray_like(A, X), "offset_": asarray_like(coordinates.mean, X)}
 
     @property
     def _n_features_out(self) -> int:

@@ -13,7 +13,7 @@ from dimetric._arrays.namespaces import Array, eps
 from dimetric.kernels._function import largest_of
 from dimetric.linalg.symmetric import PackedSymmetric
 
-ONE_POINT = (
+SAMPLES_IDENTICAL = (
     "All samples are identical under this kernel. Choose another kernel or gamma, or scale X."
 )
 NO_POSITIVE_EIGENVALUE = (
@@ -42,7 +42,11 @@ class Factor:
 
 
 def factor(
-    K: np.ndarray, *, definite: bool, max_rank: int | None = None, one_point: str = ONE_POINT
+    K: np.ndarray,
+    *,
+    definite: bool,
+    max_rank: int | None = None,
+    identical_message: str = SAMPLES_IDENTICAL,
 ) -> Factor:
     """Return coordinates whose inner products are the centred K.
 
@@ -56,7 +60,7 @@ def factor(
         Whether K is known to have no negative eigenvalues.
     max_rank : int, optional
         Number of coordinates that the caller needs. If K is definite, further ones may be omitted.
-    one_point : str
+    identical_message : str
         Error message if all samples are identical under the kernel.
     """
     n, noise = len(K), eigenvalue_noise(K)
@@ -74,7 +78,7 @@ def factor(
     if not definite and not _is_exact(K, F, tol):
         found = _positive_part(K, shift, noise)
     if found.F.shape[1] == 0:
-        raise ValueError(one_point)
+        raise ValueError(identical_message)
     return found
 
 
@@ -84,7 +88,7 @@ def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray,
     centred -= shift
     centred -= shift[:, None]
     factor, pivots, rank, _ = dpstrf(centred, lower=1, tol=tol, overwrite_a=1)
-    rank = min(rank, len(K) - 1) if tol > 0 else 0  # at most n - 1, if centred
+    rank = min(rank, len(K) - 1) if tol > 0 else 0  # a centred matrix is singular
     F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(factor[:, :rank])
     return F, pivots[:rank] - 1
@@ -112,7 +116,8 @@ def greedy_factor(
     -------
     F : ndarray of shape (n, p)
         The factor. If K is definite, ``F @ F.T`` approximates K and equals it in the rows `pivots`.
-        If K is indefinite, the products of columns with negative pivots have a negative sign.
+        If K is indefinite, the outer products of columns with negative pivots have to be subtracted
+        instead of added.
     pivots : ndarray of shape (p,)
         Row numbers. Each row is the farthest in feature space from the span of those before it.
     """
@@ -134,8 +139,8 @@ def greedy_factor(
 def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
     """Return the coefficients A of a map L of the first coordinates.
 
-    Only pivots have coefficients, before each row is shifted to sum to 0. Because of the shift, A
-    gives the same result for the kernel and for the centred kernel.
+    At first, only pivots have nonzero coefficients. Each row of A is then shifted to sum to 0, so
+    that A gives the same result for the kernel and for the centred kernel.
     """
     first = pivots[: L.shape[1]]
     A = np.zeros((L.shape[0], len(F)))

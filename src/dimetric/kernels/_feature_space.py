@@ -11,15 +11,15 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import rescale_for_squares
+from dimetric.kernels._coordinates import (
+    Coordinates,
+    cholesky_coordinates,
+    is_iterative,
+    landmark_coordinates,
+    pca_coordinates,
+)
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
-from dimetric.kernels._space import (
-    Space,
-    exact_space,
-    landmark_space,
-    principal_space,
-    use_products,
-)
 from dimetric.kernels.kernel import Kernel
 
 
@@ -29,7 +29,7 @@ class FeatureSpace:
 
     Attributes
     ----------
-    space : Space
+    coordinates : Coordinates
         The coordinates.
     function : KernelFunction
         The kernel function.
@@ -40,7 +40,7 @@ class FeatureSpace:
         samples.
     """
 
-    space: Space
+    coordinates: Coordinates
     function: KernelFunction
     references: Array | None = None
     landmark_rows: np.ndarray | None = None
@@ -77,14 +77,15 @@ def feature_space(
     function = KernelFunction.for_samples(ordered, kernel)
     if kernel.n_landmarks is not None and kernel.n_landmarks < n:
         found = _with_landmarks(ordered, order, kernel, function, n_components)
-        space = found.space
-        return replace(found, space=replace(space, scores=lambda: take_rows(space.scores(), first)))
-    space = _with_all_samples(ordered, order, function, n_components, principal)
+        coordinates = found.coordinates
+        adjusted = replace(coordinates, compute=lambda: take_rows(coordinates.compute(), first))
+        return replace(found, coordinates=adjusted)
+    coordinates = _with_all_samples(ordered, order, function, n_components, principal)
     in_user_order = replace(
-        space,
-        scores=lambda: take_rows(space.scores(), first),
-        mean=space.mean[inverse],
-        lift=lambda L: space.lift(L)[:, inverse],
+        coordinates,
+        compute=lambda: take_rows(coordinates.compute(), first),
+        mean=coordinates.mean[inverse],
+        lift=lambda L: coordinates.lift(L)[:, inverse],
     )
     # Store a copy of the samples, because the user may change X after fit.
     references = None if precomputed else take_rows(ordered, inverse)
@@ -97,15 +98,15 @@ def _with_all_samples(
     function: KernelFunction,
     n_components: float | None,
     principal: bool,
-) -> Space:
+) -> Coordinates:
     """Return coordinates computed from the kernel matrix of all samples."""
-    if principal and use_products(n_components, X.shape[0]) and function.can_pack(X):
-        return principal_space(function.packed(X), n_components, definite=function.is_definite)
+    if principal and is_iterative(n_components, X.shape[0]) and function.can_pack(X):
+        return pca_coordinates(function.packed(X), n_components, definite=function.is_definite)
     K = function.gram(X)
     if callable(function.name):
         check_symmetric(K, order)
-    space_of = principal_space if principal else exact_space
-    return space_of(K, n_components, definite=function.is_definite)
+    coordinates_of = pca_coordinates if principal else cholesky_coordinates
+    return coordinates_of(K, n_components, definite=function.is_definite)
 
 
 def _with_landmarks(
@@ -125,7 +126,7 @@ def _with_landmarks(
                 "'greedy'."
             )
         S = kmeans_landmarks(X, m, random_state)
-        return FeatureSpace(landmark_space(function, X, S, n_components), function, S)
+        return FeatureSpace(landmark_coordinates(function, X, S, n_components), function, S)
     chosen = landmark_rows(strategy, function, X, m, random_state)
     S = take_rows(X, chosen)
     if precomputed:
@@ -133,5 +134,5 @@ def _with_landmarks(
         X, S = (namespace(X).take(K, columns, axis=1) for K in (X, S))
     elif callable(function.name):
         check_symmetric(function.gram(S), order[chosen])
-    space = landmark_space(function, X, S, n_components)
-    return FeatureSpace(space, function, None if precomputed else S, order[chosen])
+    coordinates = landmark_coordinates(function, X, S, n_components)
+    return FeatureSpace(coordinates, function, None if precomputed else S, order[chosen])

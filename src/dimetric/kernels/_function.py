@@ -40,8 +40,8 @@ class KernelFunction:
     params : dict
         Keyword arguments, if `name` is a function.
     centre : array of shape (d,) or None
-        Mean of the samples, which is subtracted to reduce rounding errors. None for kernels whose
-        centred matrix depends on the origin.
+        Mean of the samples. It is subtracted from samples to reduce rounding errors. None for
+        kernels whose centred matrix would change.
 
     Examples
     --------
@@ -164,8 +164,8 @@ class KernelFunction:
             centre = asarray_like(self.centre, X)
             X, Y = X - centre, Y - centre
         if self.name == "rbf":
-            # X @ Y.T is then the exponent. This does not use squared_distances(), because the
-            # numerical rank for data of small scale depends on where gamma is multiplied in.
+            # X @ Y.T is then the exponent. Multiplying squared_distances() by gamma instead would
+            # change the numerical rank of the kernel for data of small scale.
             x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
             X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
             Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
@@ -212,23 +212,33 @@ def check_precomputed(K: Array) -> None:
             f"A precomputed kernel must be a square matrix, but X has shape {tuple(K.shape)}. If X "
             "holds features, choose a kernel other than 'precomputed'."
         )
-    check_symmetric(K, np.arange(n))
-
-
-def check_symmetric(K: Array, samples: np.ndarray) -> None:
-    """Raise a ValueError unless a kernel matrix is symmetric up to rounding.
-
-    `samples` holds the row numbers of the samples in the user's X, for the error message.
-    """
-    tol = float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K)
-    pair = asymmetric_pair(K, tol)
+    pair = _asymmetric_entries(K)
     if pair is not None:
         i, j = pair
         raise ValueError(
-            f"The kernel matrix K must be symmetric, but K[{samples[i]}, {samples[j]}] is "
-            f"{float(K[i, j]):.6g} and K[{samples[j]}, {samples[i]}] is {float(K[j, i]):.6g}. Use "
-            "(K + K.T) / 2 to make it symmetric."
+            f"A precomputed kernel must be symmetric, but X[{i}, {j}] is {float(K[i, j]):.6g} and "
+            f"X[{j}, {i}] is {float(K[j, i]):.6g}. Pass (X + X.T) / 2 instead."
         )
+
+
+def check_symmetric(K: Array, samples: np.ndarray) -> None:
+    """Raise a ValueError unless the matrix of a kernel function is symmetric up to rounding.
+
+    `samples` holds the row numbers of the samples in the user's X, for the error message.
+    """
+    pair = _asymmetric_entries(K)
+    if pair is not None:
+        (i, j), (a, b) = pair, (samples[pair[0]], samples[pair[1]])
+        raise ValueError(
+            f"The kernel function k must be symmetric, but k(X[{a}], X[{b}]) is "
+            f"{float(K[i, j]):.6g} and k(X[{b}], X[{a}]) is {float(K[j, i]):.6g}. Use the mean of "
+            "k(x, y) and k(y, x) instead."
+        )
+
+
+def _asymmetric_entries(K: Array) -> tuple[int, int] | None:
+    """Return i and j where K[i, j] and K[j, i] differ by more than rounding errors, or None."""
+    return asymmetric_pair(K, float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K))
 
 
 def _call_user_kernel(

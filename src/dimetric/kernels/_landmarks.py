@@ -1,4 +1,7 @@
-"""Choice of landmarks for the Nyström method, whose span approximates that of all samples."""
+"""Choice of landmarks for the Nyström method.
+
+The span of the landmarks approximates the span of all samples in feature space.
+"""
 
 from typing import Any
 
@@ -6,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
-from dimetric.kernels._factor import ONE_POINT, greedy_factor
+from dimetric.kernels._factor import SAMPLES_IDENTICAL, greedy_factor
 from dimetric.kernels._function import KernelFunction
 from dimetric.neighbors.landmarks import draw_landmarks
 
@@ -40,7 +43,7 @@ def landmark_rows(
         m = min(m, len(distinct))
         rows = distinct[draw_landmarks(len(distinct), m, random_state, points[distinct])]
     if len(rows) == 1:  # all samples are identical
-        raise ValueError(ONE_POINT)
+        raise ValueError(SAMPLES_IDENTICAL)
     return np.sort(rows)
 
 

@@ -30,9 +30,11 @@ class KANMM(KernelizedMetric):
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of components, the rows of A. None is the number of coordinates of the feature space.
+        Number of components, the rows of A. None is the number of coordinates of the feature space,
+        or the number of reference samples if `orthonormal` is "coefficients".
     n_friends : int, default=3
-        Number of friends of each sample. Samples of small classes have fewer, with a warning.
+        Number of friends of each sample. If a class is too small, a warning is issued and its
+        samples have fewer friends.
     n_enemies : int, default=1
         Number of enemies of each sample.
     orthonormal : {"map", "coefficients"}, default="map"
@@ -61,7 +63,6 @@ class KANMM(KernelizedMetric):
     True
     """
 
-    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelMetric._parameter_constraints
         | ANMM._parameter_constraints
@@ -91,8 +92,8 @@ class KANMM(KernelizedMetric):
     ) -> dict[str, Any]:
         if self.orthonormal == "map":
             return super()._fit_in_space(X, supervision, progress)
-        space = self._space(X, self._kernel_rank(), principal=False)
-        m = len(space.mean)
+        coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
+        m = len(coordinates.mean)
         k = m if self.n_components is None else int(self.n_components)
         if k > m:
             name = "n_landmarks" if m < X.shape[0] else "n_samples"
@@ -100,11 +101,11 @@ class KANMM(KernelizedMetric):
         codes = checked_labels(supervision).codes
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
-        Z, K = (take_rows(a, order) for a in (space.scores(), self._reference_kernel(X)))
+        Z, K = (take_rows(a, order) for a in (coordinates.compute(), self._reference_kernel(X)))
         near = friends(Z, codes, self.n_friends)
         far = enemies(Z, codes, self.n_enemies)
         S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))
         values, A = top_eigenvectors(S - C, k)
-        self.components_, self.offset_ = asarray_like(A, X), asarray_like(space.mean, X)
+        self.components_, self.offset_ = asarray_like(A, X), asarray_like(coordinates.mean, X)
         margin = float(namespace(X).sum(values))
-        return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": space.rank}
+        return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": coordinates.rank}

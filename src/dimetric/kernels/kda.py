@@ -49,7 +49,6 @@ class KDA(KernelizedMetric):
     True
     """
 
-    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         name: LDA._parameter_constraints[name] for name in ("n_components", "reg")
     }

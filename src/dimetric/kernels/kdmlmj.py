@@ -56,7 +56,6 @@ class KDMLMJ(KernelizedMetric):
     0.03
     """
 
-    _min_classes: ClassVar[int] = 2
     _default_components: ClassVar[int | None] = 30
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelMetric._parameter_constraints | DMLMJ._parameter_constraints

@@ -53,14 +53,14 @@ class Kernel(BaseEstimator):
         Number of coordinates of the feature space that the learner gets. An integer k first
         selects 2k samples, each the farthest in feature space from the span of those before it, and
         then takes the k principal coordinates in their span. A float selects samples until their
-        span contains this fraction of the variance. None keeps all coordinates. Then many kernels
-        separate all training samples, learners overfit, and time is cubic in the number of samples.
-        "auto" is the default of the learner: 30 for KLMNN, and 100 for the others. KPCA has its
-        own parameter `n_components` instead.
+        span contains this fraction of the variance. None keeps all coordinates. Many kernels then
+        separate all training samples, so that learners overfit, and time is cubic in the number of
+        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for the others. KPCA
+        has its own parameter `n_components` instead.
     n_landmarks : int or None, default=None
         Number of landmarks. The span of the landmarks approximates the span of all samples in
         feature space (the Nyström method [1]_). Time is then linear in the number of samples, and
-        memory is ``n_landmarks**2``. With None, or with as many landmarks as samples, the feature
+        memory is ``n_landmarks**2``. If None or at least the number of samples, the feature
         space is exact.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
         How landmarks are chosen. "uniform" chooses random samples. "greedy" chooses samples one by

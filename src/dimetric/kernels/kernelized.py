@@ -16,11 +16,10 @@ from dimetric.supervision.labels import Supervision
 
 
 class KernelizedMetric(KernelMetric):
-    """A linear learner in the feature space of a kernel. Subclasses return it from ``_linear``."""
+    """A linear learner in the feature space of a kernel, which subclasses return by ``_linear``."""
 
     _default_rank: ClassVar[int] = 100  # number of coordinates for Kernel(n_components="auto")
     _default_components: ClassVar[int | None] = None  # upper limit for n_components=None
-    _min_classes: ClassVar[int] = 0
 
     @abstractmethod
     def _linear(self) -> LinearMetric:
@@ -35,15 +34,14 @@ class KernelizedMetric(KernelMetric):
     def _maximises(self) -> bool:  # type: ignore[override]
         return self._linear()._maximises
 
+    @property
+    def _min_classes(self) -> int:  # type: ignore[override]
+        return self._linear()._min_classes
+
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        if self._min_classes > 0 and len(self.classes_) < self._min_classes:
-            raise ValueError(
-                f"{type(self).__name__} needs at least {self._min_classes} classes; y holds "
-                f"{len(self.classes_)}."
-            )
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 
@@ -52,29 +50,29 @@ class KernelizedMetric(KernelMetric):
     ) -> dict[str, Any]:
         learner = self._linear()
         check_params(learner)
-        space = self._space(X, self._kernel_rank(), principal=False)
+        coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
         k = getattr(learner, "n_components", None)
-        if k is not None and k > space.rank:
+        if k is not None and k > coordinates.rank:
             raise ValueError(
-                f"n_components={k} must be at most {space.rank}, the number of coordinates of the "
-                f"feature space. X has n_features={self.n_features_in_}."
+                f"n_components={k} must be at most {coordinates.rank}, the number of coordinates "
+                f"of the feature space. X has n_features={self.n_features_in_}."
             )
         if k is None and self._default_components is not None:
-            learner.set_params(n_components=min(self._default_components, space.rank))
-        Z = space.scores()
-        learner.n_features_in_ = space.rank
+            learner.set_params(n_components=min(self._default_components, coordinates.rank))
+        Z = coordinates.compute()
+        learner.n_features_in_ = coordinates.rank
         if hasattr(self, "classes_"):
             learner.classes_ = self.classes_
 
         def mapped(L: Array) -> dict[str, Array]:
-            return self._map_attributes(space, _with_fixed_signs(L, Z), X)
+            return self._map_attributes(coordinates, _with_fixed_signs(L, Z), X)
 
         facts = learner._fit(Z, supervision, _FeatureSpaceProgress(progress, mapped))
         for name, value in mapped(learner.components_).items():
             setattr(self, name, value)
         if "n_iter" in facts:
             self.n_iter_, self.history_ = facts["n_iter"], learner.history_
-        return facts | {"rank": learner._metric_rank(), "kernel_rank": space.rank}
+        return facts | {"rank": learner._metric_rank(), "kernel_rank": coordinates.rank}
 
 
 def _with_fixed_signs(L: Array, Z: Array) -> Array:
@@ -150,7 +148,7 @@ class Kernelized(KernelizedMetric):
 
     Notes
     -----
-    ``metadata()`` returns that of the learner, and adds the number of coordinates, `kernel_rank`.
+    ``metadata()`` adds the number of coordinates, `kernel_rank`, to the metadata of the learner.
 
     References
     ----------

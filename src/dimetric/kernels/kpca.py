@@ -63,6 +63,8 @@ class KPCA(KernelMetric):
         Row numbers of the landmarks. Only set if landmarks are used and are samples.
     gamma_ : float
         Value of the kernel's gamma.
+    dual_coef_ : array of shape (n_references, n_features)
+        Coefficients of the inverse map. Only set if `fit_inverse_transform` is True.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names, if X has column names.
 
@@ -111,23 +113,23 @@ class KPCA(KernelMetric):
         k, n = self.n_components, X.shape[0]
         self._check_parameters(k, n)
         with blas_threads_for(n):
-            space = self._space(X, k, principal=True)
-        values = np.asarray(space.values)
+            coordinates = self._fit_coordinates(X, k, principal=True)
+        values = np.asarray(coordinates.eigenvalues)
         n_zero = int(np.sum(values == 0))
         if n_zero:
             warnings.warn(
-                f"{n_zero} of {space.rank} components have no variance and are 0. Decrease "
+                f"{n_zero} of {coordinates.rank} components have no variance and are 0. Decrease "
                 "n_components to omit them.",
                 stacklevel=2,
             )
-        for name, value in self._map_attributes(space, np.eye(space.rank), X).items():
+        for name, value in self._map_attributes(coordinates, np.eye(coordinates.rank), X).items():
             setattr(self, name, value)
         self.eigenvalues_ = asarray_like(values, X)
         if self.fit_inverse_transform:
             self._fit_inverse(X)
         return {
-            "n_components": space.rank,
-            "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / space.total),
+            "n_components": coordinates.rank,
+            "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / coordinates.eigenvalue_sum),
             "rank": int(np.sum(values > 0)),
         }
 

@@ -46,6 +46,7 @@ class Learner(
     _named_objects: ClassVar[NamedObjects] = {}
     _maximises: ClassVar[bool] = False  # whether a larger ``final_objective`` is better
     _min_samples: ClassVar[int] = 2
+    _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
 
     @abstractmethod
@@ -157,16 +158,16 @@ class Learner(
         return super().set_params(**params)
 
     def _nested_parameter_message(self, name: str, given: Any, inner: str, value: Any) -> str:
-        """Return an error message that names an object with the nested parameter `inner`."""
-        own = self._object_for(name, given)
+        """Return the error for a nested parameter, with an object that has it, if there is one."""
+        current = self._object_for(name, given)
         others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
-        match = next((each for each in (own, *others) if inner in each.get_params()), None)
+        match = next((each for each in (current, *others) if inner in each.get_params()), None)
         learner = type(self).__name__
         if match is None:
             return f"{name}__{inner} cannot be set: no {name} of {learner} has that parameter."
         module = type(match).__module__.rpartition(".")[0]
         example = f"{learner}({name}={match.set_params(**{inner: value})!r})"
-        if match is own:
+        if match is current:
             return (
                 f"{name}__{inner} cannot be set while {name}={given!r}. Pass an object from "
                 f"{module} instead: {example}."
@@ -177,9 +178,9 @@ class Learner(
         )
 
     def _object_for(self, name: str, given: Any = None) -> Any:
-        """Return the object that is the value of a parameter, or that its value names.
+        """Return the object for a parameter whose value is an object or the name of one.
 
-        If `given` is not None, it replaces the value of the parameter.
+        If `given` is not None, it is used instead of the value of the parameter.
         """
         given = getattr(self, name) if given is None else given
         known = self._named_objects[name]
@@ -228,6 +229,11 @@ class Learner(
             self, X, given["y"], reset=True, min_samples=self._min_samples
         )
         self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
+        if len(self.classes_) < self._min_classes:
+            raise ValueError(
+                f"{type(self).__name__} requires at least {self._min_classes} classes, but y has "
+                f"only {len(self.classes_)}."
+            )
         return samples, Labels(codes, self.classes_)
 
     def _checked_mapped(self, Z: Array) -> Array:
@@ -253,7 +259,7 @@ class Learner(
 
 
 def with_objects(learner: Any, names: Collection[str] | None = None) -> Any:
-    """Return a copy of a learner in which names of objects are replaced by the objects.
+    """Return a copy of a learner with objects instead of names, such as LBFGS() for "lbfgs".
 
     Nested parameters, such as ``solver__batch_size``, can then be set.
 

@@ -38,8 +38,8 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         cluster_class[clusters] = labels.codes
         self.n_centroids_ = tuple(np.bincount(cluster_class).tolist())
         self.centroids_ = group_means(X, clusters, len(cluster_class))
-        # From here on, clusters take the place of classes. Samples sorted by cluster are also
-        # sorted by class.
+        # The base class treats the clusters as classes. Samples sorted by cluster are also sorted
+        # by class.
         by_cluster = Labels(clusters, cluster_class)
         problem = super()._problem(X, by_cluster)
         return replace(problem, strata=np.sort(clusters))

@@ -43,7 +43,8 @@ class LinearMetric(PairScoringMixin, Learner):
             Mapped samples, in the array library, dtype and device of X. A data frame if X is one.
         """
         check_is_fitted(self)
-        # Raises only if scikit-learn's array_api_dispatch is on, which requires one namespace.
+        # With array_api_dispatch, scikit-learn requires X and the map to have the same namespace.
+        # Without it, this check does nothing.
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
         L, offset = asarray_like(self.components_, samples), asarray_like(self.offset_, samples)

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision._validation import checked_pair_rows
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
@@ -133,10 +133,10 @@ class PairScoringMixin:
             raise TypeError("triplets must be a non-empty Triplets object.")
         X = triplets.points if X is None else X
         if X is None:
-            raise ValueError("triplets contain row indices. Pass the samples they refer to as X.")
+            raise ValueError("triplets hold row numbers. Pass the samples X as well.")
         rows = triplets.rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        checked_n_samples(rows, triplets.n_samples, n_rows, "triplets")
+        check_n_samples(rows, triplets.n_samples, n_rows, "triplets")
         near, far = (to_host(self.pair_distance(rows[:, [0, side]], X)) for side in (1, 2))
         return float(np.mean((near < far) + (near == far) / 2))
 
@@ -160,8 +160,8 @@ def calibrated_threshold(
 ) -> float:
     """Return the best threshold: pairs at most this far apart are predicted to be similar.
 
-    Among equally good thresholds, the one at the smallest distance is chosen. It is the midpoint
-    between that distance and the next larger one.
+    The candidates are the midpoints between consecutive distances and the largest distance, and for
+    "accuracy" also a value just below all distances. The smallest of the best candidates is chosen.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def calibrated_threshold(
     if not 0 < rate <= 1 or not beta > 0:
         raise ValueError(f"rate={rate} must be in (0, 1], and beta={beta} must be positive.")
     values, similar, dissimilar = _counts_by_distance(distances, is_similar)
-    # With the threshold values[i], the first i + 1 distances are predicted to be similar.
+    # With the threshold values[i], pairs at the first i + 1 distances are predicted to be similar.
     true_positives, false_positives = np.cumsum(similar), np.cumsum(dissimilar)
     n_similar, n_dissimilar = true_positives[-1], false_positives[-1]
     if strategy == "accuracy":
@@ -206,6 +206,6 @@ def calibrated_threshold(
 def _counts_by_distance(
     distances: np.ndarray, is_similar: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sorted distinct distances, with the similar and dissimilar pairs at each."""
+    """Return the distinct distances, and the numbers of similar and dissimilar pairs at each."""
     values, which = np.unique(distances, return_inverse=True)
     return values, np.bincount(which, is_similar), np.bincount(which, ~is_similar)

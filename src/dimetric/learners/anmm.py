@@ -78,6 +78,8 @@ class ANMM(LinearMetric):
         "n_enemies": [Interval(Integral, 1, None, closed="left")],
     }
 
+    _min_classes: ClassVar[int] = 2
+
     def __init__(
         self, n_components: int | None = None, *, n_friends: int = 3, n_enemies: int = 1
     ) -> None:
@@ -91,8 +93,6 @@ class ANMM(LinearMetric):
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
-        if labels.n_classes < 2:
-            raise ValueError("ANMM needs at least 2 classes; y holds 1.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes

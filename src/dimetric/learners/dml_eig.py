@@ -27,7 +27,7 @@ from dimetric.learners._fitting.problem import (
 from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, max_iter_reached
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -68,20 +68,20 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         the Mahalanobis distance within classes.
     delta : float, default=0.1
         Weight :math:`\delta` of the trace of M in the constraint. With 0, the problem is unbounded
-        if other samples differ in a direction in which similar samples do not, and `fit` raises
-        an error.
+        if samples vary in a direction in which similar samples do not, such as a feature that is
+        constant within each class. `fit` then raises an error.
     solver : {"lbfgs", "frank_wolfe"} or solver object, default="lbfgs"
         Solver. :class:`~dimetric.solvers.LBFGS` maximises over maps L, :math:`M = L^T L`. It
         rescales each L to meet the constraint with equality, so that no constraint remains.
-        :class:`~dimetric.solvers.FrankWolfe` is the authors' method: each iteration adds a top
-        eigenvector to M.
+        :class:`~dimetric.solvers.FrankWolfe` is the authors' method: each iteration moves M
+        towards a matrix of rank 1.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-5
         Tolerance on the logarithm of the objective. "lbfgs" stops when the gap is as small as the
         smoothing allows and, in addition, the largest entry of the gradient is at most `tol` or an
         iteration gains at most ``tol / 10``. "frank_wolfe" stops when the logarithm is proven to be
-        within `tol` of its optimum (relative to its total change, if that is above 1).
+        within `tol` of its optimum (relative to its total change if that is larger than 1).
     unlabelled : float, str or None, default=None
         Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
@@ -105,9 +105,9 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
 
     Notes
     -----
-    With labels, pairs of the same class are summed in closed form, and pairs of different classes
-    block by block. No list of pairs is stored. Dissimilar pairs of identical samples are ignored,
-    because no metric separates them.
+    With labels, no list of pairs is stored. The sum over pairs of the same class has a closed form,
+    and pairs of different classes are evaluated block by block. Dissimilar pairs of identical
+    samples are ignored, because the smallest distance would be 0 for every metric.
 
     References
     ----------
@@ -171,7 +171,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
             if not result.converged or done >= self.max_iter:
                 break
         if result.converged and level != levels[-1]:
-            result = replace(result, converged=False, reason=f"max_iter={self.max_iter} reached")
+            result = replace(result, converged=False, reason=max_iter_reached(self.max_iter))
         result = replace(result, n_iter=done, history=history)
         return Solution(L / np.linalg.norm(L), mu, result)
 
@@ -202,19 +202,19 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
             )
             L, result = found.map, found.result
             n_iter, history = n_iter + result.n_iter, history + result.history[bool(history) :]
-            is_best, reason = self._is_within_smoothing_error(gain, L, mu), result.reason
+            gap_is_small, reason = self._is_within_smoothing_error(gain, L, mu), result.reason
             if reason == STOPPED_BY_CALLBACK:
-                is_best = False
-            elif result.n_iter >= left and not (is_best and result.converged):
-                is_best, reason = False, f"max_iter={self.max_iter} reached"
-            elif is_best and not result.converged:
+                gap_is_small = False
+            elif result.n_iter >= left and not (gap_is_small and result.converged):
+                gap_is_small, reason = False, max_iter_reached(self.max_iter)
+            elif gap_is_small and not result.converged:
                 reason = NO_DECREASE  # the line search failed at the optimum
-            elif not is_best and tol < SMALLEST_TOL:
+            elif not gap_is_small and tol < SMALLEST_TOL:
                 reason = "rounding errors prevent further progress"
-            elif not is_best:
+            elif not gap_is_small:
                 tol /= 10
                 continue
-            return Result(L.ravel(), result.value, n_iter, is_best, reason, history)
+            return Result(L.ravel(), result.value, n_iter, gap_is_small, reason, history)
 
     def _final_smoothing(self) -> float:
         """Return the final smoothing, relative to the smallest squared distance."""
@@ -227,9 +227,10 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
 
         The smooth minimum exceeds the smallest squared distance by at most mu log |D|.
         """
-        least = _min_squared_distance(gain, L)
-        left = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * least
-        return any(gap * least <= left * value for value, gap in _certificates(gain, L, mu, least))
+        smallest = _min_squared_distance(gain, L)
+        tolerated = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * smallest
+        found = _certificates(gain, L, mu, smallest)
+        return any(gap * smallest <= tolerated * value for value, gap in found)
 
     def _exact_gain(self, gain: _Gain, L: np.ndarray) -> float:
         return _min_squared_distance(gain, L)
@@ -242,16 +243,16 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
 
 
 def _certificates(
-    gain: _Gain, L: np.ndarray, theta: np.ndarray, least: float
+    gain: _Gain, L: np.ndarray, theta: np.ndarray, smallest: float
 ) -> Iterator[tuple[float, float]]:
     """Yield pairs of the objective and a proven gap, one for each of several mu.
 
     The smallest squared distance is at most any weighted mean of the squared distances. Each mu
-    gives other weights, and any of them may give the smallest gap.
+    gives different weights, and no mu gives the smallest gap in all cases.
     """
     for mu in theta * [[1.0], [0.3], [0.1]]:
         _, S = gain.value_and_metric_gradient(L, mu)
-        yield gain.objective_and_gap(least, L, float(np.vdot(L @ S, L)), S)
+        yield gain.objective_and_gap(smallest, L, float(np.vdot(L @ S, L)), S)
 
 
 def _smoothing_levels(last: float) -> list[float]:

@@ -29,13 +29,14 @@ class DMLMJ(LinearMetric):
               \Sigma_D = \frac{1}{n} \sum_i \frac{1}{|E_i|} \sum_{j \in E_i}
               (x_i - x_j)(x_i - x_j)^T
 
-    The divergence is that between the differences of samples to their friends and to their
-    enemies. The friends :math:`F_i` of a sample are the `n_neighbors` nearest other samples of its
-    class. Its enemies :math:`E_i` are the `n_neighbors` nearest samples of other classes. Samples
-    without friends (or enemies) are left out of the sum and of n. The rows of L are the
-    eigenvectors of :math:`\Sigma_S^{-1} \Sigma_D` with the largest :math:`\lambda + 1/\lambda`,
-    scaled so that :math:`L \Sigma_S L^T = I` [1]_. With n_features rows, M is
-    :math:`\Sigma_S^{-1}` and does not depend on the enemies.
+    L maximises the Jeffrey divergence between two Gaussians: of the differences between samples and
+    their friends, and of the differences between samples and their enemies. The friends :math:`F_i`
+    of a sample are the `n_neighbors` nearest other samples of its class. Its enemies :math:`E_i`
+    are the `n_neighbors` nearest samples of other classes. Samples without friends (or enemies) are
+    left out of the sum and of n. The rows of L are the eigenvectors of
+    :math:`\Sigma_S^{-1} \Sigma_D` with the largest :math:`\lambda + 1/\lambda`, scaled so that
+    :math:`L \Sigma_S L^T = I` [1]_. With n_features rows, M is :math:`\Sigma_S^{-1}` and does not
+    depend on the enemies.
 
     Parameters
     ----------
@@ -47,11 +48,11 @@ class DMLMJ(LinearMetric):
         warning.
     alpha : float in [0, 1), default=0.1
         Shrinkage: each covariance is replaced by
-        :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Friends hardly differ in
-        many directions, such as constant pixels, and these directions would dominate
-        :math:`\Sigma_S^{-1}`. With many features and few samples, 0.1 classifies much better than
-        0; otherwise it classifies equally well. With 0, directions in which no friends differ are
-        dropped.
+        :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Without
+        shrinkage, directions in which friends hardly differ, such as pixels that are almost
+        constant, would dominate :math:`\Sigma_S^{-1}`. With many features and few samples, 0.1
+        classifies much better than 0; otherwise it classifies equally well. With 0,
+        directions in which no friends differ are dropped.
 
     Attributes
     ----------
@@ -89,6 +90,7 @@ class DMLMJ(LinearMetric):
         "alpha": [Interval(Real, 0, 1, closed="left")],
     }
     _maximises = True
+    _min_classes = 2
 
     def __init__(
         self, n_components: int | None = None, *, n_neighbors: int = 3, alpha: float = 0.1
@@ -103,8 +105,6 @@ class DMLMJ(LinearMetric):
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
-        if labels.n_classes < 2:
-            raise ValueError("DMLMJ needs at least 2 classes; y holds 1.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
@@ -139,7 +139,7 @@ class DMLMJ(LinearMetric):
         """Return the covariance of the differences to neighbours, or a root R of it if alpha is 0.
 
         The root avoids the rounding errors of squaring. Shrinkage makes it unnecessary, because no
-        direction is then close to 0. Z contains the samples in at most d coordinates.
+        eigenvalue is then close to 0. Z contains the samples in at most d coordinates.
         """
         xp = namespace(Z)
         n = max(1, int(np.sum(role.counts > 0)))

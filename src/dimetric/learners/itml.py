@@ -69,7 +69,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         are fewer pairs, all are used. None stands for ``min(20 * n_classes**2, 5000)``.
     solver : {"lbfgs", "bregman"} or solver object, default="lbfgs"
         Solver. :class:`~dimetric.solvers.LBFGS` minimises over maps L, :math:`M = L^T L`. It
-        eliminates the slacks by their optimal values, so that no constraint remains. "bregman"
+        replaces the slacks by their optimal values, so that no constraint remains. "bregman"
         (:class:`~dimetric.solvers.BregmanProjections`) is the authors' method: cyclic projections
         onto the constraints.
     max_iter : int, default=100
@@ -104,8 +104,8 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
 
     Notes
     -----
-    Unlike in other learners, the objective is a sum and not a mean, so that `gamma` has the meaning
-    of the paper. Dissimilar pairs of identical samples are ignored.
+    Unlike in other learners, the objective is a sum and not a mean, so that `gamma` has the same
+    meaning as in the paper. Dissimilar pairs of identical samples are ignored.
 
     References
     ----------
@@ -134,6 +134,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         "random_state": ["random_state"],
     }
     _supervision_kinds = ("y", "pairs")
+    _min_classes = 2
     _remedy = "Raise max_iter or tol, or lower gamma."
 
     def __init__(
@@ -172,15 +173,17 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         # In the coordinates T x, where T^T T is the prior, the prior is the identity.
         T = self._root_of_prior(X)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
-        at = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
-        points = at.samples / at.sample_scale
+        coordinates = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
+        points = coordinates.samples / coordinates.sample_scale
         self.bounds_ = self._checked_bounds(points, rng)
         if not isinstance(supervision, Pairs):
             supervision = self._sampled_pairs(checked_labels(supervision), rng)
         return Problem(
             objective=self._objective(points, supervision, X),
             start=np.eye(points.shape[1]),
-            restore=lambda B: asarray_like(at.map_of_samples(at.start @ B) @ T * factor, X),
+            restore=lambda B: asarray_like(
+                coordinates.map_of_samples(coordinates.start @ B) @ T * factor, X
+            ),
         )
 
     def _root_of_prior(self, X: Array) -> np.ndarray:

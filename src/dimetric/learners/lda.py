@@ -83,6 +83,7 @@ class LDA(LinearMetric):
     """
 
     means_: Array
+    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -103,8 +104,6 @@ class LDA(LinearMetric):
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         codes, n_classes = checked_labels(supervision).codes, len(self.classes_)
         X, factor = rescale_for_squares(X)
-        if n_classes < 2:
-            raise ValueError(f"LDA needs at least 2 classes; y holds {n_classes}.")
         if X.shape[0] <= n_classes:
             raise ValueError(
                 "The number of samples must be more than the number of classes; there are "

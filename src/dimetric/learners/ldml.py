@@ -41,7 +41,7 @@ class LDMLRule(Rule):
     def fast(
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
-        """Return the same as the engine, see :class:`dimetric.objectives.engine.Rule`."""
+        """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
         return fast_paths.ldml(Z, V, side, self._threshold(theta))
 
     def block(
@@ -89,9 +89,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
               d^2_{ij} = |L x_i - L x_j|^2
 
     With labels, the similar pairs S are the pairs of the same class, and the dissimilar pairs D are
-    all other pairs. Otherwise both are given. P are all these pairs. :math:`\sigma(b - d^2)` is the
-    probability that a pair is similar, and :math:`\sigma` is the logistic function. LDML is thus a
-    logistic regression on the entries of :math:`M = L^T L` [1]_.
+    all other pairs. Otherwise both are given. P is the set of all these pairs. With the logistic
+    function :math:`\sigma`, the probability that a pair is similar is :math:`\sigma(b - d^2)`.
+    LDML is thus a logistic regression on the entries of :math:`M = L^T L` [1]_.
 
     The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
     maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
@@ -207,10 +207,10 @@ class LDML(ConvexMetric[SimilarityObjective]):
         labels = checked_labels(supervision)
         n_labelled = int(np.sum(labels.codes >= 0))
         if n_labelled < 2:
-            raise ValueError("LDML needs at least two labelled samples; y holds one.")
+            raise ValueError("LDML requires at least 2 labelled samples, but y has only 1.")
         if labels.n_classes in (1, n_labelled):
-            content = "one class" if labels.n_classes == 1 else "no two samples of the same class"
-            warnings.warn(f"y holds {content}: LDML has nothing to learn.", stacklevel=2)
+            content = "only one class" if labels.n_classes == 1 else "no class with two samples"
+            warnings.warn(f"y has {content}, so LDML has nothing to learn.", stacklevel=2)
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray
@@ -246,8 +246,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # At the best b the slope is 0 except for rounding errors. The bound allows for these: the
-        # best threshold of any metric lies between the log odds of S and these plus the largest d2.
+        # At the best b, the slope is 0 up to rounding errors. The bound allows for these: the
+        # best b of any metric lies between l and l plus the largest d2, with l the log odds of S.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
         c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))

@@ -25,7 +25,12 @@ from dimetric.objectives.margins.targets import checked_targets, in_user_order, 
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.solvers.result import (
+    LINE_SEARCH_FAILED,
+    NO_DECREASE,
+    STOPPED_BY_CALLBACK,
+    max_iter_reached,
+)
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.triplets import Triplets
 
@@ -51,9 +56,9 @@ class LMNN(MeanLossMetric[Smoothable]):
 
     The target neighbours :math:`j \to i` of a sample i are its nearest neighbours of the same class
     in the original space. The first term pulls targets closer. The second term pushes away
-    impostors: samples l of other classes whose squared distance to i is not at least 1 larger than
-    that of a target [1]_. If triplets (i, j, l) are given instead of labels, both sums run over
-    the triplets, and N is their number.
+    impostors: samples l of other classes whose squared distance to i is less than that of a target
+    plus 1 [1]_. If triplets (i, j, l) are given instead of labels, both sums run over the triplets,
+    and N is their number.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -213,10 +218,10 @@ class LMNN(MeanLossMetric[Smoothable]):
     ) -> Solution:
         """Solve in passes; after the first pass, choose targets by the current map."""
         objective, start, ridge = problem.objective, problem.start, problem.ridge
-        if len(getattr(self, "classes_", ())) == 1:  # the pull term alone would collapse it
+        if len(getattr(self, "classes_", ())) == 1:  # the pull term alone would lead to a map of 0
             self._set_targets(objective, objective)
             value = on_maps(objective, ridge=ridge)(start.ravel())[0]
-            result = Result(start.ravel(), value, 0, True, "y holds one class", (value,))
+            result = Result(start.ravel(), value, 0, True, "y has only one class", (value,))
             return Solution(start, objective.theta, result)
         if solver.models_curvature and not self._start_is_given():
             problem = replace(problem, start=rescaled_start(problem)[0])
@@ -248,11 +253,11 @@ class LMNN(MeanLossMetric[Smoothable]):
             None if np.array_equal(targets, objective.targets) else objective.with_targets(targets)
         )
 
-    def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
-        """Set ``targets_`` to the targets of the last pass, in the order of the given samples."""
-        if isinstance(first, MarginObjective) and isinstance(last, MarginObjective):
-            assert first.order is not None
-            targets, X = in_user_order(last.targets, first.order), first.points
+    def _set_targets(self, initial: Smoothable, final: Smoothable) -> None:
+        """Set ``targets_`` to the targets of the final objective, in the order of the samples."""
+        if isinstance(initial, MarginObjective) and isinstance(final, MarginObjective):
+            assert initial.order is not None
+            targets, X = in_user_order(final.targets, initial.order), initial.points
             self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(
@@ -261,7 +266,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Solve for fixed targets with a smoothed hinge, which is made sharper in stages."""
         objective, ridge, L = problem.objective, problem.ridge, problem.start
         smooth = solver.models_curvature
-        scale = pull_scale(objective, ridge) if smooth else None
+        preconditioner = pull_scale(objective, ridge) if smooth else None
         over_metrics = solver.steps_over == "metrics"
         is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
@@ -272,11 +277,14 @@ class LMNN(MeanLossMetric[Smoothable]):
                 continue
             if width < last_width and is_sharp:
                 break
+            remaining = max_iter - done
             stage = replace(problem, objective=objective.smoothed(width), start=L)
             found = solve(
-                loss_over(solver, stage, scale=scale, random_state=self.random_state),
+                loss_over(
+                    solver, stage, preconditioner=preconditioner, random_state=self.random_state
+                ),
                 solver,
-                max_iter=max_iter - done,
+                max_iter=remaining,
                 tol=tol_factor * self.tol,
                 callback=with_iteration_offset(callback, done),
             )
@@ -292,9 +300,9 @@ class LMNN(MeanLossMetric[Smoothable]):
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
-        if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
-            converged, reason = False, f"max_iter={self.max_iter} reached"
-        elif reason.startswith("the line search failed"):
+        if reason == max_iter_reached(remaining) or (done == max_iter and not is_sharp):
+            converged, reason = False, max_iter_reached(self.max_iter)
+        elif reason.startswith(LINE_SEARCH_FAILED):
             if eps(objective.points) > 1e-10:  # float32: rounding errors hide a further decrease
                 converged, reason = True, NO_DECREASE
             elif certificate is not None and is_tight:
@@ -311,8 +319,8 @@ class LMNN(MeanLossMetric[Smoothable]):
         return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
     def _extra_metadata(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
-        facts, found = super()._extra_metadata(problem, solution), solution.certificate
-        if found is None:
-            return facts
+        extra, certificate = super()._extra_metadata(problem, solution), solution.certificate
+        if certificate is None:
+            return extra
         # The objective is never negative.
-        return facts | certificate_metadata(found, solution.result, 0.0, problem.sample_scale)
+        return extra | certificate_metadata(certificate, solution.result, 0.0, problem.sample_scale)

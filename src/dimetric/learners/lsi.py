@@ -30,7 +30,7 @@ class DistanceRule(Rule):
     def fast(
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
-        """Return the same as the engine, see :class:`dimetric.objectives.engine.Rule`."""
+        """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
         return fast_paths.lsi(Z, V, side, float(theta[0]))
 
     def block(
@@ -73,8 +73,8 @@ class LSI(ConstrainedMetric[Objective]):
         the Mahalanobis distance within classes.
     delta : float, default=0.1
         Weight :math:`\delta` of the trace of M in the constraint. With 0, the problem is unbounded
-        if other samples differ in a direction in which similar samples do not, and `fit` raises
-        an error.
+        if samples vary in a direction in which similar samples do not, such as a feature that is
+        constant within each class. `fit` then raises an error.
     diagonal : bool, default=False
         Whether to restrict M to diagonal matrices, which weight the features.
     solver : {"lbfgs", "projected"} or solver object, default="lbfgs"
@@ -110,9 +110,9 @@ class LSI(ConstrainedMetric[Objective]):
 
     Notes
     -----
-    With labels, pairs of the same class are summed in closed form, and pairs of different classes
-    block by block. No list of pairs is stored. Dissimilar pairs of identical samples stay at
-    distance 0.
+    With labels, no list of pairs is stored. The sum over pairs of the same class has a closed form,
+    and pairs of different classes are evaluated block by block. Dissimilar pairs of identical
+    samples have no effect, because their distance is 0 for every metric.
 
     References
     ----------

@@ -30,7 +30,8 @@ class MCMLRule(Rule):
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
         others = rows.different_sample(columns)
         nearest = xp.min(xp.where(others, D, xp.inf), axis=1, keepdims=True)
-        # Prevents exp from underflowing. The loss does not change, because p0 sums to 1.
+        # The subtraction prevents exp from underflowing. It does not change the loss, because p0
+        # sums to 1.
         D = xp.where(others, D - nearest, 0.0)
         E = xp.where(others, xp.exp(-D), 0.0)
         total = xp.sum(E, axis=1, keepdims=True)
@@ -114,9 +115,9 @@ class MCML(ConvexMetric[PairwiseObjective]):
 
     Notes
     -----
-    The only sample of a class has no loss term, but counts as a neighbour of other samples. If
-    `init` is a name, the initial map is rescaled to minimise the objective. An array is used as it
-    is.
+    A sample that is alone in its class has no loss term, but counts as a neighbour of other
+    samples. If `init` is a name, the initial map is rescaled to minimise the objective. An array is
+    used as it is.
 
     References
     ----------

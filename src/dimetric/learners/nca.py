@@ -14,7 +14,7 @@ from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class NCARule(Rule):
-    r"""The loss of NCA: minus the probability :math:`p_i` to pick a neighbour of the same class.
+    r"""The loss of NCA: minus the probability :math:`p_i` of picking a sample of the same class.
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and
     :math:`p_i = \sum_{j: y_j = y_i} p_{ij}`, the weights are

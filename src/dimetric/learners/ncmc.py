@@ -22,9 +22,9 @@ class NCMC(CentroidMetric):
                                 {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
 
     The objective is the mean log-likelihood of the labels. Each sample picks a centroid at random,
-    with a probability that decreases with its distance, and :math:`p(c \mid x)` is the probability
-    that the centroid belongs to class c. The centroids :math:`\mu_m` of a class are found by
-    k-means with the Euclidean distance [1]_. With one centroid per class, this is
+    with a probability that decreases with the distance to the centroid, and :math:`p(c \mid x)` is
+    the probability that the centroid belongs to class c. The centroids :math:`\mu_m` of a class are
+    found by k-means with the Euclidean distance [1]_. With one centroid per class, this is
     :class:`~dimetric.learners.ncmml.NCMML`. More centroids suit classes that consist of several
     clusters.
 

@@ -34,7 +34,7 @@ class PCA(LinearMetric):
     n_components : int, float in (0, 1) or None, default=None
         Number of components k. If it is a float t, k is the smallest number with
         :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. None keeps
-        ``min(n_samples, n_features)`` components (one less with ``svd_solver="arpack"``).
+        ``min(n_samples, n_features)`` components (one fewer with ``svd_solver="arpack"``).
     whiten : bool, default=False
         Whether to scale the components to unit variance. Directions without variance are mapped
         to 0. The learned distance is then the Mahalanobis distance within the subspace.
@@ -182,7 +182,7 @@ class PCA(LinearMetric):
         else:
             moments = seen + moments.moved_to(seen)
         self._moments = moments
-        # Fewer samples do not span the components.
+        # k components need at least k samples.
         if moments.n_samples >= max(2, self._int_n_components(1)):
             k = self._int_n_components(min(int(moments.n_samples), X.shape[1]))
             metadata = self._set_fitted_attributes(axes_from_moments(moments, k), X)
@@ -192,7 +192,8 @@ class PCA(LinearMetric):
     def _choose_solver(self, X: Array) -> str:
         """Return the solver, chosen by shape as in scikit-learn if `svd_solver` is "auto"."""
         n, d = X.shape
-        few = isinstance(self.n_components, Integral) and self.n_components < 0.8 * min(n, d)
+        k = self.n_components
+        few_components = isinstance(k, Integral) and k < 0.8 * min(n, d)
         if self.svd_solver != "auto":
             if sparse.issparse(X) and self.svd_solver in _DENSE_SOLVERS:
                 raise TypeError(
@@ -201,17 +202,17 @@ class PCA(LinearMetric):
                 )
             return self.svd_solver
         if sparse.issparse(X):
-            return self._choose_sparse_solver(X, few)
+            return self._choose_sparse_solver(X, few_components)
         if d <= 1000 and n >= 10 * d:
             return "covariance_eigh"
-        return "randomized" if few and max(n, d) > 500 else "full"
+        return "randomized" if few_components and max(n, d) > 500 else "full"
 
-    def _choose_sparse_solver(self, X: Array, few: bool) -> str:
-        """Return the solver for sparse X; `few` tells whether few components are wanted."""
+    def _choose_sparse_solver(self, X: Array, few_components: bool) -> str:
+        """Return the solver for sparse X."""
         n, d = X.shape
-        if d <= 500 or (d <= 5000 and not few):
+        if d <= 500 or (d <= 5000 and not few_components):
             return "covariance_eigh"
-        if few:
+        if few_components:
             return "arpack"
         if n * d <= 2**27:  # at most 1 GiB when dense
             return "full"
@@ -249,8 +250,8 @@ class PCA(LinearMetric):
             start = random.uniform(-1, 1, size=smaller)
             return axes_by_iteration(X, k, partial(lanczos_svd, start=start, tol=self.tol))
         start = random.normal(size=(X.shape[1], min(k + self.n_oversamples, smaller)))
-        enough = 7 if k < 0.1 * smaller else 4
-        n_iter = enough if self.iterated_power == "auto" else int(self.iterated_power)
+        default = 7 if k < 0.1 * smaller else 4
+        n_iter = default if self.iterated_power == "auto" else int(self.iterated_power)
         return axes_by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
 
     def _int_n_components(self, default: int) -> int:

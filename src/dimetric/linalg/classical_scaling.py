@@ -72,8 +72,8 @@ class PrincipalCoordinates:
     @property
     def strain(self) -> float:
         """Root mean square of the entries of B after subtracting its k largest eigenpairs."""
-        left = self.norm**2 - float(np.sum(self.values**2))
-        return float(np.sqrt(max(left, 0))) / len(self.means)
+        remainder = self.norm**2 - float(np.sum(self.values**2))
+        return float(np.sqrt(max(remainder, 0))) / len(self.means)
 
     def warn_if_negative(self, remedy: str) -> None:
         """Warn if some of the k largest eigenvalues are negative, and suggest a remedy."""
@@ -139,7 +139,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     array([[0.166667, 0.      ]])
     """
     n = D.shape[0]
-    means, fourth = _squared_moments(D)
+    means, fourth_powers = _squared_moments(D)
     if n <= DENSE_SAMPLES or 8 * k > n:
         B = centred_gram(to_host(D))
         values, V = np.linalg.eigh(B)
@@ -148,7 +148,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
         tol = max(1e-12, eps(D) / 100)
         values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
-    norm2 = (fourth - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
+    norm2 = (fourth_powers - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
     # The rounding errors of D form a random matrix, whose norm grows only like sqrt(n).
     rounding = max(n * np.finfo(float).eps, 10 * eps(D) / n**0.5)
     noise = rounding * max(abs(float(values[0])), abs(smallest))
@@ -185,8 +185,8 @@ def additive_constant(D: np.ndarray) -> float:
     n = len(D)
     if n <= DENSE_SAMPLES:
         zero, eye = np.zeros((n, n)), np.eye(n)
-        pencil = np.block([[zero, 2 * centred_gram(D)], [-eye, -4 * centred_gram(D, power=1)]])
-        return max(0.0, float(np.linalg.eigvals(pencil).real.max()))
+        companion = np.block([[zero, 2 * centred_gram(D)], [-eye, -4 * centred_gram(D, power=1)]])
+        return max(0.0, float(np.linalg.eigvals(companion).real.max()))
 
     times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D)
 
@@ -261,7 +261,7 @@ def _squared_moments(D: Array) -> tuple[np.ndarray, float]:
 
 
 def _for_each_block_of_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
-    """Call ``use(rows, block)`` for each block of rows of D squared entrywise, in float64.
+    """Call ``use(rows, squares)`` for each block of rows, with their squared entries in float64.
 
     For NumPy arrays, several threads make the calls, and each reuses its block after the call.
     """

@@ -103,7 +103,7 @@ class _Subspace:
         self.size = 0
 
     def add(self, new: np.ndarray, images: np.ndarray) -> int:
-        """Extend the basis by orthonormal vectors, and their images. Return the new size."""
+        """Add orthonormal vectors to the basis, with their images under A. Return the new size."""
         old, m = self.size, self.size + new.shape[1]
         self._basis[:, old:m], self._images[:, old:m] = new, images
         self._H[:m, old:m] = self._basis[:, :m].T @ self._images[:, old:m]
@@ -143,7 +143,7 @@ class _Subspace:
 
 def _warn_not_converged(k: int, residual: float) -> None:
     warnings.warn(
-        f"The {k} largest eigenvectors did not converge in {MAX_PASSES} passes. The relative "
-        f"residual is {residual:.0e}.",
+        f"The eigenvectors of the {k} largest eigenvalues did not converge in {MAX_PASSES} passes. "
+        f"The relative residual is {residual:.0e}.",
         stacklevel=4,
     )

@@ -27,7 +27,7 @@ class PrincipalAxes:
         return PrincipalAxes(self.n, mean, total, s, self.V)
 
     def lost_digits(self, X: Array) -> bool:
-        """Return whether squaring X lost more than half of its digits in the smallest variance."""
+        """Return whether squaring X cost the smallest variance more than half of its digits."""
         s = self.s
         return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
 
@@ -48,7 +48,10 @@ def axes_from_moments(moments: Moments, k: int) -> PrincipalAxes:
 def axes_by_iteration(
     X: Array, k: int, svd: Callable[[Array, Array, int], tuple[Array, Array]]
 ) -> PrincipalAxes:
-    """Return the first k principal axes from ``svd(X, mean, k)``, not called if X is constant."""
+    """Return the first k principal axes from ``svd(X, mean, k)``.
+
+    If X is constant, `svd` is not called, and the first k unit vectors are returned.
+    """
     n, d = X.shape
     mean, total = _mean_and_total(X)
     constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # up to rounding

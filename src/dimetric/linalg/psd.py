@@ -48,9 +48,9 @@ def map_of(M: Array) -> Array:
     .. math:: L = \Lambda^{1/2} V^T
 
     Only eigenvalues above the rounding level :math:`d\,\epsilon\,\lambda_{\max}` are used, in
-    descending order, so L has as many rows as M has rank. The rows are orthogonal, and the entry of
-    largest absolute value in each is positive. Raise ValueError if an eigenvalue is negative beyond
-    rounding.
+    descending order, so the number of rows of L is the rank of M. The rows are orthogonal, and the
+    entry of largest absolute value in each is positive. Raise ValueError if an eigenvalue is
+    negative beyond rounding.
 
     Examples
     --------
@@ -64,7 +64,9 @@ def map_of(M: Array) -> Array:
 
 
 def square_root(M: Array) -> Array:
-    r"""Return the PSD matrix :math:`M^{1/2}` whose square is M. Errors are those of :func:`map_of`.
+    r"""Return the PSD matrix :math:`M^{1/2}` whose square is M.
+
+    Raise ValueError in the same cases as :func:`map_of`.
 
     Examples
     --------

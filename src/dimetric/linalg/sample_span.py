@@ -43,9 +43,8 @@ def span_coordinates(X: Array, extra: int) -> tuple[Array, Callable[[Array], Arr
     """Return coordinates of X in the span of its samples, and a function that lifts maps.
 
     The function converts a linear map of the coordinates to a linear map of the features. The
-    coordinates include `extra` directions outside the span. Which ones does not matter to
-    functions of the differences between samples. If this would not reduce the number of
-    coordinates, X is returned unchanged.
+    coordinates include `extra` arbitrary directions outside the span, in which the samples do not
+    differ. If there would be at least as many coordinates as features, X is returned unchanged.
     """
     xp = namespace(X)
     n, d = X.shape

@@ -122,10 +122,10 @@ class Moments:
             xp.sum(self.spread**2, axis=0) if self.is_root else xp.linalg.diagonal(self.spread)
         )
         size = xp.max(xp.abs(self.means), axis=0)
-        # A sum of n squares, each of an error of about sqrt(n) roundings in the mean.
-        real = squares > (8 * self.n_samples * eps(self.means) * size) ** 2
-        real = xp.astype(real, self.means.dtype)
-        spread = self.spread * real if self.is_root else self.spread * real * real[:, None]
+        # The relative error of a mean is about sqrt(n) eps, so n squared errors sum to (n eps)^2.
+        varies = squares > (8 * self.n_samples * eps(self.means) * size) ** 2
+        varies = xp.astype(varies, self.means.dtype)
+        spread = self.spread * varies if self.is_root else self.spread * varies * varies[:, None]
         return Moments(self.counts, self.means, spread, self.is_root)
 
     def moved_to(self, other: "Moments") -> "Moments":
@@ -140,8 +140,8 @@ class Moments:
     def with_classes_at(self, positions: np.ndarray, n_classes: int) -> "Moments":
         """Return the moments for `n_classes` classes, where class c becomes ``positions[c]``."""
         xp = namespace(self.counts)
-        place = asarray_like(np.eye(n_classes)[:, positions], self.means)
-        return Moments(place @ self.counts, xp.matmul(place, self.means), self.spread, self.is_root)
+        P = asarray_like(np.eye(n_classes)[:, positions], self.means)
+        return Moments(P @ self.counts, xp.matmul(P, self.means), self.spread, self.is_root)
 
 
 def _in_float64(X: Array) -> Array:
@@ -171,8 +171,8 @@ def _means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
     feature is constant in them, because the spread of a constant feature must be exactly 0.
     """
     xp = namespace(X)
-    few = min(128, X.shape[0])
-    residual = X[:few, :] - _means_by_sample(means, None if codes is None else codes[:few])
+    n = min(128, X.shape[0])
+    residual = X[:n, :] - _means_by_sample(means, None if codes is None else codes[:n])
     return bool(xp.all(xp.max(means**2, axis=0) < 4 * xp.mean(residual**2, axis=0)))
 
 

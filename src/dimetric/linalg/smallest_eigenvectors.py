@@ -10,12 +10,13 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the k smallest eigenvalues of M and their eigenvectors, orthogonal to constants.
+    r"""Return the k smallest eigenvalues of M and their eigenvectors, except the constant one.
 
-    M is symmetric and positive semidefinite, with :math:`M 1 = 0`. The method is a Lanczos
-    iteration on :math:`(M + \varepsilon I)^{-1}`. The shift :math:`\varepsilon` is just large
-    enough for a factorisation without pivoting, which keeps the fill-in symmetric. It need not be
-    small compared with the eigenvalues, because constants are projected out.
+    M is symmetric and positive semidefinite, with :math:`M 1 = 0`. The constant eigenvector is left
+    out, and the others are orthogonal to it. The method is a Lanczos iteration on
+    :math:`(M + \varepsilon I)^{-1}`. The shift :math:`\varepsilon` is just large enough for a
+    factorisation without pivoting, which keeps the fill-in symmetric. It need not be small compared
+    with the eigenvalues, because constants are projected out.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ from dimetric._arrays.namespaces import (
 def fixed_signs(V: Array) -> Array:
     """Return V with the sign of each row such that its entry of largest absolute value is positive.
 
-    This makes eigenvectors reproducible, which are defined only up to sign. If several entries are
-    the largest up to rounding, the first one decides.
+    Eigenvectors are defined only up to sign, and this makes them reproducible. If several entries
+    are the largest up to rounding, the first one decides.
 
     Examples
     --------
@@ -82,8 +82,8 @@ def whitening(
 ) -> tuple[Array, bool]:
     r"""Return a whitening T of B, with :math:`T (B + \rho I) T^T = I`.
 
-    T has as many rows as :math:`B + \rho I` has rank. Without a ridge, directions in which B holds
-    only rounding errors are left out.
+    The number of rows of T is the rank of :math:`B + \rho I`. Without a ridge, directions in which
+    B holds only rounding errors are left out.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def whitening(
         rounding = 0.0
     scale = xp.sqrt(xp.sum(B * B, axis=0)) if is_root else xp.sqrt(xp.linalg.diagonal(B))
     flat = scale <= rounding
-    empty = int(xp.sum(xp.astype(flat, xp.int64)))
+    n_flat = int(xp.sum(xp.astype(flat, xp.int64)))
     scale = xp.where(flat, xp.inf, scale) if by_feature else xp.ones_like(scale)
     if is_root:
         _, s, V = xp.linalg.svd(B / scale, full_matrices=False)
@@ -128,7 +128,7 @@ def whitening(
         noise = (noise * s[0]) ** 0.5
     noise = xp.maximum(noise, d**0.5 * xp.max(rounding / scale))
     rank = int(xp.sum(xp.astype(s > noise, xp.int64)))
-    smallest = s[d - empty - 1] if not is_root and empty < d else s[0]
+    smallest = s[d - n_flat - 1] if not is_root and n_flat < d else s[0]
     reliable = is_root or bool(smallest**2 >= eps(B) ** 0.5 * s[0] ** 2)
     return V[:rank, :] / s[:rank, None] / scale, reliable
 

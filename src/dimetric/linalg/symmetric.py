@@ -91,16 +91,16 @@ class PackedSymmetric:
     def tile(self, a: slice, b: slice, buffer: np.ndarray) -> np.ndarray:
         """Return a tile in float64. This is the `tile` argument of :class:`SymmetricProduct`."""
         i, j, n_blocks = a.start // TILE_SIZE, b.start // TILE_SIZE, -(-self.n // TILE_SIZE)
-        kept = self.tiles[i * n_blocks - i * (i - 1) // 2 + j - i]
-        kept = kept[: buffer.shape[0], : buffer.shape[1]]
-        if kept.dtype == buffer.dtype:
-            return kept
-        buffer[...] = kept
+        stored = self.tiles[i * n_blocks - i * (i - 1) // 2 + j - i]
+        stored = stored[: buffer.shape[0], : buffer.shape[1]]
+        if stored.dtype == buffer.dtype:
+            return stored
+        buffer[...] = stored
         return buffer
 
 
 class SymmetricProduct:
-    """Products K @ V with a symmetric K that read only the tiles on and above the diagonal.
+    """Product K @ V with a symmetric K, of which only the tiles on and above the diagonal are read.
 
     Parameters
     ----------

@@ -71,8 +71,8 @@ class EuclideanSearch:
     fastest method (see :mod:`dimetric._arrays.squared_distances`). The distances of the candidates
     are then computed from the differences of the vectors. If, according to a bound on the rounding
     errors, a point outside the candidates could be as near, the query is repeated in double
-    precision with more candidates. Points at equal distance are ordered by index, except copies of
-    the query.
+    precision with more candidates. Points at equal distance are ordered by index. Copies of the
+    query are in any order.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class EuclideanSearch:
     def _attempt(
         self, rows: Array, k: int, m: int, among: Sequence[Part], factor: Array
     ) -> tuple[Array, Array, Array]:
-        """Return distances and indices from m candidates, and whether each row is certain."""
+        """Return the k nearest of m candidates, and whether no other point can be nearer."""
         xp = namespace(rows)
         X = xp.take(self._X, rows, axis=0)
         A = left_factor(self._scale * (xp.astype(X, xp.float64) - self._centre))

@@ -30,7 +30,7 @@ BLOCK_ENTRIES = 2**22  # distances in memory at once
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """Rule for the edges of a sample: to its nearest neighbours, or to all samples in a radius.
+    """Rule for the edges of a sample: to its nearest neighbours, or to all samples within a radius.
 
     Parameters
     ----------
@@ -141,8 +141,9 @@ class Neighborhood:
 def _warn_about_bridges(bridges: np.ndarray) -> None:
     warnings.warn(
         f"The neighbour graph has {len(bridges) + 1} connected components. They were joined by the "
-        f"shortest bridging edges, {len(bridges)} of length up to {bridges.max():.3g}. Increase "
-        "n_neighbors or radius, or analyse the components separately.",
+        f"shortest bridging edges ({len(bridges)} added, the longest of length "
+        f"{bridges.max():.3g}). Increase n_neighbors or radius, or analyse the components "
+        "separately.",
         stacklevel=3,
     )
 
@@ -171,7 +172,7 @@ def directed(neighbors: np.ndarray, lengths: np.ndarray, n_points: int) -> Graph
     lengths : ndarray of shape (n, k)
         Lengths of the edges to these neighbours.
     n_points : int
-        Number of points among which the neighbours are.
+        Number of points that the indices refer to.
 
     Examples
     --------
@@ -194,13 +195,13 @@ def undirected(graph: Graph) -> Graph:
     array([[0., 1.],
            [1., 0.]])
     """
-    # The maximum is taken of edge numbers, which grow as lengths fall. They start at 1, because
-    # entries of 0, such as lengths of 0, would be dropped.
+    # Rank the edges from 1 for the longest, and take the maximum of the ranks of both directions.
+    # The minimum of the lengths would not do: it takes missing entries for lengths of 0.
     order = np.argsort(-graph.data, kind="stable")
-    number = np.empty(graph.nnz, np.int64)
-    number[order] = np.arange(1, graph.nnz + 1)
-    numbered = sparse.csr_array((number, graph.indices, graph.indptr), shape=graph.shape)
-    both = numbered.maximum(numbered.T.tocsr()).tocsr()
+    rank = np.empty(graph.nnz, np.int64)
+    rank[order] = np.arange(1, graph.nnz + 1)
+    ranked = sparse.csr_array((rank, graph.indices, graph.indptr), shape=graph.shape)
+    both = ranked.maximum(ranked.T.tocsr()).tocsr()
     both.sort_indices()
     lengths = graph.data[order[both.data - 1]]
     return sparse.csr_array((lengths, both.indices, both.indptr), shape=graph.shape)
@@ -211,8 +212,8 @@ def bridged(
 ) -> tuple[Graph, np.ndarray]:
     """Connect the components of a graph, and return it with the lengths of the added edges.
 
-    In each round, the shortest edge that leaves each component is added, except for the largest
-    component, until one component is left (Borůvka's algorithm). The total length of the added
+    Each round adds, for each component but the largest, the shortest edge that leaves it. Rounds
+    are repeated until one component is left (Borůvka's algorithm). The total length of the added
     edges is minimal.
 
     Parameters

@@ -65,7 +65,7 @@ def metric_neighbors(
         return _tree_neighbors(X, k, points)
     numba_search = import_compiled("numba_search") if points is None else None
     if numba_search is not None:
-        return numba_search.neighbors_of_each_other(X, k)
+        return numba_search.nearest_other_rows(X, k)
     return euclidean_neighbors(X, k, points)
 
 
@@ -97,7 +97,7 @@ def distances_between(
 
 
 def nearest_neighbors_model(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
-    """Return an unfitted NearestNeighbors, which takes p apart from the other metric parameters."""
+    """Return an unfitted NearestNeighbors, with `p` taken out of the metric parameters."""
     from sklearn.neighbors import NearestNeighbors
 
     others = dict(metric_params or {})

@@ -4,9 +4,9 @@ Searches from sources that are near each other reach a node at about the same di
 them therefore share one priority queue, and the edges of a node are relaxed for all sixteen at
 once, one in each lane of the processor's vector registers. If a lane improves a node later, the
 node is queued again, so the distances are bitwise those of Dijkstra's algorithm. The key of a node
-is the mean of its smallest improved distance and its largest known one. By then most lanes have
-reached the node, and it is seldom queued again. Sources that are far apart would queue nodes often,
-so each is searched alone in one lane, which is Dijkstra's algorithm.
+is the mean of its smallest improved distance and its largest known one. At this key, most lanes
+have reached the node, so it is seldom queued again. Sources that are far apart would queue nodes
+often, so each is searched alone in one lane, which is Dijkstra's algorithm.
 
 The kernels release the GIL and run on Python threads instead of numba's thread pool.
 """
@@ -62,21 +62,21 @@ def _group_nearby(indptr: Any, indices: Any, sources: Any) -> Any:  # pragma: no
     The search stops after GROUP_NODES nodes. Later groups contain the sources that are left.
     """
     n, m = len(indptr) - 1, len(sources)
-    number = np.full(n, -1)  # index of the source at each node; -1 if none or already in a group
+    source_at = np.full(n, -1)  # index of the source at a node; -1 if none or already in a group
     for i in range(m):
-        number[sources[i]] = i
+        source_at[sources[i]] = i
     seen, queue = np.full(n, -1), np.empty(n, np.int64)
     order, done = np.empty(m, np.int64), 0
     for i in range(m):
-        if number[sources[i]] < 0:
+        if source_at[sources[i]] < 0:
             continue
         queue[0], seen[sources[i]] = sources[i], i
         head, tail, last = 0, 1, min(done + LANES, m)
         while head < tail and done < last and head < GROUP_NODES:
             u = queue[head]
             head += 1
-            if number[u] >= 0:
-                order[done], number[u] = number[u], -1
+            if source_at[u] >= 0:
+                order[done], source_at[u] = source_at[u], -1
                 done += 1
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]

@@ -27,10 +27,10 @@ SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
-def neighbors_of_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_other_rows(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and indices of the k nearest other rows of each row, nearest first.
 
-    Rows at equal distance are ordered by index, except copies of a row.
+    Rows at equal distance are ordered by index. Copies of a row are in any order.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def neighbors_of_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarr
 
     Examples
     --------
-    >>> distances, indices = neighbors_of_each_other(np.array([[0.0], [1.0], [5.0]]), 1)
+    >>> distances, indices = nearest_other_rows(np.array([[0.0], [1.0], [5.0]]), 1)
     >>> distances.ravel(), indices.ravel()
     (array([1., 1., 4.]), array([1, 0, 1]))
     """

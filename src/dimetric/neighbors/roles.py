@@ -20,8 +20,9 @@ class Neighbors:
 def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
     """Return the k nearest other samples of the same class, for each sample.
 
-    The search is exact. Friends at equal distance are ordered by index, except copies of the
-    sample. If a class has at most k samples, they all are friends, with a warning.
+    The search is exact. Friends at equal distance are ordered by index. Copies of the sample are in
+    any order. If a class has at most k samples, they are all friends of each other, and a warning
+    is raised.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
         among: list[Part] = [(slice(low, high), hiding)]
         if role == "enemies":
             among = [(slice(0, low), None), (slice(high, n), None), *(among if hiding else [])]
-        if sum(part.stop - part.start for part, _ in among) <= k:  # enough only for some rows
+        if sum(part.stop - part.start for part, _ in among) <= k:  # fewer than k others
             among = [(slice(0, n), hide)]
         return search.nearest(block, k, among)
 

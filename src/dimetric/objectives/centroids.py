@@ -1,6 +1,6 @@
 r"""The log-likelihood of the samples' classes in a softmax over centroids.
 
-Each pair is a sample and a centroid. With n samples and m centroids, the loss and its gradient take
+Each pair is a sample and a centroid. With n samples and m centroids, the loss and its gradient need
 O(n m) distances instead of O(n^2).
 """
 
@@ -95,7 +95,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the sum and its gradients, from mapped samples or from X, whichever is cheaper."""
-        if self._maps_samples(L):
+        if self._mapping_is_cheaper(L):
             return super().gradient_in_map(L, theta)
         C = self._split(self.points)[1]
         loss, S, degree = self._unmapped_sums(L)
@@ -105,13 +105,13 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the sum and its gradients, from mapped samples or from X, whichever is cheaper."""
-        if self._maps_samples(L):
+        if self._mapping_is_cheaper(L):
             return super().gradient_in_metric(L, theta)
         C = self._split(self.points)[1]
         loss, S, degree = self._unmapped_sums(L)
         return loss, C.T @ (degree * C - S) - S.T @ C, 0.0
 
-    def _maps_samples(self, L: Array) -> bool:
+    def _mapping_is_cheaper(self, L: Array) -> bool:
         """Tell whether mapping all samples is cheaper than :meth:`_unmapped_sums`."""
         (k, d), m = L.shape, self._split(self.points)[1].shape[0]
         return bool(k * (d + m) < d * m)
@@ -148,8 +148,9 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     ) -> tuple[float, Array]:
         """Return the loss, and the sum of ``block_sum(rows, W^T)`` over blocks of samples.
 
-        Z holds the mapped centroids. T Y^T holds their inner products with the mapped samples. Its
-        columns are samples, because sums over the few centroids are then sums of long rows.
+        Z holds the mapped centroids. Each row of T Y^T holds the inner products of a mapped
+        centroid with all mapped samples. Sums over centroids then add a few long rows, which is
+        fast.
         """
         xp = namespace(Y)
         offset = xp.sum(Z * Z, axis=1, keepdims=True) / 2
@@ -169,7 +170,8 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         blocks = list(row_blocks(Y.shape[0], self._block))
         if not compat.is_numpy_array(Y):
             return work(iter(blocks))
-        # The number of threads depends on n_rows. 32 distances take as long as a row elsewhere.
+        # run_on_threads chooses the number of threads from a number of rows. 32 distances to
+        # centroids take about as long as one of these rows.
         n_rows = len(self.rows) * len(self.columns) // 32
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)

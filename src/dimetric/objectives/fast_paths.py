@@ -114,12 +114,12 @@ def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarr
         Sum of the weights of each point.
     """
     # Clip the exponents, because arithmetic with subnormal numbers is about 100 times slower.
-    negligible = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
+    smallest_exponent = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
     itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
     nearest = P.min(axis=1, keepdims=True)
     np.subtract(nearest, P, out=P)
-    np.maximum(P, negligible, out=P)
+    np.maximum(P, smallest_exponent, out=P)
     np.exp(P, out=P)
     P[itself] = 0
     return nearest, P.sum(axis=1, keepdims=True)
@@ -156,10 +156,10 @@ def mcml(
     is_anchor = np.repeat(sizes > 1, sizes)[:, None]
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
-        nearest, scale = _softmax(P, first, last)
+        nearest, total = _softmax(P, first, last)
         anchors = is_anchor[first:last]
-        P *= np.where(anchors, -1 / scale, 0)
-        return float(np.sum(np.log(scale) - nearest, where=anchors, dtype=np.float64))
+        P *= np.where(anchors, -1 / total, 0)
+        return float(np.sum(np.log(total) - nearest, where=anchors, dtype=np.float64))
 
     loss, product, _ = _weighted_product(weigh, Z, V)
     # The second term is the scatter within each class, which is linear in M.
@@ -175,12 +175,12 @@ def mcml(
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
     """Return the loss, Laplacian product and derivative in b for ``learners.ldml.LDMLRule``."""
     cutoff = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-cutoff is negligible
-    lower = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
+    lower_triangle = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         size = last - first
         # Count each pair once, and no pair of a sample with itself.
-        corner, skipped = T[:, :size], lower[:size, :size]
+        corner, skipped = T[:, :size], lower_triangle[:size, :size]
         runs = [
             (slice(rows.start - first, rows.stop - first), own.stop - first)
             for rows, own in side.class_runs(first, last)
@@ -188,7 +188,7 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         # With t = d2 - b, the loss is log(1 + e^-t), plus t for similar pairs.
         T -= b
         corner[skipped] = 0
-        loss = sum(float(T[rows, :similar].sum()) for rows, similar in runs)
+        loss = sum(float(T[rows, :similar_end].sum()) for rows, similar_end in runs)
         if b > cutoff:  # some t may be below -cutoff, where log(1 + e^-t) = -t
             loss -= float(np.minimum(T + cutoff, 0).sum())
         corner[skipped] = cutoff
@@ -198,8 +198,8 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         T += 1
         loss += float(np.log(T).sum())
         np.reciprocal(T, out=T)
-        for rows, similar in runs:
-            T[rows, similar:] -= 1
+        for rows, similar_end in runs:
+            T[rows, similar_end:] -= 1
         corner[skipped] = 0
         return loss
 

@@ -139,8 +139,8 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         sparse matrices.
         """
         X = self.points
-        at_map = self.distances(X @ L.T)
-        loss, w, dtheta = self.rule.listed(namespace(X), at_map, self._kinds, theta)
+        D = self.distances(X @ L.T)
+        loss, w, dtheta = self.rule.listed(namespace(X), D, self._kinds, theta)
         total: Any = 0.0
         for b, delta in self._differences(X):
             total = total + (w[b][:, None] * mapped(delta)).T @ delta

@@ -1,7 +1,8 @@
 """The interface of objectives, and the functions of a vector that solvers minimise.
 
-An :class:`Objective` is a sum over squared distances between points. Its abstract subclasses
-declare methods that only some objectives have, such as those needed for an optimality certificate.
+An :class:`Objective` is a sum of terms that depend on the squared distances between points. Its
+abstract subclasses declare methods that only some objectives have, such as those needed for an
+optimality certificate.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +18,7 @@ ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class Objective(ABC):
-    """A sum over squared distances between mapped points, to be minimised over linear maps.
+    """A sum of functions of squared distances between mapped points, to be minimised over maps.
 
     Attributes
     ----------
@@ -93,12 +94,14 @@ class Objective(ABC):
         return loss, product.T @ X, dtheta
 
     def batch(self, rows: np.ndarray) -> Self | None:
-        """Return the objective of a mini-batch, or None if the batch defines no objective.
+        """Return the objective of a mini-batch, or None if the batch has none.
+
+        For example, a batch whose samples all have the same class may have no objective.
 
         Parameters
         ----------
         rows : ndarray
-            Row numbers of the units in `strata`, ascending.
+            Row numbers of the batch's samples, pairs or triplets, ascending.
         """
         return None
 
@@ -162,9 +165,9 @@ class Smoothable(Objective):
 def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     r"""Return the mean objective as a function of a vector that holds the map L and theta.
 
-    .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(L X, \theta) + ridge\, |L|_F^2
+    .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(X L^T, \theta) + ridge\, |L|_F^2
 
-    N is ``objective.n_terms``.
+    X holds ``objective.points``, and N is ``objective.n_terms``.
     """
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
@@ -174,7 +177,7 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
         loss, G, dtheta = objective.gradient_in_map(asarray_like(L, X), theta)
         grad = _host_float64(G) / n + 2 * ridge * L
         value = loss / n + ridge * float(np.vdot(L, L))
-        return value, np.concatenate([grad.ravel(), _host_theta(dtheta, p) / n])
+        return value, np.concatenate([grad.ravel(), _host_dtheta(dtheta, p) / n])
 
     return value_and_grad
 
@@ -184,10 +187,10 @@ def on_metrics(
 ) -> ValueAndGrad:
     r"""Return the mean objective as a function of a vector that holds the metric M and theta.
 
-    .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(M^{1/2} X, \theta) + ridge\, \mathrm{tr} M
+    .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(X M^{1/2}, \theta) + ridge\, \mathrm{tr} M
 
-    N is ``objective.n_terms``. If a `scale` T is given, the vector holds B instead of M, where
-    :math:`M = T^T B T`.
+    X holds ``objective.points``, and N is ``objective.n_terms``. If a `scale` T is given, the
+    vector holds B instead of M, where :math:`M = T^T B T`.
     """
     d = objective.points.shape[1]
 
@@ -210,12 +213,12 @@ def metric_gradient(
     G = _host_float64(S) / n
     G = (G + G.T) / 2 + ridge * np.eye(len(G))
     value = loss / n + ridge * float(np.vdot(L, L))
-    return value, G, _host_theta(dtheta, len(theta)) / n
+    return value, G, _host_dtheta(dtheta, len(theta)) / n
 
 
 def _host_float64(a: Array) -> np.ndarray:
     return to_host(a).astype(np.float64, copy=False)
 
 
-def _host_theta(dtheta: Any, p: int) -> np.ndarray:
+def _host_dtheta(dtheta: Any, p: int) -> np.ndarray:
     return np.reshape(np.asarray(dtheta, dtype=np.float64), p) if p else np.zeros(0)

@@ -29,7 +29,7 @@ class SoftminObjective(SoftMinimum):
     Parameters
     ----------
     X : array of shape (n, d)
-        Samples in canonical order, centred.
+        Samples, centred and sorted by class. Identical samples of a class must be adjacent.
     labels : ndarray of shape (n,)
         Classes as integers from 0, ascending, on the host.
     originals : array of shape (n, m), optional

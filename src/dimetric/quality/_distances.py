@@ -18,7 +18,7 @@ from dimetric.neighbors.metric_search import Metric, is_euclidean
 T = TypeVar("T")
 
 MAX_DIFFERENCE_FEATURES = 8  # up to this many, differences are as fast as a matrix product
-PILOT_POINTS = 16  # points with the largest norms that test the precision of a product
+PILOT_POINTS = 16  # points on which the precision of a matrix product is tested
 MAX_RELATIVE_ERROR = 1e-9  # largest error of squared distances that a product may have
 BLOCK_ENTRIES = 2**18  # distances per block, to fit a CPU cache
 DEVICE_BLOCK_ENTRIES = 2**26  # distances per block on an accelerator
@@ -53,7 +53,7 @@ class Distances:
     def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
         """Return distances of shape (len(rows), n); the distance of a point to itself is 0.
 
-        With ``root=False`` Euclidean distances are squared, which is faster and has the same order.
+        With ``root=False`` Euclidean distances are squared, which is faster and keeps their order.
         """
         index = self.index(rows)
         xp = namespace(index)
@@ -64,7 +64,7 @@ class Distances:
         else:
             D = self._squared(xp.take(self._left, index, axis=0), self._right)
             D = xp.sqrt(D) if root else D
-        return with_own_entries(D, index, 0.0)
+        return with_self_entries(D, index, 0.0)
 
     def index(self, rows: np.ndarray) -> Array:
         """Return row indices in the array namespace and on the device of the points."""
@@ -79,10 +79,11 @@ class Distances:
 
 
 def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
-    """Return two forms of the points, and the fastest precise function of squared distances.
+    """Return the fastest function that computes squared distances precisely, and its arguments.
 
-    The function takes some rows of the first form and all rows of the second. It is a matrix
-    product only if its relative error on pilot points is at most ``MAX_RELATIVE_ERROR``.
+    The results are the left argument, of which the function takes some rows, the right argument,
+    and the function. It is a matrix product if the relative error of a product on pilot points is
+    at most ``MAX_RELATIVE_ERROR``.
     """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
@@ -90,7 +91,8 @@ def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, A
     if X.shape[1] <= MAX_DIFFERENCE_FEATURES:
         return X, X, _by_differences
     left, right = left_factor(X), right_factor(X)
-    # The error of a product grows with the norms. Test the largest norms and a range of all norms.
+    # The error of a product grows with the norms. Test the points with the largest norms, and
+    # points spread over all norms.
     order = xp.argsort(right[:, -1])
     pilots = xp.concat([order[-PILOT_POINTS:], order[:: max(1, X.shape[0] // PILOT_POINTS)]])
     exact = _by_differences(xp.take(X, pilots, axis=0), X)
@@ -129,7 +131,7 @@ def _by_product(left: Array, right: Array) -> Array:
     return namespace(D).clip(D, 0)
 
 
-def with_own_entries(D: Array, index: Array, value: float) -> Array:
+def with_self_entries(D: Array, index: Array, value: float) -> Array:
     """Return D with ``D[i, index[i]] = value`` in each row i; NumPy arrays change in place."""
     xp = namespace(D)
     if compat.is_numpy_array(D):
@@ -148,8 +150,8 @@ def over_blocks(
     are larger.
     """
     index = distances.index(rows[:1])
-    host = compat.is_numpy_array(index)
-    small = is_host(index)
-    block = max(8, (BLOCK_ENTRIES if small else DEVICE_BLOCK_ENTRIES) // distances.n)
+    is_numpy = compat.is_numpy_array(index)
+    entries = BLOCK_ENTRIES if is_host(index) else DEVICE_BLOCK_ENTRIES
+    block = max(8, entries // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
-    yield from map_on_threads(work, blocks, n_rows=len(rows)) if host else map(work, blocks)
+    yield from map_on_threads(work, blocks, n_rows=len(rows)) if is_numpy else map(work, blocks)

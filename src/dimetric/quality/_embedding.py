@@ -110,7 +110,7 @@ def embedding_quality(
 ) -> EmbeddingQuality:
     r"""Compute the common quality scores of an embedding.
 
-    The distance of points i and j is :math:`\delta_{ij}` in the data and :math:`d_{ij}` in the
+    The distance between points i and j is :math:`\delta_{ij}` in the data and :math:`d_{ij}` in the
     embedding. Point j is the :math:`r_{ij}`-th nearest neighbour of i in the data. The k nearest
     neighbours of i are :math:`N_k(i)` in the data and :math:`N'_k(i)` in the embedding.
 
@@ -119,8 +119,8 @@ def embedding_quality(
     - ``continuity`` [1]_ is the same with data and embedding exchanged. It is low if neighbours in
       the data are not neighbours in the embedding.
     - ``q_nx`` [2]_ at K is :math:`Q(K) = \frac{1}{nK} \sum_i |N_K(i) \cap N'_K(i)|`;
-      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ subtracts its value by chance,
-      :math:`Q(k) - \frac{k}{n-1}`.
+      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ is :math:`Q(k) - \frac{k}{n-1}`, the
+      excess over the value of a random embedding.
     - ``r_nx`` at K is :math:`R(K) = \frac{(n-1)Q(K) - K}{n-1-K}`, and ``r_nx_auc`` [4]_ is the area
       under R on a logarithmic axis of K, :math:`\sum_K \frac{R(K)}{K} / \sum_K \frac 1K`.
     - ``stress`` is :math:`[\sum (\delta_{ij} - d_{ij})^2 / \sum \delta_{ij}^2]^{1/2}`;
@@ -268,7 +268,7 @@ def _summary(table: Scores, n: int, k: int, scale_ratio: float, X: Array) -> dic
     scores["lcmc"] = scores["knn_preservation"] - k / (n - 1)
     errors["lcmc"] = errors["knn_preservation"]
     for score, means in (
-        (stress, with_scale(pairs, scale_ratio)),  # the other two do not depend on scale
+        (stress, with_scale(pairs, scale_ratio)),  # only the stress depends on the scale of Z
         (scaled_stress, pairs),
         (residual_variance, pairs),
     ):

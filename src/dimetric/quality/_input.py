@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
-from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 
 
 def checked_embedding(
@@ -33,17 +33,17 @@ def checked_embedding(
             "trustworthiness of larger neighbourhoods is undefined."
         )
     if metric == "precomputed":
-        checked_dissimilarities(X)
+        check_dissimilarities(X)
     if _all_equal(X, metric):
-        raise ValueError("All points of X are equal, so an embedding has no quality to measure.")
+        raise ValueError("All points of X are equal, so the quality of an embedding is undefined.")
     if _all_equal(Z, "euclidean"):
         warnings.warn(
             "All points of Z are equal, so the first rows count as neighbours in the embedding.",
             stacklevel=3,
         )
-    X, per_x = rescale_for_squares(X)
-    Z, per_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
-    return X, Z, per_x / per_z, int(n_neighbors)
+    X, factor_x = rescale_for_squares(X)
+    Z, factor_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
+    return X, Z, factor_x / factor_z, int(n_neighbors)
 
 
 def _all_equal(X: Array, metric: Any) -> bool:

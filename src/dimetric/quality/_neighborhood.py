@@ -67,10 +67,10 @@ def neighborhood(
 ) -> Neighborhood:
     r"""Return the neighbours of a sample before and after a map, with plane coordinates for a plot.
 
-    The differences :math:`x_j - x_i` from sample i are projected to their two principal directions
-    and rescaled to their original lengths. Distances from the sample are exact, and angles are
-    approximate. The differences :math:`z_j - z_i` are treated in the same way, then rotated and
-    reflected to match the first projection (orthogonal Procrustes).
+    The differences :math:`x_j - x_i` from sample i are projected onto their first two principal
+    directions and rescaled to their original lengths. Distances from the sample are exact, and
+    angles are approximate. The differences :math:`z_j - z_i` are treated in the same way, then
+    rotated and reflected to match the first projection (orthogonal Procrustes).
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     if last is not model and len(model) > 1:
         X = model[:-1].transform(X)
     learner = last
-    if hasattr(last, "learner_"):  # fitted to arrays; None means the Euclidean distance
+    if hasattr(last, "learner_"):
+        # A classifier fits its learner to an array. None stands for the Euclidean distance.
         X, learner = _as_array(X), last.learner_
     if learner is not None and not hasattr(learner, "transform"):
         raise ValueError(

@@ -5,7 +5,7 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.linalg.correlation import moments
 from dimetric.quality._distances import Distances
-from dimetric.quality._ranks import neighbour_order, ranks_along
+from dimetric.quality._ranks import neighbour_order, ranks_in_order
 from dimetric.quality._scores import RankScores, Scores, neighbourhood_hits
 from dimetric.quality._shepard import DistanceRanks, RankInfluence
 
@@ -41,14 +41,14 @@ class PointScores:
             self._influence = RankInfluence(before, after, F, G, points)
 
     def __call__(self, rows: np.ndarray) -> tuple[Scores, np.ndarray]:
-        """Return the scores of some rows, and the histogram of the larger rank of each pair.
+        """Return the scores of some rows, and the histogram of ranks of :class:`RankScores`.
 
         ``distances``, ``ranks`` and ``influence`` are not scores, but sums from which overall
         scores and standard errors are computed.
         """
         index, D, E = self._before.index(rows), self._before(rows), self._after(rows)
         order_before, order_after = neighbour_order(D, index), neighbour_order(E, index)
-        scores, counts = self.rank_scores(ranks_along(order_before, order_after, index))
+        scores, counts = self.rank_scores(ranks_in_order(order_before, order_after, index))
         if self._codes is not None:
             neighbours = order_after[:, : self._k]
             scores["neighborhood_hit"] = neighbourhood_hits(self._codes, index, neighbours)

@@ -9,7 +9,7 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric.quality._distances import with_own_entries
+from dimetric.quality._distances import with_self_entries
 
 
 def neighbour_order(
@@ -44,7 +44,7 @@ def neighbour_order(
     k = D.shape[1] - 1 if k is None else k
     if not compat.is_numpy_array(D):
         xp = namespace(D)
-        return xp.argsort(with_own_entries(D, index, xp.inf), axis=1, stable=True)[:, :k]
+        return xp.argsort(with_self_entries(D, index, xp.inf), axis=1, stable=True)[:, :k]
     keys, column_mask = _sort_keys(D if overwrite else D.copy(), index)
     if 4 * k < D.shape[1]:
         keys.partition(k - 1, axis=1)
@@ -65,7 +65,7 @@ def _sort_keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
     keys = D.view(np.int64)
     keys &= np.iinfo(np.int64).max - column_mask
     keys |= np.arange(D.shape[1])
-    return with_own_entries(keys, index, np.iinfo(np.int64).max), column_mask
+    return with_self_entries(keys, index, np.iinfo(np.int64).max), column_mask
 
 
 def ranks_of(near: Array, D: Array, index: Array) -> Array:
@@ -91,24 +91,24 @@ def ranks_of(near: Array, D: Array, index: Array) -> Array:
     array([[1]])
     """
     if not compat.is_numpy_array(D):
-        return ranks_along(near, neighbour_order(D, index), index)
+        return ranks_in_order(near, neighbour_order(D, index), index)
     keys, _ = _sort_keys(D, index)
     wanted = np.take_along_axis(keys, near, axis=1)
     keys.sort(axis=1)
     return np.stack([np.searchsorted(*row) for row in zip(keys, wanted, strict=True)]) + 1
 
 
-def ranks_along(order: Array, other: Array, index: Array) -> Array:
-    """Return the rank in `other` of each neighbour in `order`.
+def ranks_in_order(columns: Array, order: Array, index: Array) -> Array:
+    """Return the ranks of some columns of each row, given the order of all columns.
 
     Parameters
     ----------
-    order : array of shape (b, k)
+    columns : array of shape (b, k)
         Columns of neighbours.
-    other : array of shape (b, n - 1)
-        All neighbours in another order, a result of :func:`neighbour_order`.
+    order : array of shape (b, n - 1)
+        All neighbours in order, a result of :func:`neighbour_order`.
     index : array of shape (b,)
-        Column of the point itself, which is in neither order.
+        Column of the point itself, which is in neither array.
 
     Returns
     -------
@@ -117,19 +117,19 @@ def ranks_along(order: Array, other: Array, index: Array) -> Array:
 
     Examples
     --------
-    >>> ranks_along(np.array([[3, 1, 2]]), np.array([[1, 2, 3]]), np.array([0]))
+    >>> ranks_in_order(np.array([[3, 1, 2]]), np.array([[1, 2, 3]]), np.array([0]))
     array([[3, 1, 2]])
     """
-    xp = namespace(order)
-    if not compat.is_numpy_array(order):
-        position = xp.argsort(other, axis=1)  # by column, without the point itself
-        column = order - xp.astype(order > index[:, None], order.dtype)
-        return xp.take_along_axis(position, column, axis=1) + 1
-    b, m = other.shape
+    xp = namespace(columns)
+    if not compat.is_numpy_array(columns):
+        position = xp.argsort(order, axis=1)  # by column, without the point itself
+        shifted = columns - xp.astype(columns > index[:, None], columns.dtype)
+        return xp.take_along_axis(position, shifted, axis=1) + 1
+    b, m = order.shape
     start = (m + 1) * np.arange(b)[:, None]
     ranks = np.empty(b * (m + 1), dtype=np.int64)
-    ranks[other + start] = np.arange(1, m + 1)
-    return ranks.take(order + start)
+    ranks[order + start] = np.arange(1, m + 1)
+    return ranks.take(columns + start)
 
 
 def counts_of(values: Array, n: int) -> np.ndarray:

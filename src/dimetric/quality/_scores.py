@@ -36,13 +36,16 @@ class RankScores:
         self._area_by_chance = float(np.sum(weights * K))
 
     def __call__(self, ranks: Array) -> tuple[Scores, np.ndarray]:
-        """Return the scores of each point, and the histogram of the larger rank of each pair.
+        """Return the scores of each point, and a histogram of ranks.
+
+        The histogram counts, for each pair of a point and a neighbour, the larger of the ranks of
+        the neighbour in the data and in the embedding.
 
         Parameters
         ----------
         ranks : array of shape (b, n - 1)
             Ranks in the embedding of the neighbours in the data, nearest first; a result of
-            :func:`~dimetric.quality._ranks.ranks_along`.
+            :func:`~dimetric.quality._ranks.ranks_in_order`.
         """
         xp, k = namespace(ranks), self.k
         device = compat.device(ranks)
@@ -63,7 +66,7 @@ class RankScores:
         return scores, counts_of(larger, self.n)
 
     def curves(self, counts: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours, from the histogram of larger ranks."""
+        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours, given the histogram of ranks."""
         K = np.arange(1, self.n - 1)
         q = np.cumsum(counts)[1:-1] / (n_points * K)
         return q, ((self.n - 1) * q - K) / (self.n - 1 - K)

@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric.quality._distances import Distances, over_blocks, with_own_entries
+from dimetric.quality._distances import Distances, over_blocks, with_self_entries
 from dimetric.quality._ranks import counts_of
 
 PILOT_POINTS = 64  # points whose distances estimate the range of all distances
@@ -16,9 +16,9 @@ class DistanceRanks:
     """Ranks of distances among all distances, scaled to the interval from -1/2 to 1/2.
 
     Distances are binned by their logarithm, and all distances in a bin get the mean rank of the
-    bin. So memory does not grow with the number of pairs. If bins are so crowded that a rank
-    correlation would lose its sixth digit, as for distant clusters, quantiles are the edges of the
-    bins instead, which takes longer.
+    bin. So memory does not grow with the number of pairs. For distant clusters, so many distances
+    may fall into a few bins that the sixth digit of a rank correlation is wrong. The edges of the
+    bins are then quantiles of a sample of the distances, which is slower.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class DistanceRanks:
     def __init__(self, distances: Distances, rows: np.ndarray) -> None:
         # A few rows estimate the range. Distances outside it fall into the first or last bin.
         pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // PILOT_POINTS)])).ravel())
-        quantiles = pilot[pilot > 0] if pilot[-1] > 0 else np.ones(1)
-        pilot = np.log(quantiles)
-        outside = len(pilot) // 10_000
-        self._low = float(pilot[outside])
-        self._bins_per_log = (self.n_bins - 2) / max(float(pilot[-1 - outside]) - self._low, 1e-9)
+        pilot = pilot[pilot > 0] if pilot[-1] > 0 else np.ones(1)
+        logs = np.log(pilot)
+        n_outside = len(logs) // 10_000
+        self._low = float(logs[n_outside])
+        self._bins_per_log = (self.n_bins - 2) / max(float(logs[-1 - n_outside]) - self._low, 1e-9)
 
         self._edges: np.ndarray | None = None
 
@@ -46,8 +46,8 @@ class DistanceRanks:
 
         counts = reduce(np.add, over_blocks(count, rows, distances))
         if np.sum((counts[1:] / max(1, counts[1:].sum())) ** 3) > MAX_TIE_ERROR:
-            chosen = np.linspace(0, len(quantiles) - 1, self.n_bins - 1).astype(int)
-            self._edges = np.unique(quantiles[chosen])
+            quantiles = np.linspace(0, len(pilot) - 1, self.n_bins - 1).astype(int)
+            self._edges = np.unique(pilot[quantiles])
             counts = reduce(np.add, over_blocks(count, rows, distances))
         counts[0] -= len(rows)  # each point's distance to itself
         below = np.cumsum(counts) - counts
@@ -67,7 +67,7 @@ class DistanceRanks:
 
     def __call__(self, bins: Array, index: Array) -> Array:
         """Return the ranks of distances, given their bins; 0 for a point and itself."""
-        return with_own_entries(_look_up(self._ranks, bins), index, 0.0)
+        return with_self_entries(_look_up(self._ranks, bins), index, 0.0)
 
 
 class RankInfluence:

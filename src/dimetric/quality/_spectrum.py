@@ -22,7 +22,7 @@ MAX_DEFAULT_DIMENSION = 10
 
 
 def eigenvalue_ratios(estimator: Any) -> np.ndarray:
-    r"""Return each eigenvalue divided by their sum, :math:`\lambda_i / \sum_j \lambda_j`.
+    r"""Return the eigenvalues divided by their sum, :math:`\lambda_i / \sum_j \lambda_j`.
 
     The ratios are in descending order. The sum includes the eigenvalues of components that are not
     kept; for Isomap it is over the kept components only.
@@ -62,8 +62,8 @@ def residual_variances(
 
     The residual variance is 1 - r^2, where r is the correlation between the distances in the
     embedding and in the data. For Isomap, the geodesic distances replace those in the data. The
-    dimension from which on the residual variance hardly decreases is an estimate of the dimension
-    of the data [1]_.
+    smallest dimension beyond which the residual variance hardly decreases is an estimate of the
+    dimension of the data [1]_.
 
     Parameters
     ----------
@@ -110,10 +110,12 @@ def residual_variances(
         return {k: model.residual_variance(k) for k in dims}
     before = Distances(samples, metric, getattr(embedding, "metric_params", None))
     nested = isinstance(embedding, MDS) and embedding.algorithm == "classical"
-    whole = clone(embedding).set_params(n_components=dims[-1]).fit_transform(X) if nested else None
+    if nested:
+        Z = clone(embedding).set_params(n_components=dims[-1]).fit_transform(X)
     found = {}
     for k in dims:
-        Z = whole if nested else clone(embedding).set_params(n_components=k).fit_transform(X)
+        if not nested:
+            Z = clone(embedding).set_params(n_components=k).fit_transform(X)
         found[k] = _residual_variance(before, np.asarray(to_host(Z), dtype=np.float64)[:, :k])
     return found
 

@@ -5,7 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dimetric.solvers.result import GAP_BELOW_TOL, STOPPED_BY_CALLBACK, Callback, Function, Result
+from dimetric.solvers.result import (
+    GAP_BELOW_TOL,
+    STOPPED_BY_CALLBACK,
+    Callback,
+    Function,
+    Result,
+    max_iter_reached,
+)
 from dimetric.solvers.solver import Solver
 
 
@@ -132,7 +139,7 @@ class BregmanProjections(Solver):
             if best[0] - dual <= tol * max(1.0, abs(best[0])):
                 reason = GAP_BELOW_TOL
             elif len(history) > max_iter:
-                reason = f"max_iter={max_iter} reached"
+                reason = max_iter_reached(max_iter)
             else:
                 for c in range(len(V)):
                     _project(c, M, V, sign, gamma, multipliers, slacks)
@@ -148,8 +155,9 @@ class BregmanProjections(Solver):
                 if callback is not None and callback(M.ravel(), value, len(history) - 1):
                     reason = STOPPED_BY_CALLBACK
         value, M = best
-        closed, gap = reason == GAP_BELOW_TOL, max(0.0, value - dual)
-        return ProvenResult(M.ravel(), value, len(history) - 1, closed, reason, tuple(history), gap)
+        converged, gap = reason == GAP_BELOW_TOL, max(0.0, value - dual)
+        n_iter = len(history) - 1
+        return ProvenResult(M.ravel(), value, n_iter, converged, reason, tuple(history), gap)
 
 
 def _project(

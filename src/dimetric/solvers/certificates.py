@@ -42,7 +42,7 @@ class Certificate:
     proven: bool
 
 
-def certify_from_below(
+def certify_by_lower_bound(
     value: float, constant: float, G: np.ndarray, M: np.ndarray, *, radius: float = np.inf
 ) -> Certificate:
     """Return a certificate for a metric M, from a linear lower bound of the objective.
@@ -50,7 +50,7 @@ def certify_from_below(
     Parameters
     ----------
     value, constant, G
-        See :func:`gap_from_below`.
+        See :func:`gap_from_lower_bound`.
     M : ndarray of shape (d, d)
         Metric to be certified.
     radius : float, default=inf
@@ -62,15 +62,15 @@ def certify_from_below(
     The minimum of ``f(M) = (M + 1)^2 / 2`` over metrics is 0.5, at M = 0. At M = 0.1 the value is
     0.605, which is 0.105 above the minimum. The tangent there is ``0.495 + 1.1 M``:
 
-    >>> certificate = certify_from_below(0.605, 0.495, np.array([[1.1]]), np.array([[0.1]]))
+    >>> certificate = certify_by_lower_bound(0.605, 0.495, np.array([[1.1]]), np.array([[0.1]]))
     >>> round(certificate.gap, 3), certificate.radius, certificate.proven
     (0.11, 1.0, False)
     """
     radius, proven = _radius_or_guess(radius, M)
-    return Certificate(gap_from_below(value, constant, G, radius), radius, proven)
+    return Certificate(gap_from_lower_bound(value, constant, G, radius), radius, proven)
 
 
-def gap_from_below(value: float, constant: float, G: np.ndarray, radius: float) -> float:
+def gap_from_lower_bound(value: float, constant: float, G: np.ndarray, radius: float) -> float:
     r"""Return an upper bound on the gap from the lower bound :math:`c + \langle G, N \rangle`.
 
     .. math:: f(M) - f(N) \le f(M) - c + R \max(0, -\lambda_{\min}(G))
@@ -94,7 +94,7 @@ def gap_from_below(value: float, constant: float, G: np.ndarray, radius: float) 
     ``f(M) = max(0, 1 - M)`` is at least ``1 - M``, which is at least -1 for M up to 2. A value of
     0.5 is therefore at most 1.5 above the minimum:
 
-    >>> round(gap_from_below(0.5, 1.0, np.array([[-1.0]]), radius=2.0), 6)
+    >>> round(gap_from_lower_bound(0.5, 1.0, np.array([[-1.0]]), radius=2.0), 6)
     1.5
     """
     return _rounded_up(value - constant + _largest_decrease(_symmetric(G), radius))

@@ -26,7 +26,7 @@ class FrankWolfe(Solver):
     ----------
     schedule : {"smoothed", "averaging"}, default="smoothed"
         Step sizes, for t = 0, 1, ... "smoothed" is :math:`\alpha_t = 2 / (t + 3)`, for smooth
-        functions. "averaging" is :math:`\alpha_t = 1 / (t + 2)`, with which M is the mean of the
+        functions. "averaging" is :math:`\alpha_t = 1 / (t + 2)`, which makes M the mean of the
         starting point and all :math:`v_t v_t^T`.
 
     References
@@ -106,7 +106,8 @@ def top_eigenvector(S: np.ndarray) -> np.ndarray:
     """
     S = (S + S.T) / 2
     if len(S) >= 50:
-        start = np.random.default_rng(0).normal(size=len(S))  # random: not orthogonal to it
+        # A random vector is almost surely not orthogonal to the eigenvector.
+        start = np.random.default_rng(0).normal(size=len(S))
         try:
             return np.asarray(eigsh(S, k=1, which="LA", v0=start)[1][:, 0])
         except ArpackError:  # pragma: no cover - nearly equal eigenvalues

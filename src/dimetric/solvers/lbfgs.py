@@ -7,13 +7,15 @@ from scipy.optimize import OptimizeResult, minimize
 
 from dimetric.solvers.result import (
     GRADIENT_BELOW_TOL,
+    INFIMUM_REACHED,
+    LINE_SEARCH_FAILED,
     NO_DECREASE,
-    SEPARABLE,
     STOPPED_BY_CALLBACK,
     Callback,
     Function,
     Result,
     is_infimum,
+    max_iter_reached,
     non_finite_start_message,
 )
 from dimetric.solvers.solver import Solver
@@ -56,7 +58,7 @@ class LBFGS(Solver):
     ) -> Result:
         """Minimise a smooth function; see :meth:`dimetric.solvers.Solver.minimise`."""
         history: list[float] = []
-        stopped = ""
+        early_stop = ""
 
         def recorded(x: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = function(x)
@@ -65,14 +67,14 @@ class LBFGS(Solver):
             return value, gradient
 
         def after_iteration(intermediate_result: OptimizeResult) -> None:
-            nonlocal stopped
+            nonlocal early_stop
             value = float(intermediate_result.fun)
             history.append(value)
             if callback is not None and callback(intermediate_result.x, value, len(history) - 1):
-                stopped = STOPPED_BY_CALLBACK
+                early_stop = STOPPED_BY_CALLBACK
             if is_infimum(value, infimum, tol):
-                stopped = SEPARABLE
-            if stopped:
+                early_stop = INFIMUM_REACHED
+            if early_stop:
                 raise StopIteration
 
         found = minimize(
@@ -85,10 +87,10 @@ class LBFGS(Solver):
         )
         if not np.isfinite([history[0], found.fun]).all():
             raise ValueError(non_finite_start_message(history[0]))
-        if not stopped and is_infimum(found.fun, infimum, tol):  # reached at the starting point
-            stopped = SEPARABLE
-        reason = stopped or _stop_reason(found, max_iter)
-        converged = stopped == SEPARABLE or (not stopped and found.status == 0)
+        if not early_stop and is_infimum(found.fun, infimum, tol):  # reached at the starting point
+            early_stop = INFIMUM_REACHED
+        reason = early_stop or _stop_reason(found, max_iter)
+        converged = early_stop == INFIMUM_REACHED or (not early_stop and found.status == 0)
         value, n_iter = float(found.fun), len(history) - 1
         return Result(found.x, value, n_iter, converged, reason, tuple(history))
 
@@ -98,5 +100,5 @@ def _stop_reason(found: OptimizeResult, max_iter: int) -> str:
     if found.status == 0:
         return GRADIENT_BELOW_TOL if "PGTOL" in found.message else NO_DECREASE
     if found.nit >= max_iter:
-        return f"max_iter={max_iter} reached"
-    return f"the line search failed ({found.message})"
+        return max_iter_reached(max_iter)
+    return f"{LINE_SEARCH_FAILED} ({found.message})"

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+# Reasons to stop.
 GRADIENT_BELOW_TOL = "gradient below tol"
 GAP_BELOW_TOL = "duality gap below tol"
 NO_DECREASE = "objective no longer decreases"
+INFIMUM_REACHED = "within tol of the infimum"
 STEP_TOO_SMALL = "the step size became too small"
-SEPARABLE = "separable: infimum not attained"
 STOPPED_BY_CALLBACK = "stopped by a callback"
+# These are followed by details. Compare them with ``reason.startswith``.
+DIVERGED = "diverged"
+STALLED = "stalled"
+LINE_SEARCH_FAILED = "the line search failed"
 
 # Returns the value and the gradient at a vector.
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -102,7 +107,7 @@ class Trace:
         self.reason = ""
         self.converged = False
         if is_infimum(value, infimum, tol):
-            self.stop(SEPARABLE, converged=True)
+            self.stop(INFIMUM_REACHED, converged=True)
         elif self.is_flat(gradient):
             self.stop(GRADIENT_BELOW_TOL, converged=True)
 
@@ -129,7 +134,7 @@ class Trace:
         """
         self.history.append(value)
         if self.far_above(value):
-            self.stop(f"diverged: the objective rose from {self.lowest:.3g} to {value:.3g}")
+            self.stop(f"{DIVERGED}: the objective rose from {self.lowest:.3g} to {value:.3g}")
             return
         if value <= self.lowest + noise:
             self.x, self.value = x, value
@@ -137,17 +142,17 @@ class Trace:
         n_iter = len(self.history) - 1
         stop = self.callback is not None and self.callback(x, value, n_iter)
         if is_infimum(value, self.infimum, self.tol):
-            self.stop(SEPARABLE, converged=True)
+            self.stop(INFIMUM_REACHED, converged=True)
         elif stop:
             self.stop(STOPPED_BY_CALLBACK)
         elif self.is_flat(gradient) or self.is_small(change):
             if value > self.history[0]:  # a plateau far from the optimum
-                self.stop(f"stalled at {value:.3g}, above the initial objective; try another eta0")
+                self.stop(f"{STALLED} at {value:.3g}, above the initial objective")
             else:
                 reason = GRADIENT_BELOW_TOL if self.is_flat(gradient) else NO_DECREASE
                 self.stop(reason, converged=True)
         elif n_iter >= self.max_iter:
-            self.stop(f"max_iter={self.max_iter} reached")
+            self.stop(max_iter_reached(self.max_iter))
 
     def is_flat(self, gradient: np.ndarray) -> bool:
         """Tell whether all entries of a gradient are at most `tol`."""
@@ -170,6 +175,11 @@ class Trace:
         """Return the best point and the history as a :class:`Result`."""
         n_iter = len(self.history) - 1
         return Result(self.x, self.value, n_iter, self.converged, self.reason, tuple(self.history))
+
+
+def max_iter_reached(max_iter: int) -> str:
+    """Return the reason for a solver that stops after `max_iter` iterations."""
+    return f"max_iter={max_iter} reached"
 
 
 def is_infimum(value: float, infimum: float, tol: float) -> bool:

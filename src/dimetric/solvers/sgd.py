@@ -12,7 +12,7 @@ from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first
 from dimetric.solvers.result import STEP_TOO_SMALL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import BatchedFunction, Solver
 
-NO_BATCH = "no mini-batch of an epoch defines an objective"
+NO_BATCH = "no mini-batch has an objective; each may contain one class only"
 # Mini-batches and epochs are noisy. The initial rate and value are therefore averages over several
 # mini-batches, and the solver stops only after several epochs without progress.
 N_FIRST_BATCHES = 10

@@ -31,9 +31,9 @@ class BatchedFunction(Protocol):
     def epochs(self, batch_size: int, /) -> Callable[[int], Iterable[Function | None]]:
         """Return a function that takes the number of an epoch and yields its mini-batches.
 
-        Each mini-batch is a function of a vector, or None if the batch defines no objective (for
-        example, if all its samples have the same class). Epoch 0 is only used to choose the first
-        learning rate. The solver requests an epoch again if it diverged.
+        Each mini-batch is a function of a vector, or None if the batch has no objective (for
+        example, because all its samples have the same class). Epoch 0 is only used to choose the
+        first learning rate. The solver requests an epoch again if it diverged.
         """
 
 

@@ -87,8 +87,8 @@ def sign_test(
     Examples
     --------
     >>> a, b = [0.81, 0.90, 0.75, 0.66, 0.93], [0.86, 0.95, 0.75, 0.72, 0.98]
-    >>> found = sign_test(a, b, random_state=0)
-    >>> round(found.left, 1), round(found.rope, 1), round(found.right, 1)
+    >>> posterior = sign_test(a, b, random_state=0)
+    >>> round(posterior.left, 1), round(posterior.rope, 1), round(posterior.right, 1)
     (0.0, 0.2, 0.8)
     """
     a, b = _checked_scores(a, b)

@@ -54,7 +54,7 @@ def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBoun
     n_classes = len(model.classes_)
     if n_classes < 2:
         raise ValueError("bayes_error_bounds requires at least 2 classes, but y has only 1.")
-    error, chance = 1 - model.score(), (n_classes - 1) / n_classes
+    error, guessing_error = 1 - model.score(), (n_classes - 1) / n_classes
     # If the error exceeds that of random guessing, the lower bound is the error of guessing.
-    lower = chance * (1 - max(0.0, 1 - error / chance) ** 0.5)
+    lower = guessing_error * (1 - max(0.0, 1 - error / guessing_error) ** 0.5)
     return BayesErrorBounds(lower, error)

@@ -13,7 +13,7 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
 
     If no outcome has a probability of at least 0.95, the verdict is "inconclusive" and names the
     most likely outcome. It names several outcomes if the sampling error of the posterior cannot
-    separate their probabilities.
+    separate their probabilities. A probability below 0.95 is never shown as 95 %.
 
     Parameters
     ----------
@@ -36,15 +36,23 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
         (f"{learner} is", f"better than {baseline}", posterior.right),
     )
     subject, predicate, probability = max(outcomes, key=lambda outcome: outcome[2])
-    percent = f"{100 * probability:.0f} %"
+    percent = _percent(probability)
     if probability >= CONFIDENT_PROBABILITY:
         return f"{subject} {predicate} ({percent} probability)."
     # Samples with one column belong to a test whose probabilities are exact.
     n_samples = len(posterior.samples) if posterior.samples.ndim == 2 else 0
-    error = TIE_STANDARD_ERRORS * (2 * probability / n_samples) ** 0.5 if n_samples else 0.0
-    tied = [f"{who} {what}" for who, what, other in outcomes if other >= probability - error]
+    margin = TIE_STANDARD_ERRORS * (2 * probability / n_samples) ** 0.5 if n_samples else 0.0
+    tied = [f"{start} {end}" for start, end, other in outcomes if other >= probability - margin]
     if len(tied) > 1:
         likely = "about equally likely" if n_samples else "equally likely"
         return f"Inconclusive: it is {likely} that {' and that '.join(tied)} ({percent} each)."
     adverb = "probably" if probability > 0.5 else "most likely"
     return f"Inconclusive: {subject} {adverb} {predicate} ({percent})."
+
+
+def _percent(probability: float) -> str:
+    """Return a whole percentage, rounded down if rounding up would reach the confident one."""
+    percent = round(100 * probability)
+    if probability < CONFIDENT_PROBABILITY <= percent / 100:
+        percent -= 1
+    return f"{percent} %"

@@ -1,6 +1,6 @@
 """Supervision: class labels, pairs and triplets of samples.
 
-- ``labels``: class labels, and the type of all supervision.
+- ``labels``: class labels, and the union type ``Supervision`` of all kinds.
 - ``pairs``, ``triplets``: constraints on pairs and triplets of samples, built from labels,
   neighbours, graphs or scores.
 - ``_constraints``: base class of pairs and triplets, and checks of row numbers.

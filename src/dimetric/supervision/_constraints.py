@@ -56,7 +56,7 @@ class Constraints(ABC):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Raise an error, because scikit-learn would split constraints with a shape like X."""
+        """Raise an error. If constraints had a shape, scikit-learn would split them like X."""
         raise ValueError(
             f"{type(self).__name__} cannot be split like X. To cross-validate or tune a learner on "
             "them, use dimetric.selection.cross_validate_pairs or tune_pairs."
@@ -108,7 +108,7 @@ class Constraints(ABC):
         return hash((self.rows.tobytes(), self.kinds.tobytes(), self.n_samples))
 
     def split(
-        self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
+        self, n_splits: int = 5, *, share_samples: bool = False, random_state: Any = None
     ) -> Iterator[tuple[Self, Self]]:
         """Yield training and test constraints for each fold.
 
@@ -118,7 +118,7 @@ class Constraints(ABC):
         ----------
         n_splits : int, default=5
             Number of folds.
-        shared : bool, default=False
+        share_samples : bool, default=False
             Whether a sample may occur in both training and test constraints. If False, samples
             are assigned to folds, and constraints across folds are left out. Samples linked by
             constraints are in the same fold, unless there are too many of them. If all samples
@@ -139,12 +139,14 @@ class Constraints(ABC):
         rows = self.rows
         if self.points is not None:
             rows = distinct_rows(to_host(self.points).astype(np.float64))[1][rows]
-        parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        parts = folds(
+            rows, self.kinds, n_splits, share_samples=share_samples, random_state=random_state
+        )
         for train, test in parts:
             yield self[train], self[test]
 
     def reordered(self, order: np.ndarray) -> Self:
-        """Return the sorted constraints for reordered samples.
+        """Renumber the constraints for reordered samples, and sort them.
 
         Parameters
         ----------
@@ -157,9 +159,9 @@ class Constraints(ABC):
         >>> Pairs([[0, 2], [0, 1]]).reordered(np.array([1, 0, 2])).similar.tolist()
         [[0, 1], [1, 2]]
         """
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        renumbered = self._of(place[self.rows], self.kinds, len(order), None)
+        new_row = np.empty(len(order), dtype=np.int64)
+        new_row[order] = np.arange(len(order))
+        renumbered = self._of(new_row[self.rows], self.kinds, len(order), None)
         return renumbered[np.lexsort((*renumbered.rows.T[::-1], renumbered.kinds))]
 
 
@@ -201,8 +203,8 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
         given = np.empty((0, width), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != width or given.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} has shape {given.shape} and dtype {given.dtype}, but must hold row numbers, "
-            f"as integers of shape (m, {width})."
+            f"{name} has shape {given.shape} and dtype {given.dtype}, but must be an integer array "
+            f"of row numbers, with shape (m, {width})."
         )
     bound = MAX_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)
@@ -220,7 +222,7 @@ def _raise_for_first(rows: np.ndarray, wrong: np.ndarray, name: str, problem: st
         raise ValueError(f"{name}[{first}] = {rows[first].tolist()} {problem}.")
 
 
-def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
+def check_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
     """Raise unless the constraints fit an X with `n_rows` rows."""
     if n_samples is not None and n_samples != n_rows:
         raise ValueError(

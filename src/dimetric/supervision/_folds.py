@@ -13,7 +13,7 @@ MIN_TEST_FRACTION = 0.05  # warn if a smaller fraction of the constraints is lef
 
 
 def folds(
-    rows: np.ndarray, kinds: np.ndarray, n_splits: int, *, shared: bool, random_state: Any
+    rows: np.ndarray, kinds: np.ndarray, n_splits: int, *, share_samples: bool, random_state: Any
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the indices of the training and test constraints for each fold.
 
@@ -26,7 +26,7 @@ def folds(
         far as possible.
     n_splits : int
         Number of folds.
-    shared : bool
+    share_samples : bool
         Whether a sample may occur in both training and test constraints. If True, constraints on
         the same samples are in the same fold. If False, samples are assigned to folds, and
         constraints across folds are left out. Linked samples are in the same fold, unless there
@@ -37,14 +37,16 @@ def folds(
     Examples
     --------
     >>> rows = np.array([[0, 1], [2, 3], [0, 1]])
-    >>> folds(rows, np.zeros(3), 2, shared=True, random_state=0)
+    >>> folds(rows, np.zeros(3), 2, share_samples=True, random_state=0)
     [(array([1]), array([0, 2])), (array([0, 2]), array([1]))]
     """
     if not 2 <= n_splits <= len(rows):
-        raise ValueError(f"n_splits={n_splits} must be at least 2 and at most {len(rows)}.")
+        raise ValueError(
+            f"n_splits={n_splits} must be between 2 and the number of constraints, {len(rows)}."
+        )
     rng = check_random_state(random_state)
-    if shared:
-        group = _same_samples(rows)
+    if share_samples:
+        group = _groups_by_samples(rows)
         fold_of = _assign_folds(*_size_and_kind(group, kinds), n_splits, rng)[group][:, None]
     else:
         # Number only the samples that occur.
@@ -54,11 +56,11 @@ def folds(
     for k in range(n_splits):
         inside = fold_of == k
         parts.append((np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(inside.all(axis=1))))
-    _check_folds(parts, len(rows), shared=shared)
+    _check_folds(parts, len(rows), share_samples=share_samples)
     return parts
 
 
-def _same_samples(rows: np.ndarray) -> np.ndarray:
+def _groups_by_samples(rows: np.ndarray) -> np.ndarray:
     """Return a group for each row, the same for rows with the same samples in any order."""
     first, *others = np.sort(rows, axis=1).T
     for column in others:
@@ -100,22 +102,21 @@ def _assign_folds(
     shuffled = rng.permutation(len(size))
     order = shuffled[np.lexsort((kind[shuffled], -size[shuffled]))]
     filled, chosen = [(0, k) for k in range(n_splits)], []
-    for more in size[order].tolist():
+    for group_size in size[order].tolist():
         n, k = filled[0]
         chosen.append(k)
-        heapq.heapreplace(filled, (n + more, k))
+        heapq.heapreplace(filled, (n + group_size, k))
     fold = np.empty(len(size), dtype=np.int64)
     fold[order] = chosen
     return fold
 
 
-def _check_folds(parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, shared: bool) -> None:
+def _check_folds(
+    parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, share_samples: bool
+) -> None:
     """Raise if a fold has no training or test rows, and warn if nearly all rows cross folds."""
-    reason = (
-        "the samples are too strongly linked. Use fewer folds, or let folds share samples "
-        "(shared=True)"
-    )
-    if shared:
+    reason = "the samples are too strongly linked. Use fewer folds, or set share_samples=True"
+    if share_samples:
         reason = "too few constraints are on different samples. Use fewer folds"
     for k, (train, test) in enumerate(parts, start=1):
         if not len(train) or not len(test):
@@ -125,7 +126,6 @@ def _check_folds(parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, sha
     if n_tested < MIN_TEST_FRACTION * n_rows:
         warnings.warn(
             f"Only {n_tested} of {n_rows} constraints are used for testing, because the others "
-            "link samples of different folds. Use fewer folds, or let folds share samples "
-            "(shared=True).",
+            "link samples of different folds. Use fewer folds, or set share_samples=True.",
             stacklevel=4,
         )

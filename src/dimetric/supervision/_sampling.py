@@ -39,10 +39,11 @@ def _checked_n(n: int) -> int:
 
 
 class LabelledCombinations:
-    """Numbering of all pairs and triplets of labelled samples, to draw some without listing all.
+    """All pairs and triplets of labelled samples, numbered so that some can be drawn.
 
     Samples are sorted by class. Each sample forms similar pairs with the earlier samples of its
-    class, and dissimilar pairs with all samples of earlier classes.
+    class, and dissimilar pairs with all samples of earlier classes. Pairs and triplets are computed
+    from their numbers, so those that are not drawn are not listed.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class LabelledCombinations:
         labels = np.asarray(to_host(y))
         if labels.ndim != 1:
             raise ValueError(
-                f"y has shape {labels.shape}, but must hold labels, of shape (n_samples,)."
+                f"y has shape {labels.shape}, but labels must have shape (n_samples,)."
             )
         known = np.arange(len(labels))
         if unlabelled is not None:
@@ -92,11 +93,12 @@ class LabelledCombinations:
         m = len(self.rows)
         same, other = self.sizes - 1, m - self.sizes
         anchor, number = _draw_by_sample(same * other, n, rng)
-        rank, late = np.divmod(number, other[anchor])
+        rank, other_rank = np.divmod(number, other[anchor])
         start = self.starts[anchor]
         closer = start + rank
-        closer += closer >= anchor  # skip the sample itself
-        farther = late + np.where(late >= start, self.sizes[anchor], 0)  # skip its class
+        closer += closer >= anchor  # skip the anchor itself
+        skipped = np.where(other_rank >= start, self.sizes[anchor], 0)  # skip the anchor's class
+        farther = other_rank + skipped
         return self.rows[np.stack([anchor, closer, farther], axis=1)]
 
     def _pairs(
@@ -127,12 +129,12 @@ def pairs_by_labels(
     classes = LabelledCombinations(y, unlabelled)
     n_similar, n_dissimilar = None, None
     if n is not None:
-        most = classes.n_pairs()
+        available = classes.n_pairs()
         if balanced:
-            n_similar = min(_checked_n(n) // 2, most[0])
+            n_similar = min(_checked_n(n) // 2, available[0])
         else:  # distributed as the number of similar pairs among n random pairs
-            n_similar = int(np.sum(draw_numbers(sum(most), n, rng) < most[0]))
-        n_dissimilar = min(n - n_similar, most[1])
+            n_similar = int(np.sum(draw_numbers(sum(available), n, rng) < available[0]))
+        n_dissimilar = min(n - n_similar, available[1])
         n_similar = n - n_dissimilar
     return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
 
@@ -194,18 +196,22 @@ def neighbors_and_others(
         return found[0], found[1]
     near = to_host(euclidean_neighbors(X, k)[1])
     far = rng.randint(n, size=(n, k))
-    hit = np.any(far[:, :, None] == near[:, None, :], axis=2) | (far == np.arange(n)[:, None])
-    return near, np.where(hit, -1, far)
+    is_near = np.any(far[:, :, None] == near[:, None, :], axis=2)
+    is_self = far == np.arange(n)[:, None]
+    return near, np.where(is_near | is_self, -1, far)
 
 
 def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct pairs i < j, and the mean score of each."""
     scores = np.asarray(to_host(scores), dtype=np.float64)
-    if scores.shape != (len(rows),) or not np.isfinite(scores).all():
+    if scores.shape != (len(rows),):
         raise ValueError(
-            f"scores has shape {scores.shape}, but must hold a finite number for each of the "
-            f"{len(rows)} pairs."
+            f"scores has shape {scores.shape}, but must have shape ({len(rows)},), one score for "
+            "each pair."
         )
+    if not np.isfinite(scores).all():
+        first = int(np.argmax(~np.isfinite(scores)))
+        raise ValueError(f"scores[{first}] is {scores[first]}. Scores must be finite.")
     distinct, which = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
     which = which.ravel()
     return distinct, np.bincount(which, scores) / np.bincount(which)

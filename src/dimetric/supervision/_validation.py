@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.validation import checked_array, checked_samples
-from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
@@ -64,7 +64,7 @@ def supervision_source(
 def checked_constraints(
     learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
-    """Return the checked samples and pairs or triplets. Without X, use the points of the latter."""
+    """Return the checked samples and constraints. Without X, the samples are their points."""
     kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
@@ -73,7 +73,7 @@ def checked_constraints(
     samples = checked_samples(
         learner, given.points if X is None else X, reset=True, min_samples=min_samples
     )
-    checked_n_samples(given.rows, given.n_samples, samples.shape[0], source)
+    check_n_samples(given.rows, given.n_samples, samples.shape[0], source)
     if not len(given):
         raise ValueError(f"{source} is empty. {type(learner).__name__} needs at least one.")
     if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
@@ -102,14 +102,14 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
         if X is None:
             raise ValueError("pairs hold row numbers. Pass the samples X as well.")
         X = checked_samples(learner, X, reset=False)
-        checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
+        check_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
         return X, pairs.rows
     if X is None:
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):
             raise ValueError(
-                f"pairs has shape {tuple(pairs.shape)}, but without X it must hold vectors, of "
-                f"shape (n_pairs, 2, {learner.n_features_in_})."
+                f"pairs has shape {tuple(pairs.shape)}, but without X it must hold vectors and "
+                f"have shape (n_pairs, 2, {learner.n_features_in_})."
             )
         points = namespace(pairs).reshape(pairs, (-1, learner.n_features_in_))
         return points, np.arange(points.shape[0]).reshape(-1, 2)
@@ -117,8 +117,8 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     index = check_array(to_host(pairs), dtype=None, input_name="pairs")
     if index.shape[1] != 2 or index.dtype.kind not in "iu":
         raise ValueError(
-            f"pairs has shape {index.shape} and dtype {index.dtype}, but with X it must hold row "
-            "numbers, as integers of shape (n_pairs, 2)."
+            f"pairs has shape {index.shape} and dtype {index.dtype}, but with X it must be an "
+            "integer array of row numbers, with shape (n_pairs, 2)."
         )
     outside = np.flatnonzero(((index < 0) | (index >= X.shape[0])).any(axis=1))
     if len(outside):

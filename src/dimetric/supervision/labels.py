@@ -1,4 +1,4 @@
-"""Class labels as passed to the learners, and the type of all supervision.
+"""Class labels as passed to the learners, and the union type of all kinds of supervision.
 
 A learner receives X and one of the classes of :data:`Supervision`. To support continuous targets,
 add a class next to :class:`Labels`. To support sample weights, add a field to each class.

@@ -125,8 +125,8 @@ class Pairs(Constraints):
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of pairs to draw at random without replacement. By default, or if there are
-            fewer, all pairs.
+            Number of pairs to draw at random without replacement. All pairs are returned
+            by default, or if there are fewer than n.
         balanced : bool, default=True
             Draw equal numbers of similar and dissimilar pairs, if possible. Otherwise, draw all
             pairs with equal probability.
@@ -307,6 +307,6 @@ def _vectors(vectors: Array, name: str) -> Array:
     if 0 in vectors.shape:
         return np.empty((0, 2, 0))
     raise ValueError(
-        f"{name} has shape {tuple(vectors.shape)}, but must hold pairs of vectors, of shape "
+        f"{name} has shape {tuple(vectors.shape)}, but pairs of vectors must have shape "
         "(m, 2, n_features)."
     )

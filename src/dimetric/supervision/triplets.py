@@ -123,8 +123,8 @@ class Triplets(Constraints):
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of triplets to draw at random without replacement. By default, or if there are
-            fewer, all triplets.
+            Number of triplets to draw at random without replacement. All triplets are
+            returned by default, or if there are fewer than n.
         random_state : int, RandomState or None
             Random seed.
         unlabelled : float or str, optional

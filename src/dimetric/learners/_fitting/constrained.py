@@ -32,7 +32,8 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
               M \succeq 0, \qquad A = X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, \quad
               X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
 
-    The similar pairs S are the given ones, or all pairs of the same class. In coordinates in which
+    The similar pairs S are the given ones, or all pairs of the same class. The factor
+    :math:`\rho^{reg}` prevents a low rank, see :class:`RegularizedGain`. In coordinates in which
     A is the identity, the constraint is that the trace of M is at most 1. Since g increases with
     the scale of M, each map can be rescaled to norm 1, and no constraint remains.
     """
@@ -44,6 +45,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "pairs")
+    _min_classes = 2
     _maximises = True
     reg: float
     delta: float
@@ -51,7 +53,11 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
 
     @abstractmethod
     def _objective(self, points: Array, supervision: Supervision, originals: Array) -> GainT:
-        """Return g over dissimilar pairs of points. The points are a linear map of `originals`."""
+        """Return g over dissimilar pairs of points.
+
+        The points are computed from `originals` by a linear map. Because of rounding errors, only
+        `originals` show which samples are identical.
+        """
 
     @abstractmethod
     def _exact_gain(self, gain: RegularizedGain[GainT], L: np.ndarray) -> float:
@@ -71,11 +77,13 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         X, factor = rescale_for_squares(X)  # all parameters are scale-free
         xp, d = namespace(X), X.shape[1]
         # In float32, the smallest of many distances would be dominated by rounding errors.
-        at = Coordinates.of(
+        coordinates = Coordinates.of(
             xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
         )
-        T = self._whitening(at, supervision, at.sample_scale * to_host(rounding_bounds(X)))
-        objective = self._objective(at.samples @ asarray_like(T, at.samples).T, supervision, X)
+        samples = coordinates.samples
+        rounding = coordinates.sample_scale * to_host(rounding_bounds(X))
+        T = self._whitening(coordinates, supervision, rounding)
+        objective = self._objective(samples @ asarray_like(T, samples).T, supervision, X)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5
         gain = replace(gain, initial_gain=self._exact_gain(gain, start))
@@ -83,7 +91,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
             objective=gain,
             start=start,
             restore=lambda L: asarray_like(
-                at.map_of_samples(L / np.linalg.norm(L) @ T) * factor, X
+                coordinates.map_of_samples(L / np.linalg.norm(L) @ T) * factor, X
             ),
             reported_objective=lambda value: gain.reference_gain * float(np.exp(-value)),
         )
@@ -101,15 +109,15 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         }
 
     def _whitening(
-        self, at: Coordinates, supervision: Supervision, rounding: np.ndarray
+        self, coordinates: Coordinates, supervision: Supervision, rounding: np.ndarray
     ) -> np.ndarray:
         """Return T such that T A T^T is the identity, for the matrix A of the constraint.
 
         `rounding` is the rounding error of each feature.
         """
         name, d = type(self).__name__, len(rounding)
-        S, n_pairs = similar_scatter(at.samples, supervision), n_similar_pairs(supervision)
-        if at.basis is not None:  # the coordinates mix features
+        S, n_pairs = similar_scatter(coordinates.samples, supervision), n_similar_pairs(supervision)
+        if coordinates.basis is not None:  # the coordinates mix features
             rounding = np.full(len(S), np.max(rounding))
         if not np.any(np.diag(S) > n_pairs * rounding**2):
             raise ValueError(
@@ -118,35 +126,38 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
             )
         ridge = self.delta * float(np.trace(S)) / d
         if ridge > 0:
-            return self._whitening_of(S + ridge * np.eye(len(S)), at, 0 * rounding)
-        T = self._whitening_of(S, at, n_pairs**0.5 * rounding)
-        total = to_host(Moments.of_all(at.samples, root=False).spread)
-        n_directions = len(self._whitening_of(total, at, len(at.samples) ** 0.5 * rounding))
+            return self._whitening_of(S + ridge * np.eye(len(S)), coordinates, 0 * rounding)
+        T = self._whitening_of(S, coordinates, n_pairs**0.5 * rounding)
+        total = to_host(Moments.of_all(coordinates.samples, root=False).spread)
+        n_directions = len(
+            self._whitening_of(total, coordinates, len(coordinates.samples) ** 0.5 * rounding)
+        )
         if len(T) < n_directions:
             raise ValueError(
-                f"{name} has no optimum: samples vary in {n_directions} directions, but similar "
-                f"samples only in {len(T)}, so distances are unbounded. Set delta > 0."
+                f"{name} has no optimum, because samples vary in {n_directions} directions but "
+                f"similar samples only in {len(T)}. Set delta > 0, or drop features that are "
+                "constant within classes or similar pairs."
             )
         return T
 
-    def _whitening_of(self, S: np.ndarray, at: Coordinates, rounding: np.ndarray) -> np.ndarray:
+    def _whitening_of(
+        self, S: np.ndarray, coordinates: Coordinates, rounding: np.ndarray
+    ) -> np.ndarray:
         """Return a whitening of a scatter, without directions that contain only rounding errors."""
         if self.diagonal:
             weights = np.diag(S)
             return np.diag(1 / np.sqrt(np.where(weights > 0, weights, 1)))[weights > rounding**2]
-        return whitening(S, is_root=False, by_feature=at.basis is None, rounding=rounding)[0]
+        by_feature = coordinates.basis is None
+        return whitening(S, is_root=False, by_feature=by_feature, rounding=rounding)[0]
 
 
 def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
-    """Raise unless some dissimilar pair consists of two different samples."""
-    if isinstance(supervision, Pairs):
-        if not pairs_differ(X, supervision.dissimilar).any():
-            raise ValueError(
-                f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
-                "pair are identical."
-            )
-    elif checked_labels(supervision).n_classes == 1:
-        raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
+    """Raise if the samples of each given dissimilar pair are identical."""
+    if isinstance(supervision, Pairs) and not pairs_differ(X, supervision.dissimilar).any():
+        raise ValueError(
+            f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
+            "pair are identical."
+        )
 
 
 def n_similar_pairs(supervision: Supervision) -> int:

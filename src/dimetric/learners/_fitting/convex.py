@@ -19,8 +19,8 @@ from dimetric.objectives.objective import Certifiable, Objective, metric_gradien
 from dimetric.solvers import LBFGS, SGD, GradientDescent, ProjectedGradient, Result, Solver
 from dimetric.solvers.certificates import (
     Certificate,
-    certify_from_below,
-    gap_from_below,
+    certify_by_lower_bound,
+    gap_from_lower_bound,
     radius_from_linear,
 )
 
@@ -49,14 +49,14 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
 
     def _function(self, problem: Problem[ConvexT], solver: Solver) -> MapFunction:
         start, theta = rescaled_start(problem, keep_scale=self._start_is_given())
-        scale = (
+        preconditioner = (
             _preconditioner(problem.objective, problem.ridge) if solver.models_curvature else None
         )
         return loss_over(
             solver,
             replace(problem, start=start),
             theta=theta,
-            scale=scale,
+            preconditioner=preconditioner,
             random_state=self.random_state,
         )
 
@@ -65,7 +65,7 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
         return d
 
     def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> LinearBound:
-        """Return the tangent of the objective at L^T L. `theta` is the starting point for theta."""
+        """Return the tangent of the objective at L^T L and theta. Subclasses may improve theta."""
         value, G, _ = metric_gradient(problem.objective, L, theta, ridge=problem.ridge)
         return value - float(np.vdot(L @ G, L)), G
 
@@ -87,37 +87,38 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
 
 
 def certificate_metadata(
-    found: Certificate, result: Result, floor: float, sample_scale: float
+    certificate: Certificate, result: Result, floor: float, sample_scale: float
 ) -> dict[str, Any]:
     """Return a certificate as metadata.
 
     Parameters
     ----------
-    found : Certificate
+    certificate : Certificate
         The certificate in the coordinates of the problem.
     result : Result
-        The result that it certifies.
+        The result that the certificate is for.
     floor : float
         A lower bound of the objective over all metrics, or -inf.
     sample_scale : float
-        Factor between samples and points of the problem.
+        Points of the problem are samples multiplied by this factor.
     """
-    if not found.proven and not result.converged and floor > -np.inf:
+    if not certificate.proven and not result.converged and floor > -np.inf:
         # Without a proven radius, the gap is only meaningful close to the optimum.
-        found = Certificate(result.value - floor, np.inf, proven=True)
+        certificate = Certificate(result.value - floor, np.inf, proven=True)
     return {
-        "gap": float(found.gap),
-        "gap_radius": float(found.radius) * sample_scale**2,
-        "gap_proven": found.proven,
+        "gap": float(certificate.gap),
+        "gap_radius": float(certificate.radius) * sample_scale**2,
+        "gap_proven": certificate.proven,
     }
 
 
 def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
-    """Return a preconditioner T, with L = A T: approximately a root of the inverse Hessian.
+    """Return a preconditioner T, with L = A T, for a solver that works on A.
 
     The curvature of the loss in a direction grows with the variance of the samples, and that of the
-    ridge is constant. With T, the curvature in A is about the same in all directions. Convex
-    objectives then need at most about a quarter of the iterations.
+    ridge is constant. T is about the inverse square root of the curvature, so the curvature in A is
+    about the same in all directions. Convex objectives then need a quarter of the iterations or
+    fewer.
     """
     X = objective.points
     S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
@@ -162,17 +163,17 @@ def certify(
         return Certificate(0.0, np.inf, proven=True)
 
     def on_samples(G: np.ndarray) -> np.ndarray:
-        # Of all metrics with the same distances between samples, the smallest has the least ridge.
+        # Of the metrics with the same distances between samples, use that of smallest ridge.
         return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
-    found = certify_from_below(value, c, G, metric_of(L))
+    found = certify_by_lower_bound(value, c, G, metric_of(L))
     for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
             T = inverse_square_root(P)
-            gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
+            gap = gap_from_lower_bound(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)
             break

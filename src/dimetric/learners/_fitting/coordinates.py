@@ -15,7 +15,7 @@ class Coordinates:
     .. math:: x' = u\, Q^T (x - c), \qquad L' = L Q / u
 
     Distances do not depend on the centre c, but rounding errors do. The centre is the median, which
-    is robust to outliers. The scale u is a power of two that brings the samples to a size of about
+    is robust to outliers. The scale u is a power of two that scales the samples to a size of about
     1, so that the solver's tolerance does not depend on the units of the features. With fewer
     samples than features, gradients stay in the span of the differences between samples. Q is a
     basis of that span, so the map has r < n columns instead of d. The part of the start outside of
@@ -33,7 +33,8 @@ class Coordinates:
     def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
         """Choose coordinates for samples in canonical order, and transform the start L0.
 
-        If `rotate` is False, Q is the identity.
+        If `rotate` is False, Q is the identity. `keep_outside` tells whether to keep the part of L0
+        outside of the span.
         """
         subset = to_host(X[:: max(1, X.shape[0] // 1000), :])
         centre = np.median(subset, axis=0)

@@ -15,9 +15,9 @@ from dimetric.solvers.bregman_projections import BoundedDivergence
 class ITMLRule:
     r"""The penalty :math:`\gamma\, \phi(\xi / b)` for squared distances that violate their bound b.
 
-    With :math:`\phi(x) = x - \log x - 1`, the optimal slack :math:`\xi` is the squared distance if
-    that violates its bound b, and b otherwise, where the penalty is 0. The weights are
-    :math:`\gamma (1 / b - 1 / \xi)`.
+    Here :math:`\phi(x) = x - \log x - 1`. If a squared distance violates its bound b, the optimal
+    slack :math:`\xi` is the squared distance. Otherwise it is b, and the penalty is 0. The weights
+    are :math:`\gamma (1 / b - 1 / \xi)`.
     """
 
     def __init__(self, gamma: float, upper: float, lower: float) -> None:
@@ -42,18 +42,18 @@ class DivergenceOverMaps:
     """The objective as a function of a flattened map. The prior is the identity."""
 
     objective: ListedObjective[ITMLRule]
-    L: np.ndarray
+    initial_map: np.ndarray
 
     infimum: ClassVar[float] = -np.inf
 
     @property
     def start(self) -> np.ndarray:
         """The flattened start."""
-        return self.L.ravel()
+        return self.initial_map.ravel()
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
-        objective, B = self.objective, x.reshape(self.L.shape)
+        objective, B = self.objective, x.reshape(self.initial_map.shape)
         sign, log_det = np.linalg.slogdet(B)
         if sign == 0:
             return np.inf, np.zeros(B.size)
@@ -62,9 +62,9 @@ class DivergenceOverMaps:
         value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
         return value, (2 * (B - np.linalg.inv(B).T) + to_host(G)).ravel()
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map; there are no extra parameters."""
-        return x.reshape(self.L.shape), self.objective.theta
+        return x.reshape(self.initial_map.shape), self.objective.theta
 
 
 class DivergenceOverMetrics(BoundedDivergence):
@@ -86,7 +86,7 @@ class DivergenceOverMetrics(BoundedDivergence):
         """The flattened identity."""
         return np.eye(self.V.shape[1]).ravel()
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map; there are no extra parameters."""
         return square_root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
 
@@ -107,13 +107,14 @@ def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     D = objective.distances(X @ on_device.T)
     xp = namespace(D)
     ratios = to_host(rule.ratios(xp, D, asarray_like(objective.kinds, X, dtype=xp.int64)))
-    spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
+    eigenvalues, slack_terms = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
 
     def minus_dual(c: float) -> float:
-        return -float(np.sum(np.log1p(c * spread)) + rule.gamma * np.sum(np.log1p(c * excess)))
+        log_det = np.sum(np.log1p(c * eigenvalues))
+        return -float(log_det + rule.gamma * np.sum(np.log1p(c * slack_terms)))
 
-    # Below this c, the arguments of all logarithms are positive.
-    least = float(min(np.min(spread), np.min(excess)))
+    # The arguments of all logarithms are positive for c up to `largest`.
+    least = float(min(np.min(eigenvalues), np.min(slack_terms)))
     largest = 1.0 if least > -1 else -(1 - 1e-9) / least
     best = minimize_scalar(minus_dual, bounds=(0.0, largest), method="bounded")
     return max(0.0, -float(best.fun), -minus_dual(largest))

@@ -11,13 +11,13 @@ from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
 from dimetric.solvers import Solver
-from dimetric.solvers.result import SEPARABLE, is_infimum
+from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
 # Limits the time of an epoch if there are many samples.
 MAX_BATCHES_PER_EPOCH = 100
-# If the objective is this close to its infimum, it is also evaluated at maps scaled up by these
-# factors.
+# An objective that is this close to its infimum is also evaluated at scaled-up maps.
 NEAR_INFIMUM = 0.1
+# Factors by which these maps are scaled up.
 GROWTH_FACTORS = (4.0, 16.0)
 
 LossT = TypeVar("LossT", bound=Objective)
@@ -32,7 +32,7 @@ class _MeanLoss:
         The problem.
     theta : ndarray of shape (p,), optional
         Initial extra parameters. By default, those of the objective.
-    scale : ndarray of shape (d, d), optional
+    preconditioner : ndarray of shape (d, d), optional
         Preconditioner T, with L = A T. The identity by default. A good T makes the curvature
         about the same in all directions.
     """
@@ -42,14 +42,15 @@ class _MeanLoss:
         problem: Problem[LossT],
         *,
         theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        preconditioner: np.ndarray | None = None,
     ) -> None:
         objective: Objective = problem.objective
-        self._objective, self._ridge, self._scale = objective, problem.ridge, scale
+        self._objective, self._ridge = objective, problem.ridge
+        self._preconditioner = preconditioner
         self._theta = objective.theta if theta is None else theta
         self._A = problem.start
-        if scale is not None:
-            self._A = np.linalg.solve(scale.T, problem.start.T).T
+        if preconditioner is not None:
+            self._A = np.linalg.solve(preconditioner.T, problem.start.T).T
         # With a ridge the optimum is finite, and the infimum of the loss is not approached.
         self.infimum = objective.infimum if problem.ridge == 0 else -np.inf
 
@@ -66,7 +67,7 @@ class LossOverMaps(_MeanLoss):
 
     Parameters
     ----------
-    problem, theta, scale
+    problem, theta, preconditioner
         The problem, the initial theta, and T.
     random_state : int, RandomState or None, default=None
         Seed of the mini-batches.
@@ -77,10 +78,10 @@ class LossOverMaps(_MeanLoss):
         problem: Problem[LossT],
         *,
         theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        preconditioner: np.ndarray | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(problem, theta=theta, scale=scale)
+        super().__init__(problem, theta=theta, preconditioner=preconditioner)
         self._random_state = random_state
         self._strata = self._objective.strata if problem.strata is None else problem.strata
         self._value_and_grad = on_maps(self._objective, ridge=self._ridge)
@@ -88,20 +89,23 @@ class LossOverMaps(_MeanLoss):
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient over all samples."""
-        if self._scale is None:
+        if self._preconditioner is None:
             return self._value_and_grad(x)
-        L, theta = self.at(x)
+        L, theta = self.decode(x)
         value, gradient = self._value_and_grad(np.concatenate([L.ravel(), theta]))
         by_map, by_theta = self._split(gradient)
-        return value, np.concatenate([(by_map @ self._scale.T).ravel(), by_theta])
+        return value, np.concatenate([(by_map @ self._preconditioner.T).ravel(), by_theta])
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return L and theta."""
         A, theta = self._split(x)
-        return A if self._scale is None else A @ self._scale, theta
+        return A if self._preconditioner is None else A @ self._preconditioner, theta
 
     def epochs(self, batch_size: int) -> Callable[[int], Iterator[ValueAndGrad | None]]:
-        """Return a function that takes the number of an epoch and yields its mini-batches."""
+        """Return a function of the number of an epoch that yields the loss of each mini-batch.
+
+        None stands for a mini-batch that defines no loss.
+        """
         rng = check_random_state(self._random_state)
         n_batches = max(1, len(self._strata) // batch_size)
 
@@ -135,7 +139,7 @@ class LossOverMetrics(_MeanLoss):
 
     Parameters
     ----------
-    problem, theta, scale
+    problem, theta, preconditioner
         The problem, the initial theta, and T.
     """
 
@@ -144,22 +148,22 @@ class LossOverMetrics(_MeanLoss):
         problem: Problem[LossT],
         *,
         theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        preconditioner: np.ndarray | None = None,
     ) -> None:
-        super().__init__(problem, theta=theta, scale=scale)
-        self._value_and_grad = on_metrics(self._objective, ridge=self._ridge, scale=scale)
+        super().__init__(problem, theta=theta, preconditioner=preconditioner)
+        self._value_and_grad = on_metrics(self._objective, ridge=self._ridge, scale=preconditioner)
         self.start = np.concatenate([metric_of(self._A).ravel(), self._theta])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
         return self._value_and_grad(x)
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a map L and theta. The number of rows of L is the rank of M, but at least 1."""
         B, theta = self._split(x)
         A = map_of(B)
         A = A if len(A) else np.zeros((1, A.shape[1]))
-        return A if self._scale is None else A @ self._scale, theta
+        return A if self._preconditioner is None else A @ self._preconditioner, theta
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Project the metric onto the positive semidefinite cone; theta does not change."""
@@ -172,20 +176,22 @@ def loss_over(
     problem: Problem[LossT],
     *,
     theta: np.ndarray | None = None,
-    scale: np.ndarray | None = None,
+    preconditioner: np.ndarray | None = None,
     random_state: Any = None,
 ) -> LossOverMaps | LossOverMetrics:
     """Return the mean loss as a function of maps or metrics, depending on the solver."""
     if solver.steps_over == "metrics":
-        return LossOverMetrics(problem, theta=theta, scale=scale)
-    return LossOverMaps(problem, theta=theta, scale=scale, random_state=random_state)
+        return LossOverMetrics(problem, theta=theta, preconditioner=preconditioner)
+    return LossOverMaps(
+        problem, theta=theta, preconditioner=preconditioner, random_state=random_state
+    )
 
 
 def scaled_up_if_separable(objective: Objective, found: Solution, tol: float) -> Solution:
     """Return a scaled-up map if the objective reaches its infimum there, else the solution.
 
     On separable data the objective approaches its infimum as the map grows. A solver may stop
-    before, because each iteration gains little. Extra parameters are thresholds of squared
+    earlier, because each iteration improves little. Extra parameters are thresholds of squared
     distances, so they are multiplied by the square of the factor.
     """
     remaining = found.result.value - objective.infimum
@@ -195,7 +201,7 @@ def scaled_up_if_separable(objective: Objective, found: Solution, tol: float) ->
         L, theta = factor * found.map, factor**2 * found.theta
         value = on_maps(objective)(np.concatenate([L.ravel(), theta]))[0]
         if is_infimum(value, objective.infimum, tol):
-            result = replace(found.result, value=value, converged=True, reason=SEPARABLE)
+            result = replace(found.result, value=value, converged=True, reason=INFIMUM_REACHED)
             result = replace(result, history=(*result.history, value))
             return Solution(L, theta, result)
     return found

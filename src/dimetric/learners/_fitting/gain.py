@@ -19,8 +19,8 @@ class RegularizedGain(Generic[GainT]):
     .. math:: g(M)\, \rho(M)^{reg}, \qquad \rho(M) = r \det(M)^{1 / r}
 
     M has r rows. The evenness :math:`\rho` is 1 if all eigenvalues are equal, else smaller. Solvers
-    minimise minus the logarithm of the product, which is convex. There, g is divided by its value
-    at the start, so that tolerances do not depend on the number of pairs.
+    minimise minus the logarithm of the product, which is convex. In the logarithm, g is divided by
+    its value at the start, so that tolerances do not depend on the number of pairs.
 
     Attributes
     ----------
@@ -47,48 +47,49 @@ class RegularizedGain(Generic[GainT]):
     def negative_log_at_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm of the product at a map of norm 1, and its gradient."""
         on_device = asarray_like(L, self.objective.points)
-        total, G, _ = self.objective.gradient_in_map(on_device, theta)
-        evenness, inverse = self._log_evenness(L)
-        value = -float(np.log(total / self.reference_gain)) - self.reg * evenness
-        return value, -(to_host(G) / total + 2 * self.reg / len(L) * inverse.T)
+        g, G, _ = self.objective.gradient_in_map(on_device, theta)
+        log_evenness, inverse = self._log_evenness(L)
+        value = -float(np.log(g / self.reference_gain)) - self.reg * log_evenness
+        return value, -(to_host(G) / g + 2 * self.reg / len(L) * inverse.T)
 
     def negative_log_at_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """Return minus the logarithm of the product at a metric of trace 1, and its gradient."""
-        total, S = self.value_and_metric_gradient(square_root(M), theta)
-        value = -float(np.log(total / self.reference_gain))
+        g, S = self.value_and_metric_gradient(square_root(M), theta)
+        value = -float(np.log(g / self.reference_gain))
         if self.reg == 0:
-            return value, -S / total
+            return value, -S / g
         sign, log_det = np.linalg.slogdet(M)
         if sign <= 0:
-            return np.inf, -S / total
+            return np.inf, -S / g
         r = len(M)
         value -= self.reg * float(log_det / r + np.log(r))
-        return value, -S / total - self.reg / r * np.linalg.inv(M)
+        return value, -S / g - self.reg / r * np.linalg.inv(M)
 
     def value_and_metric_gradient(
         self, L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, np.ndarray]:
         """Return g at a map, and the gradient of g in the metric."""
         on_device = asarray_like(L, self.objective.points)
-        total, S, _ = self.objective.gradient_in_metric(on_device, theta)
+        g, S, _ = self.objective.gradient_in_metric(on_device, theta)
         S = to_host(S)
-        return total, (S + S.T) / 2
+        return g, (S + S.T) / 2
 
     def objective_and_gap(
-        self, value: float, L: np.ndarray, total: float, S: np.ndarray
+        self, exact_g: float, L: np.ndarray, upper_g: float, S: np.ndarray
     ) -> tuple[float, float]:
-        r"""Return the product at a map of norm 1 where g is `value`, and a bound on its gap.
+        r"""Return the product at a map of norm 1, and a bound on how far it is below its maximum.
 
-        For all metrics N, g(N) is at most :math:`total + \langle S, N - M \rangle`. The logarithm
-        of the product is concave, too, so its tangent is an upper bound.
+        At the map, g is `exact_g`. At any metric N, g(N) is at most
+        :math:`upper\_g + \langle S, N - M \rangle`. The logarithm of the product is concave, so its
+        tangent is an upper bound, too.
         """
-        evenness, inverse = self._log_evenness(L)
-        reached = value * float(np.exp(self.reg * evenness))
+        log_evenness, inverse = self._log_evenness(L)
+        value = exact_g * float(np.exp(self.reg * log_evenness))
         if self.reg == 0:
-            return reached, max(0.0, total + self._max_increase(S, L) - reached)
-        G = S / total + self.reg / len(L) * inverse @ inverse.T
-        bound = np.log(total) + self.reg * evenness + self._max_increase(G, L)
-        return reached, max(0.0, float(np.exp(bound)) - reached)
+            return value, max(0.0, upper_g + self._max_increase(S, L) - value)
+        G = S / upper_g + self.reg / len(L) * inverse @ inverse.T
+        bound = np.log(upper_g) + self.reg * log_evenness + self._max_increase(G, L)
+        return value, max(0.0, float(np.exp(bound)) - value)
 
     def _max_increase(self, G: np.ndarray, L: np.ndarray) -> float:
         """Return the maximum of <G, N> over metrics N of trace 1, minus <G, M> at this map."""
@@ -116,14 +117,14 @@ class GainOverMaps(Generic[GainT]):
     ----------
     gain : RegularizedGain
         The gain.
-    L : ndarray of shape (r, r)
-        The start.
+    initial_map : ndarray of shape (r, r)
+        The initial map.
     theta : ndarray of shape (p,)
         Extra parameters of the gain's objective.
     """
 
     gain: RegularizedGain[GainT]
-    L: np.ndarray
+    initial_map: np.ndarray
     theta: np.ndarray
 
     infimum: ClassVar[float] = -np.inf
@@ -135,8 +136,8 @@ class GainOverMaps(Generic[GainT]):
         The first step of a solver has length 1. From a map of norm 1, it could lead to a singular
         map, where the logarithm is not defined.
         """
-        flat = np.diag(self.L) if self.gain.diagonal else self.L.ravel()
-        return flat * (len(self.L) ** 0.5 / np.linalg.norm(flat))
+        flat = np.diag(self.initial_map) if self.gain.diagonal else self.initial_map.ravel()
+        return flat * (len(self.initial_map) ** 0.5 / np.linalg.norm(flat))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
@@ -148,7 +149,7 @@ class GainOverMaps(Generic[GainT]):
         G = np.diag(G) if self.gain.diagonal else G.ravel()
         return value, (G - (G @ U) * U) / size
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
         L = as_square(x, diagonal=self.gain.diagonal)
         return L / np.linalg.norm(L), self.theta
@@ -162,12 +163,12 @@ class GainOverMetrics(Generic[GainT]):
 
     Parameters
     ----------
-    gain, L, theta
+    gain, initial_map, theta
         As in :class:`GainOverMaps`.
     """
 
     gain: RegularizedGain[GainT]
-    L: np.ndarray
+    initial_map: np.ndarray
     theta: np.ndarray
 
     infimum: ClassVar[float] = -np.inf
@@ -175,7 +176,7 @@ class GainOverMetrics(Generic[GainT]):
     @property
     def start(self) -> np.ndarray:
         """The flattened metric of the start."""
-        M = metric_of(self.L)
+        M = metric_of(self.initial_map)
         return np.diag(M) if self.gain.diagonal else M.ravel()
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -189,7 +190,7 @@ class GainOverMetrics(Generic[GainT]):
         """Project onto the metrics of trace at most 1."""
         return project_onto_simplex(x) if self.gain.diagonal else project_onto_metrics(x)
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
         L = square_root(as_square(x, diagonal=self.gain.diagonal))
         return L / np.linalg.norm(L), self.theta

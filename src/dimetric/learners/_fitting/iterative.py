@@ -18,7 +18,7 @@ from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem,
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import GRADIENT_BELOW_TOL
+from dimetric.solvers.result import DIVERGED, GRADIENT_BELOW_TOL, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -59,7 +59,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
             solution = self._minimise(problem, solver, callback)
             extra = self._extra_metadata(problem, solution)
         result = solution.result
-        self._warn_if_not_converged(result)
+        self._warn_if_not_converged(result, solver)
         fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -106,21 +106,21 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """Tell whether the start is given and must not be rescaled."""
         return True
 
-    def _warn_if_not_converged(self, result: Result) -> None:
-        """Warn if the solver did not converge, or did not leave the start."""
+    def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
+        """Warn if the solver did not converge, or made no progress."""
         name, remedy = type(self).__name__, self._remedy
-        if result.reason.startswith("diverged"):
+        if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
-            remedy = "Raise batch_size of the solver, or learn from more than one class."
+            remedy = "Raise batch_size of the solver, or pass samples of more than one class."
         result.warn_unless_converged(name, remedy)
         one_class = len(getattr(self, "classes_", ())) == 1
         is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
             warnings.warn(
-                f"{name} did not leave its start, because the objective is flat there. The initial "
-                "distances may be too large, too small or all 0. Scale the features, or set "
-                "another init.",
+                f"{name} made no progress, because the objective is flat at the initial map. The "
+                "initial distances may be too large, too small or all 0. Scale the features, or "
+                "set another init.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -83,17 +83,20 @@ class MeanLossMetric(IterativeMetric[LossT]):
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X, affected="init and reg")
         # Directions without variance: keep the start's map there, unless a ridge would drive it to
-        # zero, or the solver works on metrics, which are smaller without it.
+        # zero, or the solver works on metrics, whose maps have another number of rows.
         keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
-        at = Coordinates.of(X, self._start(X, supervision, factor), keep_outside=keep_outside)
-        ridge = self.reg * at.sample_scale**2 / X.shape[1]  # reg / d in units of X
+        coordinates = Coordinates.of(
+            X, self._start(X, supervision, factor), keep_outside=keep_outside
+        )
+        # The penalty is for the map of X, which is sample_scale times the map of the points.
+        ridge = self.reg * coordinates.sample_scale**2 / X.shape[1]
         return Problem(
-            objective=self._objective(at.samples, supervision, order),
-            start=at.start,
-            restore=lambda L: asarray_like(at.map_of_samples(L) * factor, X),
+            objective=self._objective(coordinates.samples, supervision, order),
+            start=coordinates.start,
+            restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=ridge * at.dropped_squared_norm,
-            sample_scale=at.sample_scale * factor,
+            ridge_outside=ridge * coordinates.dropped_squared_norm,
+            sample_scale=coordinates.sample_scale * factor,
             reported_objective=neg if self._maximises else float,
         )
 
@@ -148,10 +151,11 @@ class MeanLossMetric(IterativeMetric[LossT]):
         codes, classes = supervision.codes, supervision.classes
         name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(classes) == 1:
-            warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
+            warnings.warn(f"y has only one class, so {name} has nothing to learn.", stacklevel=3)
         elif len(alone) and self._needs_class_neighbors:
             warnings.warn(
-                f"{len(alone)} of {len(classes)} classes have a single sample, which has no "
-                f"neighbour of its class to learn from: {classes[alone[:5]].tolist()}.",
+                f"{len(alone)} of {len(classes)} classes have a single sample: "
+                f"{classes[alone[:5]].tolist()}. These samples have no neighbour of their class to "
+                "learn from.",
                 stacklevel=3,
             )

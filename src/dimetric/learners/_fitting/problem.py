@@ -34,10 +34,10 @@ class Problem(Generic[ObjectiveT]):
     ridge : float
         Weight of the squared Frobenius norm of a map of the points.
     ridge_outside : float
-        Ridge penalty of the part of the start that the coordinates drop. It only adds to the
-        objective at the start.
+        Ridge penalty of the part of the start that the coordinates drop. It is added to the
+        objective at the start only.
     sample_scale : float
-        Factor between samples and points. The points may also be shifted and rotated.
+        Points are samples multiplied by this factor, and may also be shifted and rotated.
     strata : ndarray or None
         Groups for stratified mini-batches. None stands for the strata of the objective.
     reported_objective : callable
@@ -77,7 +77,7 @@ class MapFunction(Protocol):
     def __call__(self, x: np.ndarray, /) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
 
-    def at(self, x: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
         """Return the map and the extra parameters that a vector encodes."""
 
 
@@ -104,9 +104,9 @@ def solve(
         max_iter=max_iter,
         tol=tol,
         infimum=function.infimum,
-        callback=lambda x, value, n_iter: callback(lambda: function.at(x)[0], value, n_iter),
+        callback=lambda x, value, n_iter: callback(lambda: function.decode(x)[0], value, n_iter),
     )
-    return Solution(*function.at(result.x), result)
+    return Solution(*function.decode(result.x), result)
 
 
 def with_iteration_offset(callback: MapCallback, done: int) -> MapCallback:

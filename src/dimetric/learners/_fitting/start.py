@@ -13,10 +13,10 @@ from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps
 from dimetric.solvers import LBFGS
-from dimetric.solvers.result import SEPARABLE
+from dimetric.solvers.result import INFIMUM_REACHED
 
 INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
-MAX_SAMPLES_FOR_RESCALING = 500  # the scale of the start is fitted to at most so many samples
+MAX_SAMPLES_FOR_RESCALING = 500  # number of samples that the scale of the start is fitted to
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -102,26 +102,26 @@ def rescaled_start(
         L0 = L0 * (2 / spread) ** 0.5  # a mean squared distance of 4
     value_and_grad = on_maps(subset, ridge=problem.ridge)
 
-    def along(x: np.ndarray) -> tuple[float, np.ndarray]:
+    def at_scale(x: np.ndarray) -> tuple[float, np.ndarray]:
         L = np.exp(np.clip(x[0], -20, 20)) * L0.ravel()
         value, grad = value_and_grad(np.concatenate([L, x[1:]]))
-        growth = 0.0 if keep_scale else grad[: L.size] @ L
-        return value, np.concatenate([[growth], grad[L.size :]])
+        slope = 0.0 if keep_scale else grad[: L.size] @ L
+        return value, np.concatenate([[slope], grad[L.size :]])
 
     x0 = np.concatenate([[0.0], subset.theta])
-    found = LBFGS().minimise(along, x0, tol=1e-4, infimum=subset.infimum)
-    if found.reason == SEPARABLE:  # the best scale is infinite
+    found = LBFGS().minimise(at_scale, x0, tol=1e-4, infimum=subset.infimum)
+    if found.reason == INFIMUM_REACHED:  # the best scale is infinite
         return L0, objective.theta
     x = found.x
-    # Do not shrink the map to almost 0, where gradients vanish and a solver would stay.
+    # Do not shrink the map to almost 0, where gradients vanish and a solver would not move.
     return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
 
 
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
     """Tell whether any class has two distinct samples. X and codes are sorted by class."""
     same = codes[1:] == codes[:-1]
-    moved = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
-    return bool(np.any(same & moved))
+    differs = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
+    return bool(np.any(same & differs))
 
 
 def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:

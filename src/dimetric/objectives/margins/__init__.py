@@ -7,6 +7,6 @@ Read the files in this order:
 - ``impostors``: a fast NumPy sum over impostors, samples of other classes within the margin.
 - ``objective``: the sum over targets and impostors of labelled samples.
 - ``triplets``: the same sum over given triplets.
-- ``joint``: the same sum with one metric for each class.
+- ``multi_metric``: the same sum with one metric for each class.
 - ``bounds``: lower bounds of the sum, which bound how far a map is from the optimum.
 """

@@ -6,7 +6,7 @@ from dimetric._arrays.namespaces import asarray_like, eps, namespace, to_host
 from dimetric.linalg.psd import metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.objectives.objective import Smoothable, metric_gradient
-from dimetric.solvers.certificates import Certificate, certify_from_below, gap_from_below
+from dimetric.solvers.certificates import Certificate, certify_by_lower_bound, gap_from_lower_bound
 
 
 class MarginBounds:
@@ -79,10 +79,10 @@ class MarginBounds:
             if np.linalg.norm(G @ self._free) <= self._rounding:
                 G = self._whitening.T @ (G - self._rounding * np.eye(len(G))) @ self._whitening
                 G = G if G.size else np.zeros((1, 1))  # no pulls
-                gap, radius = gap_from_below(value, c, G, value), self._max_trace * (value or 1.0)
-                found.append(Certificate(gap, radius, proven=True))
+                gap = gap_from_lower_bound(value, c, G, value)
+                found.append(Certificate(gap, self._max_trace * (value or 1.0), proven=True))
             else:
-                guess = certify_from_below(value, c, G, metric_of(L @ self._E))
-                radius = guess.radius / float(np.linalg.norm(self._E, 2)) ** 2
-                found.append(Certificate(guess.gap, radius, proven=False))
+                unproven = certify_by_lower_bound(value, c, G, metric_of(L @ self._E))
+                radius = unproven.radius / float(np.linalg.norm(self._E, 2)) ** 2
+                found.append(Certificate(unproven.gap, radius, proven=False))
         return min(found, key=lambda certificate: certificate.gap)

@@ -75,9 +75,10 @@ class PushSums:
     ) -> None:
         """Add the hinges of all pairs of rows and columns, in both directions.
 
-        ``mask(D, far)`` sets the squared distances of pairs that do not count to `far`. If the
-        hinges are smooth, t is divided by the width w and is 0 where the parabola starts. The slope
-        a of a hinge is then t clipped to [0, 1], and its value is w (a t - a^2 / 2).
+        ``mask(D, far)`` sets the squared distances of pairs that do not count to `far`. A hinge is
+        evaluated at t, a threshold minus a squared distance. If the hinges are smooth, t is divided
+        by the width w, and shifted to be 0 where the parabola starts. The slope a of the hinge is
+        then t clipped to [0, 1], and its value is w (a t - a^2 / 2).
         """
         unit, offset = (self.width, 0.5) if self.width else (1.0, 0.0)
         D, t, a, W = self._tiles(rows.stop - rows.start, columns.stop - columns.start)
@@ -115,9 +116,10 @@ def sum_pushes(
     """Return the sums over all samples and their impostors.
 
     Impostors are searched in tiles of rows and columns, each pair of samples once. The search
-    compares a lower bound of the squared distance in single precision, so that it is fast and does
-    not miss an impostor. If a tile contains few impostors, only these pairs are added; otherwise
-    all pairs of the tile are. Memory is O(tile + n).
+    compares the thresholds with lower bounds of the squared distances, so it does not miss an
+    impostor. The bounds are computed in single precision, which is fast. If a tile contains few
+    impostors, only these pairs are added; otherwise all pairs of the tile are. Memory is
+    O(tile + n).
 
     Parameters
     ----------
@@ -135,7 +137,8 @@ def sum_pushes(
     """
     n = len(Z)
     A, B, unit = _lower_bounds(Z)
-    reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100  # even if squares underflow
+    # The small number allows for squared distances that underflow in single precision.
+    reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100
     limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
 
     def work(firsts: Iterator[int]) -> PushSums:

@@ -73,7 +73,7 @@ def _random_groups(
 
 
 def checked_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Check the targets that the user passed, and convert them to sorted samples.
+    """Check the user's targets, and convert them to row numbers of the sorted samples.
 
     Parameters
     ----------

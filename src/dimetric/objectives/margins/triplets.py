@@ -72,7 +72,7 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         kinds = np.repeat([0, 1], len(triplets))
         super().__init__(TripletRule(mu, width), X, rows, kinds)
         self.mu, self.n_terms = mu, float(len(triplets))
-        self.strata = np.zeros(len(triplets), dtype=np.int64)  # a mini-batch contains triplets
+        self.strata = np.zeros(len(triplets), dtype=np.int64)  # mini-batches sample triplets
         m = len(triplets)
         self.triplets = np.stack([self.rows[:m, 0], self.rows[:m, 1], self.rows[m:, 1]], axis=1)
 

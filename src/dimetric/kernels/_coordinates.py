@@ -3,7 +3,7 @@ r"""Coordinates of samples in the feature space of a kernel, and coefficients of
 The solution of a linear learner in feature space lies in the span of the samples (the representer
 theorem [1]_). With coordinates of this span, learning becomes an ordinary linear problem. Let
 :math:`J = I - \frac1n 1 1^T` and :math:`J K J = F F^T`. The rows of F have the same inner products
-as the centred samples in feature space. A map L of these coordinates is a map
+as the centred samples in feature space. A map L of these coordinates corresponds to a map
 :math:`x \mapsto A\, (k(S, x) - o)` of samples, where S holds the reference samples and o is the
 mean of k(S, x) over the training samples.
 
@@ -22,7 +22,7 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 from dimetric._arrays.threads import one_blas_thread
 from dimetric.kernels._factor import (
-    ONE_POINT,
+    SAMPLES_IDENTICAL,
     Lift,
     check_eigenvalues,
     eigenvalue_noise,
@@ -37,7 +37,7 @@ from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
-ONE_LANDMARK = (
+LANDMARKS_IDENTICAL = (
     "All landmarks are identical under this kernel. Increase n_landmarks, or set "
     "landmarks='greedy'. If all samples are identical too, choose another kernel or gamma, or "
     "scale X."
@@ -45,7 +45,7 @@ ONE_LANDMARK = (
 
 
 @dataclass(frozen=True)
-class Space:
+class Coordinates:
     """Centred coordinates of the n training samples, computed from m reference samples.
 
     Attributes
@@ -57,23 +57,23 @@ class Space:
         (k, m), on the host.
     mean : ndarray of shape (m,)
         Mean of the kernel over the training samples.
-    scores : callable
-        Returns the coordinates, of shape (n, rank), as float64 in the namespace of the samples.
-    total : float
+    compute : callable
+        Computes the coordinates, of shape (n, rank), as float64 in the namespace of the samples.
+    eigenvalue_sum : float
         Sum of all eigenvalues of the centred kernel.
-    values : ndarray of shape (rank,) or None
+    eigenvalues : ndarray of shape (rank,) or None
         The largest eigenvalues, descending. None if the coordinates are not principal coordinates.
     """
 
     rank: int
     lift: Lift
     mean: np.ndarray
-    scores: Callable[[], Array]
-    total: float
-    values: np.ndarray | None = None
+    compute: Callable[[], Array]
+    eigenvalue_sum: float
+    eigenvalues: np.ndarray | None = None
 
 
-def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Space:
+def cholesky_coordinates(K: Array, n_components: float | None, *, definite: bool) -> Coordinates:
     """Return coordinates of all samples, computed from pivoted Cholesky factors of the centred K.
 
     Parameters
@@ -98,16 +98,16 @@ def exact_space(K: Array, n_components: float | None, *, definite: bool) -> Spac
     elif n_components is not None and not isinstance(n_components, Integral):
         rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
         F = F[:, :rank]
-    return Space(
+    return Coordinates(
         rank=rank,
         lift=found.lift if V is None else lambda L: found.lift(L @ V),
-        mean=_means(K),
-        scores=lambda: asarray_like(F, K, dtype=_double(K)),
-        total=total,
+        mean=_row_means(K),
+        compute=lambda: asarray_like(F, K, dtype=_float64(K)),
+        eigenvalue_sum=total,
     )
 
 
-def use_products(n_components: float | None, n: int) -> bool:
+def is_iterative(n_components: float | None, n: int) -> bool:
     """Tell whether principal coordinates are computed iteratively, by products with K only.
 
     This is faster than a factorisation for a few coordinates of many samples.
@@ -115,33 +115,36 @@ def use_products(n_components: float | None, n: int) -> bool:
     return isinstance(n_components, Integral) and n > DENSE_SAMPLES and 8 * n_components <= n
 
 
-def principal_space(
+def pca_coordinates(
     K: Array | PackedSymmetric, n_components: float | None, *, definite: bool
-) -> Space:
-    """Return principal coordinates of all samples. See :func:`exact_space` for the parameters.
+) -> Coordinates:
+    """Return principal coordinates of all samples.
 
-    If :func:`use_products` is true, K is neither centred nor copied in memory, and may be a packed
+    See :func:`cholesky_coordinates` for the parameters.
+    If :func:`is_iterative` is true, K is neither centred nor copied in memory, and may be a packed
     symmetric matrix.
     """
-    if isinstance(K, PackedSymmetric) or use_products(n_components, K.shape[0]):
-        return _space_by_products(K, int(n_components or 0), definite)
+    if isinstance(K, PackedSymmetric) or is_iterative(n_components, K.shape[0]):
+        return _coordinates_by_products(K, int(n_components or 0), definite)
     found = factor(to_host(K), definite=definite)
     F = found.F
     values, V = _principal(Moments.of_all(F, root=False), n_components, eigenvalue_noise(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
-    return Space(
+    return Coordinates(
         rank=len(V),
         lift=lambda L: found.lift(L @ V),
-        mean=_means(K),
-        scores=lambda: asarray_like(signed.T, K, dtype=_double(K)),
-        total=float(np.sum(F * F)),
-        values=values,
+        mean=_row_means(K),
+        compute=lambda: asarray_like(signed.T, K, dtype=_float64(K)),
+        eigenvalue_sum=float(np.sum(F * F)),
+        eigenvalues=values,
     )
 
 
-def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: float | None) -> Space:
+def landmark_coordinates(
+    kernel: KernelFunction, X: Array, S: Array, n_components: float | None
+) -> Coordinates:
     """Return principal coordinates in the span of the landmarks S instead of all samples [1]_.
 
     The samples are processed in blocks, so memory is O(m^2) for m landmarks.
@@ -153,7 +156,7 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
     """
     xp, n, m = namespace(X), X.shape[0], S.shape[0]
     W = kernel.gram(S)
-    found = factor(to_host(W), definite=kernel.is_definite, one_point=ONE_LANDMARK)
+    found = factor(to_host(W), definite=kernel.is_definite, identical_message=LANDMARKS_IDENTICAL)
     B = asarray_like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
@@ -164,38 +167,38 @@ def landmark_space(kernel: KernelFunction, X: Array, S: Array, n_components: flo
     moments = tree_reduce(lambda K, _: Moments.scatter_of(to_host((K - mean) @ B)), blocks())
     values, V = _principal(moments, n_components, n / m * eigenvalue_noise(W))
     axes = asarray_like(V.T, X, dtype=xp.float64)
-    return Space(
+    return Coordinates(
         rank=len(V),
         lift=lambda L: found.lift(L @ V),
         mean=to_host(mean),
-        scores=lambda: xp.concat([(K - mean) @ B @ axes for K in blocks()]),
-        total=float(np.trace(moments.spread)),
-        values=values,
+        compute=lambda: xp.concat([(K - mean) @ B @ axes for K in blocks()]),
+        eigenvalue_sum=float(np.trace(moments.spread)),
+        eigenvalues=values,
     )
 
 
-def _space_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Space:
+def _coordinates_by_products(K: Array | PackedSymmetric, k: int, definite: bool) -> Coordinates:
     """Return the first k principal coordinates, computed by products with K only."""
-    n, values_of_K = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
+    n, entries = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
     with one_blas_thread():  # the products use their own threads, and the other work is small
-        tol = max(1e-9, eps(values_of_K) / 100)
+        tol = max(1e-9, eps(entries) / 100)
         noise = eigenvalue_noise(K)
         found = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
-        mean, largest = _means(K), float(found.values[0])
+        mean, largest = _row_means(K), float(found.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
         check_eigenvalues(found.smallest, largest, noise)
     if largest <= noise:
-        raise ValueError(ONE_POINT)
+        raise ValueError(SAMPLES_IDENTICAL)
     values = np.where(found.values > noise, found.values, 0.0)
     inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
     V = found.V - found.V.mean(axis=1, keepdims=True)  # remove rounding errors
-    return Space(
+    return Coordinates(
         rank=k,
         lift=lambda L: (L * inverse) @ V,
         mean=mean,
-        scores=lambda: asarray_like(V.T * np.sqrt(values), values_of_K, dtype=_double(values_of_K)),
-        total=max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
-        values=values,
+        compute=lambda: asarray_like(V.T * np.sqrt(values), entries, dtype=_float64(entries)),
+        eigenvalue_sum=max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
+        eigenvalues=values,
     )
 
 
@@ -223,7 +226,7 @@ def _trace(K: Array | PackedSymmetric) -> float:
     return float(np.sum(to_host(namespace(K).linalg.diagonal(K)), dtype=np.float64))
 
 
-def _means(K: Array | PackedSymmetric) -> np.ndarray:
+def _row_means(K: Array | PackedSymmetric) -> np.ndarray:
     """Return the mean of each row, on the host."""
     if isinstance(K, PackedSymmetric):
         return SymmetricProduct(K.n, K.tile)(np.ones((K.n, 1)))[:, 0] / K.n
@@ -232,5 +235,5 @@ def _means(K: Array | PackedSymmetric) -> np.ndarray:
     return np.concatenate([to_host(xp.sum(K[b, :], axis=1, dtype=xp.float64)) / n for b in blocks])
 
 
-def _double(K: Array) -> object:
+def _float64(K: Array) -> object:
     return namespace(K).float64

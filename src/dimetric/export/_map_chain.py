@@ -1,7 +1,7 @@
-"""Reduce a fitted model to formulas that can be exported to other programs.
+"""Reduce a fitted model to a chain of maps that can be exported to other programs.
 
-A plan is a sequence of linear and kernel maps. The plan of a classifier ends with a vote.
-Consecutive linear maps, such as those of a scaler and a learner, are merged into one.
+A chain consists of linear and kernel maps. The chain of a classifier ends with a vote. Consecutive
+linear maps, such as those of a scaler and a learner, are merged into one.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from dimetric.learners._linear import LinearMetric
 
 @dataclass(frozen=True)
 class Linear:
-    """The map :math:`z = W (x - o) + b`. W is a matrix, or a vector with its diagonal."""
+    """The map :math:`z = W (x - o) + b`. A vector W represents a diagonal matrix."""
 
     W: np.ndarray
     o: np.ndarray
@@ -89,19 +89,19 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The maps of a model in order of application, its vote or None, and its feature names."""
+class MapChain:
+    """The maps of a model in order of application, its vote if any, and its feature names."""
 
     maps: tuple[Linear | KernelMap, ...]
     vote: Vote | None
     features: tuple[str, ...]
 
-    def linear(self, target: str) -> Linear:
-        """Return the model as one linear map, or raise an error that names the export target."""
+    def linear(self, exporter: str) -> Linear:
+        """Return the model as one linear map, or raise an error that names the exporter."""
         if len(self.maps) == 1 and isinstance(self.maps[0], Linear):
             return self.maps[0]
         raise ValueError(
-            f"{target} requires a linear map, but this model uses a kernel. Export it to ONNX or "
+            f"{exporter} requires a linear map, but this model uses a kernel. Export it to ONNX or "
             "NumPy, or build a usearch index of its mapped samples."
         )
 
@@ -113,15 +113,15 @@ class Plan:
         return Z
 
 
-def plan_of(model: BaseEstimator) -> Plan:
-    """Return the plan of a fitted model.
+def map_chain(model: BaseEstimator) -> MapChain:
+    """Return the chain of maps of a fitted model.
 
     Parameters
     ----------
     model : estimator
         A linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline of
         scalers and one of these. If the first step is a :class:`~dimetric.data.TableEncoder`, it is
-        skipped, and the features of the plan are those that it returns.
+        skipped, and the features of the chain are those that it returns.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def plan_of(model: BaseEstimator) -> Plan:
     >>> from sklearn.pipeline import make_pipeline
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
     >>> model = make_pipeline(StandardScaler(), PCA(1)).fit(X)
-    >>> bool(np.allclose(plan_of(model)(X), model.transform(X)))
+    >>> bool(np.allclose(map_chain(model)(X), model.transform(X)))
     True
     """
     check_is_fitted(model)
@@ -146,10 +146,10 @@ def plan_of(model: BaseEstimator) -> Plan:
     for number, step in enumerate(steps):
         if isinstance(step, (KNNClassifier, CentroidClassifier)) and number == len(steps) - 1:
             vote = _vote_of(step)
-            inner = plan_of(step.learner_) if step.learner_ is not None else None
+            inner = map_chain(step.learner_) if step.learner_ is not None else None
             maps += inner.maps if inner else [identity(step.n_features_in_)]
         elif isinstance(step, Pipeline):
-            maps += plan_of(step).maps
+            maps += map_chain(step).maps
         else:
             maps.append(_map_of(step))
     if features is None:
@@ -157,7 +157,7 @@ def plan_of(model: BaseEstimator) -> Plan:
         names = getattr(model, "feature_names_in_", getattr(steps[0], "feature_names_in_", None))
         n_features = steps[0].n_features_in_
         features = [f"x{i}" for i in range(n_features)] if names is None else list(names)
-    return Plan(_merge_linear(maps), vote, tuple(map(str, features)))
+    return MapChain(_merge_linear(maps), vote, tuple(map(str, features)))
 
 
 def steps_of(model: BaseEstimator) -> list[Any]:

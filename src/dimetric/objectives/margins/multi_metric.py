@@ -18,12 +18,14 @@ BLOCK_ENTRIES = 2**18  # squared distances in a block
 SPARSE_FRACTION = 1 / 8  # fraction of impostors below which sparse weights are faster
 
 
-class JointMargins:
-    r"""The objective of LMNN, where the class of j decides the metric of the distance from i to j.
+class MultiMetricMargins:
+    r"""The objective of LMNN with one map for each class.
 
     .. math:: \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij}
               + \mu \sum_{j \to i} \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr],
               \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
+
+    The distance from sample i to sample j uses the map of j's class :math:`y_j`.
 
     Parameters
     ----------
