@@ -1,4 +1,4 @@
-"""The figures of the sources are drawn anew, and show what they are said to."""
+"""Tests of examples/figures.py: the script runs, and its printed results are as expected."""
 
 import os
 import re
@@ -17,22 +17,23 @@ ALL = ["3", "4", "5", "6", "7", "8", "11", "14", "15", "16", "17", "10.1", "10.4
 
 def run(folder, *figures, **environment):
     path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
-    known = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
+    inherited = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
     return subprocess.run(
         [sys.executable, SCRIPT, folder, *figures],
-        env=known | {"PYTHONPATH": path} | environment,
+        env=inherited | {"PYTHONPATH": path} | environment,
         capture_output=True,
         text=True,
     )
 
 
-def test_numbers_that_are_known(tmp_path):
+def test_known_results(tmp_path):
     done = run(tmp_path, "10.1", "14", "7")
     assert done.returncode == 0, done.stderr
-    told = re.findall(r"(\d) neighbours: (\w+)", done.stdout)
-    assert told == [("1", "positive"), ("3", "negative"), ("5", "positive")]
+    votes = re.findall(r"(\d) neighbours: (\w+)", done.stdout)
+    assert votes == [("1", "positive"), ("3", "negative"), ("5", "positive")]
     ours, theirs = re.findall(r"from (0\.\d+) to", done.stdout)
-    assert float(ours) == pytest.approx(float(theirs), abs=2e-4)  # the same objective at its start
+    # Both fits start from the same objective.
+    assert float(ours) == pytest.approx(float(theirs), abs=2e-4)
     error, variance = re.search(
         r"reconstruction error ([\d.]+), variance of the second component ([\d.]+)", done.stdout
     ).groups()
@@ -56,7 +57,7 @@ def test_published_scores(tmp_path):
     assert "NCA better 1.00" in done.stdout
 
 
-def test_all(tmp_path):
+def test_all_figures(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr
     assert {each.name for each in tmp_path.iterdir()} == {f"figure-{name}.png" for name in ALL}

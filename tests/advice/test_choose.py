@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmark_runs import Failing, Noting
+from benchmark_runs import FailingLearner, LoggingLearner
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric
@@ -104,8 +104,8 @@ def test_draws_are_in_proportion():
 @pytest.mark.slow
 def test_learners_that_fail_or_take_too_long_are_left_behind():
     X, y = load_wine(return_X_y=True)
-    models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
-    models["slow"] = Noting(seconds=60)
+    models = {"Euclidean": None, "LDA": LDA(), "wrong": FailingLearner(log="no/where")}
+    models["slow"] = LoggingLearner(seconds=60)
     cells, dropped = run_race(models, X, y, 4.0, RaceOptions(3, 3, 2, 0))
     scores, _, dropped = scores_on_common_folds(cells, models, dropped)
     assert set(scores) == {"Euclidean", "LDA"}
@@ -140,7 +140,7 @@ def test_the_fastest_finish_before_others_begin():
 def test_no_learner_left():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
-        choose(X, y, {"wrong": Failing(log="no/where")})
+        choose(X, y, {"wrong": FailingLearner(log="no/where")})
     with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is larger than"):
         choose(X, y, {"LDA": LDA()}, n_neighbors=200)
     with pytest.raises(ValueError, match="learners contains only Euclidean"):
