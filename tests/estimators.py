@@ -3,8 +3,8 @@
 To register a learner, add its class and the keyword arguments of a few cheap variants. What a
 variant can do (labels, sparse input, partial_fit, a fast path) is asked of the class itself.
 
-Where a test crosses these variants with another parameter, only the first variant of each class
-is part of `make test`; tests/conftest.py marks the cases of the others as slow.
+Where a test crosses these variants with another parameter, or with the examples of hypothesis, only
+the first variant of each class is part of `make test`; tests/conftest.py marks the others as slow.
 """
 
 from functools import cache

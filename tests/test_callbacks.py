@@ -175,6 +175,7 @@ def test_teardown_when_the_data_are_bad(learner):
     assert seen.calls.count("setup") == seen.calls.count("teardown")
 
 
+@pytest.mark.slow
 @each(iterates, reduces)
 def test_clones_and_searches(learner):
     seen = Recorder()

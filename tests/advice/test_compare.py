@@ -42,6 +42,7 @@ def of_frame(frame):
         return dimetric.compare(frame, target="kind", **FAST)
 
 
+@pytest.mark.slow
 def test_arrays(of_arrays):
     assert isinstance(of_arrays, Comparison)
     assert of_arrays.best == "LDA"
@@ -158,6 +159,7 @@ def test_repr(of_frame):
     assert "left out" in repr(of_frame)
 
 
+@pytest.mark.slow
 def test_summary_for_notebooks(of_frame, monkeypatch):
     html = of_frame._repr_html_()
     assert of_frame.verdict in html

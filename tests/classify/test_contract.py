@@ -62,6 +62,7 @@ def fitted(model, X=X, y=y):
     ]
 )
 def test_checks_of_scikit_learn(estimator, check):
+    """Each check raises an error where the estimator does not pass it."""
     check(estimator)
 
 
