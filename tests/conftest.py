@@ -28,12 +28,16 @@ def pytest_report_header():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as slow all but the first variant of each class, in tests with another parameter."""
+    """Mark as slow all but the first variant of each class, in tests with another parameter.
+
+    The examples of hypothesis count as one.
+    """
     variants = {id(estimator) for estimator in LEARNERS + MODELS}
     crossed = [
         (item.callspec.indices[name], estimator, item)
         for item in items
-        if hasattr(item, "callspec") and len(item.callspec.params) > 1
+        if hasattr(item, "callspec")
+        if len(item.callspec.params) > 1 or hasattr(item.function, "hypothesis")
         for name, estimator in item.callspec.params.items()
         if id(estimator) in variants
     ]

@@ -3,8 +3,8 @@
 To register a learner, add its class and the keyword arguments of a few cheap variants. The class
 itself tells what a variant supports (labels, sparse input, partial_fit, a fast path).
 
-If a test combines the variants with another parameter, `make test` runs only the first variant of
-each class. tests/conftest.py marks the cases of the others as slow.
+If a test combines the variants with another parameter, or with the examples of hypothesis, `make
+test` runs only the first variant of each class. tests/conftest.py marks the others as slow.
 """
 
 from functools import cache

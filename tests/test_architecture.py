@@ -59,7 +59,10 @@ def test_examples_run(names):
 
 @pytest.mark.parametrize("code", [code for _, code in examples() if ">>>" not in code])
 def test_each_example_is_a_complete_module(code):
-    exec(compile(code, str(PAGE), "exec"), {"__name__": "pasted"})
+    """It needs no name of another example."""
+    names = {"__name__": "pasted"}
+    exec(compile(code, str(PAGE), "exec"), names)
+    assert any(getattr(value, "__module__", "") == "pasted" for value in names.values())
 
 
 @pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])

@@ -174,6 +174,7 @@ def test_teardown_when_a_parameter_is_invalid(learner):
     assert seen.calls.count("setup") == seen.calls.count("teardown")
 
 
+@pytest.mark.slow
 @each(iterates, has_n_components)
 def test_clones_and_searches(learner):
     seen = Recorder()

@@ -54,6 +54,7 @@ def test_the_kernel_of_a_learner_is_tuned_however_it_is_given():
     assert by_name.learner.kernel.name == "laplacian"
 
 
+@pytest.mark.slow
 def test_noise_is_not_taken_for_help():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((150, 4)), rng.integers(0, 2, 150)
@@ -187,7 +188,8 @@ def test_every_value_of_a_grid_can_be_fitted(name):
     learner = candidate_learners(100, 13)[name]
     for parameter, values in candidate_grid(learner, 13).items():
         for value in values:
-            learner.set_params(**{parameter: value}).fit(X, y)
+            Z = learner.set_params(**{parameter: value}).fit(X, y).transform(X)
+            assert np.isfinite(Z).all(), f"{parameter}={value!r}"
 
 
 def test_insight():

@@ -43,6 +43,7 @@ def of_frame(frame):
         return dimetric.compare(frame, target="kind", **FAST)
 
 
+@pytest.mark.slow
 def test_arrays(of_arrays):
     assert isinstance(of_arrays, Comparison)
     assert of_arrays.best == "LDA"
@@ -159,6 +160,7 @@ def test_repr(of_frame):
     assert "Dropped 1 of 178 rows" in repr(of_frame)
 
 
+@pytest.mark.slow
 def test_summary_for_notebooks(of_frame, monkeypatch):
     html = of_frame._repr_html_()
     assert of_frame.verdict in html

@@ -272,7 +272,9 @@ def test_workers_of_a_killed_run_exit(tmp_path):
     wait_for(lambda: log.exists() and log.read_text().count("\n") == 2)
     process.kill()
     process.wait()
-    wait_for(lambda: not any(alive(int(pid)) for pid in log.read_text().split()))
+    fitting = [int(pid) for pid in log.read_text().split()]
+    assert len(set(fitting)) == 2
+    wait_for(lambda: not any(map(alive, fitting)))
 
 
 @pytest.mark.slow

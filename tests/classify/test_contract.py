@@ -62,6 +62,7 @@ def fitted(model, X=X, y=y):
     ]
 )
 def test_scikit_learn_checks(estimator, check):
+    """Each check raises an error if the estimator does not pass it."""
     check(estimator)
 
 

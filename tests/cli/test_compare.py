@@ -87,6 +87,7 @@ def test_names_are_but_texts(typed, wine):
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
 
 
+@pytest.mark.slow
 def test_json(typed, wine):
     done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", "--json", *FAST)
     found = json.loads(done.stdout)["results"][0]

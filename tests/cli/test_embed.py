@@ -174,6 +174,7 @@ def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
     assert "neighborhood_hit" not in found["scores"]
 
 
+@pytest.mark.slow
 def test_many_rows_are_sampled(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(5200, 3)), columns=list("abc"))
     frame.to_csv(tmp_path / "many.csv", index=False)

@@ -108,6 +108,7 @@ theirs = load(
     CHANGED,
 )
 globals().update({name: getattr(theirs, name) for name in RUN})
+pytest.mark.slow(theirs.test_pca_sparse)  # crosses five parameters
 
 # scikit-learn whitens directions that contain only rounding errors without a warning.
 pytestmark = pytest.mark.filterwarnings("ignore:.* components have no variance:UserWarning")

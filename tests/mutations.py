@@ -1,0 +1,267 @@
+"""Do the quick tests find as many faults as all tests? A script, not a test.
+
+Makes small faults, called mutations, in three core modules, one at a time, and runs the tests of
+the module until one fails: first the quick ones and, where these pass, the slow ones. It works in
+a copy of the tree. The same seed makes the same mutations.
+
+    python tests/mutations.py                          # 20 in each module: about half an hour
+    python tests/mutations.py --module learners/pca.py --count 5 --seed 1
+"""
+
+import argparse
+import ast
+import difflib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+TREE = Path(__file__).parents[1]
+
+# The tests of each module, quickest first, with an expression that chooses among them (pytest -k).
+MODULES = {
+    "objectives/numpy_kernels.py": (
+        [
+            "tests/objectives/test_engine.py",
+            "tests/objectives/test_margins.py",
+            "tests/test_contract.py::test_fast_path_is_the_engine",
+            "tests/learners/test_nca.py",
+            "tests/learners/test_mcml.py",
+            "tests/learners/test_ldml.py",
+            "tests/learners/test_lsi.py",
+            "tests/learners/test_dml_eig.py",
+        ],
+        "",
+    ),
+    "learners/pca.py": (
+        [
+            "tests/learners/test_pca.py",
+            "tests/sklearn_suite/test_pca.py",
+            "tests/test_bad_input.py",
+            "tests/test_contract.py",
+        ],
+        "test_pca or [PCA or -PCA",
+    ),
+    "classify/_neighbors.py": (
+        [
+            "tests/classify/test_knn.py",
+            "tests/classify/test_multi_metric.py",
+            "tests/classify/test_contract.py",
+        ],
+        "not NCM and not Energy",
+    ),
+}
+
+# Mutations, as "the new line", that change nothing a caller can see, and why.
+EQUIVALENT: dict[str, dict[str, str]] = {}
+
+COMPARISONS = {
+    ast.Lt: [ast.LtE, ast.Gt],
+    ast.LtE: [ast.Lt, ast.GtE],
+    ast.Gt: [ast.GtE, ast.Lt],
+    ast.GtE: [ast.Gt, ast.LtE],
+    ast.Eq: [ast.NotEq],
+    ast.NotEq: [ast.Eq],
+    ast.Is: [ast.IsNot],
+    ast.IsNot: [ast.Is],
+    ast.In: [ast.NotIn],
+    ast.NotIn: [ast.In],
+}
+OPERATORS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
+NAMES |= {value: name for name, value in NAMES.items()}
+
+
+def mutants_of(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the part of a node that a mutation replaces, and the code that takes its place."""
+    match node:
+        case ast.Compare(ops=[operator]):
+            for other in COMPARISONS[type(operator)]:
+                yield node, ast.unparse(ast.Compare(node.left, [other()], node.comparators))
+        case ast.BinOp() if type(node.op) in OPERATORS:
+            changed = ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right)
+            yield node, f"({ast.unparse(changed)})"
+        case ast.AugAssign() if type(node.op) in OPERATORS:
+            changed = ast.AugAssign(node.target, OPERATORS[type(node.op)](), node.value)
+            yield node, ast.unparse(changed)
+        case ast.BoolOp():
+            changed = ast.BoolOp(OPERATORS[type(node.op)](), node.values)
+            yield node, f"({ast.unparse(changed)})"
+        case ast.UnaryOp(op=ast.Not() | ast.USub()):
+            yield node, f"({ast.unparse(node.operand)})"
+        case ast.Constant(value=bool()):
+            yield node, str(not node.value)
+        case ast.Constant(value=int() | float()):
+            yield node, repr(node.value + 1)
+            if node.value:
+                yield node, f"(-{node.value!r})"
+        case ast.Name(id=name) if name in NAMES:
+            yield node, NAMES[name]
+        case ast.Attribute(attr=name) if name in NAMES:
+            yield node, f"{ast.unparse(node.value)}.{NAMES[name]}"
+        case ast.Subscript(slice=ast.Slice() | ast.Tuple()):
+            yield from shifted_slices(node)
+        case ast.If() | ast.IfExp():
+            yield node.test, f"(not ({ast.unparse(node.test)}))"
+        case ast.Return(value=ast.expr()):
+            yield node.value, "None"
+
+
+def shifted_slices(node: ast.Subscript) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the slices of a subscript, with one more element left out at one end."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for part in parts:
+        if isinstance(part, ast.Slice) and part.step is None and (part.lower or part.upper):
+            lower = ast.unparse(part.lower) if part.lower else ""
+            upper = ast.unparse(part.upper) if part.upper else ""
+            yield part, f"{lower} + 1 : {upper}" if lower else f"1 : {upper}"
+            if upper:
+                yield part, f"{lower} : {upper} - 1"
+
+
+def sites(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Yield all mutations below a node, except in annotations, errors and shapes of arrays."""
+    if isinstance(node, ast.Raise | ast.JoinedStr | ast.AnnAssign):
+        return
+    if isinstance(node, ast.keyword) and node.arg in ("axis", "keepdims", "stacklevel"):
+        return  # any test of such a line would fail
+    yield from mutants_of(node)
+    for name, field in ast.iter_fields(node):
+        if name not in ("annotation", "returns", "decorator_list"):
+            for child in field if isinstance(field, list) else [field]:
+                if isinstance(child, ast.AST):
+                    yield from sites(child)
+
+
+def mutations(source: str, count: int, seed: int) -> list[str]:
+    """Return the source with one mutation each, in the order of their lines."""
+    lines = source.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+
+    def place(line: int, column: int) -> int:
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    found = []
+    for part, code in sites(ast.parse(source)):
+        first = place(part.lineno, part.col_offset)
+        last = place(part.end_lineno, part.end_col_offset)
+        found.append((first, source[:first] + code + source[last:]))
+    chosen = random.Random(seed).sample(found, count)
+    return [mutated for _, mutated in sorted(chosen)]
+
+
+def changed_lines(before: str, after: str) -> tuple[str, str]:
+    """Return the lines that a mutation removes and adds, each in one line."""
+    lines = [
+        line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "-+"
+    ]
+    removed, added = (
+        " ".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+"
+    )
+    return removed, added
+
+
+class Copy:
+    """A copy of the tree, in which one module at a time is replaced."""
+
+    def __init__(self, folder: Path, limit: float) -> None:
+        self.folder, self.limit = folder, limit
+        for name in ("src", "tests"):
+            shutil.copytree(TREE / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
+        shutil.copy(TREE / "pyproject.toml", folder)
+
+    def write(self, module: str, source: str) -> None:
+        path = self.folder / "src/dimetric" / module
+        path.write_text(source, encoding="utf-8")
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+            compiled.unlink()  # it may look as new as the source
+
+    def passes(self, module: str, selection: str) -> bool:
+        """Tell whether the tests of a module pass in some time."""
+        files, chosen = MODULES[module]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", selection, "-k", chosen]
+        command += ["-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+        shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        try:
+            done = subprocess.run(
+                [*command, *files],
+                cwd=self.folder,
+                env=os.environ | one_thread | {"PYTHONPATH": str(self.folder / "src")},
+                capture_output=True,
+                text=True,
+                timeout=self.limit,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        if done.returncode not in (0, 1, 2, 3):  # 2, 3: the module cannot be imported
+            raise RuntimeError(done.stdout + done.stderr)
+        return done.returncode == 0
+
+
+def judge(copy: Copy, module: str, count: int, seed: int) -> tuple[int, int, int]:
+    """Mutate a module; return how many mutations change nothing, fail quick tests, and any."""
+    path = TREE / "src/dimetric" / module
+    source = path.read_text(encoding="utf-8")
+    copy.write(module, source)
+    for selection in ("not slow", "slow"):
+        if not copy.passes(module, selection):
+            raise RuntimeError(f"the tests of {module} ({selection}) fail without a mutation")
+    same = quick = slow = 0
+    for mutated in mutations(source, count, seed):
+        removed, added = changed_lines(source, mutated)
+        reason = EQUIVALENT.get(module, {}).get(added)
+        same += reason is not None
+        copy.write(module, mutated)
+        if not copy.passes(module, "not slow"):
+            quick += 1
+            verdict = "killed by a quick test"
+        elif not copy.passes(module, "slow"):
+            slow += 1
+            verdict = "KILLED BY A SLOW TEST ALONE"
+        else:
+            verdict = f"survives, changes nothing: {reason}" if reason else "SURVIVES"
+        print(f"{module}: {verdict}\n  - {removed}\n  + {added}", flush=True)
+    copy.write(module, source)
+    return same, quick, quick + slow
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--module", action="append", choices=MODULES, help="one of the modules")
+    parser.add_argument("--count", type=int, default=20, help="mutations of each module")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of their choice")
+    parser.add_argument("--limit", type=float, default=900, help="seconds after which a run fails")
+    options = parser.parse_args()
+    rows, began = [], time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(Path(folder), options.limit)
+        for module in options.module or MODULES:
+            rows.append((module, *judge(copy, module, options.count, options.seed)))
+    print(f"\n{time.perf_counter() - began:.0f} seconds\n")
+    print("| module | mutations | equivalent | killed by quick tests | killed by all tests |")
+    print("|---|---|---|---|---|")
+    for module, *counts in rows:
+        print(f"| {module} | {options.count} | {' | '.join(map(str, counts))} |")
+
+
+if __name__ == "__main__":
+    main()
