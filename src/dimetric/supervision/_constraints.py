@@ -16,8 +16,9 @@ MAX_SAMPLES = 2**31  # a unique integer for each pair of samples fits into an in
 class Constraints(ABC):
     """Base class of immutable sets of constraints on pairs or triplets of samples.
 
-    A subclass defines ``rows`` and ``kinds``, the constructor ``_of`` from these two, and
-    ``_checked_fields``, which validates the fields that hold row numbers.
+    A subclass defines ``rows``, the constructor ``_of`` from rows and kinds, and
+    ``_checked_fields``, which validates the fields that hold row numbers. If its constraints are
+    of several kinds, it also overrides ``kinds``.
     """
 
     n_samples: int | None

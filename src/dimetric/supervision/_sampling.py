@@ -126,17 +126,21 @@ def pairs_by_labels(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return similar and dissimilar pairs, and the number of samples."""
     rng = check_random_state(random_state)
-    classes = LabelledCombinations(y, unlabelled)
+    combinations = LabelledCombinations(y, unlabelled)
     n_similar, n_dissimilar = None, None
     if n is not None:
-        available = classes.n_pairs()
+        available = combinations.n_pairs()
         if balanced:
             n_similar = min(_checked_n(n) // 2, available[0])
         else:  # distributed as the number of similar pairs among n random pairs
             n_similar = int(np.sum(draw_numbers(sum(available), n, rng) < available[0]))
         n_dissimilar = min(n - n_similar, available[1])
         n_similar = n - n_dissimilar
-    return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
+    return (
+        combinations.similar(n_similar, rng),
+        combinations.dissimilar(n_dissimilar, rng),
+        combinations.n,
+    )
 
 
 def other_pairs(
@@ -184,14 +188,17 @@ def neighbors_and_others(
     n = X.shape[0]
     if y is not None:
         check_consistent_length(X, y)
-        classes = LabelledCombinations(y)
-        sorted_ = take_rows(X, classes.rows)
+        combinations = LabelledCombinations(y)
+        sorted_ = take_rows(X, combinations.rows)
         found = []
-        for role in (friends(sorted_, classes.codes, k), enemies(sorted_, classes.codes, k)):
+        for role in (
+            friends(sorted_, combinations.codes, k),
+            enemies(sorted_, combinations.codes, k),
+        ):
             indices = to_host(role.indices)
             is_present = np.arange(indices.shape[1]) < role.counts[:, None]
             rows = np.empty_like(indices)
-            rows[classes.rows] = np.where(is_present, classes.rows[indices], -1)
+            rows[combinations.rows] = np.where(is_present, combinations.rows[indices], -1)
             found.append(rows)
         return found[0], found[1]
     near = to_host(euclidean_neighbors(X, k)[1])

@@ -14,7 +14,7 @@ from dimetric.supervision.triplets import Triplets
 
 
 class SupervisionError(TypeError, ValueError):
-    """Error for missing, several or unsupported kinds of supervision.
+    """Error for missing or unsupported supervision, or for several kinds at once.
 
     It is a TypeError, because it is about the choice of arguments, and also a ValueError, because
     scikit-learn expects one if y is missing.

@@ -189,7 +189,7 @@ class Pairs(Constraints):
             Samples.
         y : array-like of shape (n_samples,), optional
             Labels. If given, each sample forms similar pairs with its nearest neighbours of the
-            same label, and dissimilar pairs with its nearest neighbours of other labels. If not,
+            same class, and dissimilar pairs with its nearest neighbours of other classes. If not,
             dissimilar pairs are drawn at random, as many as there are similar pairs.
         n_neighbors : int, default=3
             Number of neighbours of each sample.

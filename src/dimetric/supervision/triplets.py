@@ -116,7 +116,7 @@ class Triplets(Constraints):
         random_state: Any = None,
         unlabelled: Any = None,
     ) -> Self:
-        """Return triplets of a sample, another sample of the same label, and one of another label.
+        """Return triplets of a sample, another sample of the same class, and one of another class.
 
         Parameters
         ----------
@@ -135,8 +135,9 @@ class Triplets(Constraints):
         >>> Triplets.from_labels([0, 1, 0]).rows.tolist()
         [[0, 2, 1], [2, 0, 1]]
         """
-        classes = LabelledCombinations(y, unlabelled)
-        return cls.from_rows(classes.triplets(n, check_random_state(random_state)), classes.n)
+        combinations = LabelledCombinations(y, unlabelled)
+        rows = combinations.triplets(n, check_random_state(random_state))
+        return cls.from_rows(rows, combinations.n)
 
     @classmethod
     def from_neighbors(
@@ -155,8 +156,8 @@ class Triplets(Constraints):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Labels. If given, the neighbours are the nearest samples of the same label, and the
-            other samples are the nearest ones of other labels. If not, the other samples are drawn
+            Labels. If given, the neighbours are the nearest samples of the same class, and the
+            other samples are the nearest ones of other classes. If not, the other samples are drawn
             at random.
         n_neighbors : int, default=3
             Number of neighbours, and of other samples, for each sample.
