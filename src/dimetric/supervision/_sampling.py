@@ -178,10 +178,10 @@ def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
 def neighbors_and_others(
     X: Array, y: Any, k: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers of k similar and of k dissimilar samples for each sample.
+    """Return the row indices of k similar and of k dissimilar samples for each sample.
 
     With labels, these are the nearest samples of the same class and of other classes. Without
-    labels, these are the nearest neighbours, and random other samples. A row number of -1 means
+    labels, these are the nearest neighbours, and random other samples. A row index of -1 means
     none.
     """
     X = checked_array(X, "X")
@@ -228,7 +228,7 @@ def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.n
     """Return all triplets of an anchor and two partners with scores more than `margin` apart."""
     if not margin >= 0:
         raise ValueError(f"margin={margin} must not be negative.")
-    samples, rows = np.unique(rows, return_inverse=True)  # large row numbers would make S large
+    samples, rows = np.unique(rows, return_inverse=True)  # large row indices would make S large
     rows, n = rows.reshape(-1, 2), len(samples)
     both = np.concatenate([rows, rows[:, ::-1]])
     S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))  # keeps scores of 0

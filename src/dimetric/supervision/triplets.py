@@ -19,7 +19,7 @@ from dimetric.supervision._sampling import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triplets(Constraints):
-    """Triplets of samples as row numbers of an array X.
+    """Triplets of samples as row indices of an array X.
 
     In each triplet, the sample `anchor` is more similar to `closer` than to `farther`. Triplets may
     contradict each other, as human judgements do. A repeated triplet counts several times.
@@ -27,7 +27,7 @@ class Triplets(Constraints):
     Parameters
     ----------
     anchor, closer, farther : array-like of shape (m,)
-        Row numbers of the samples.
+        Row indices of the samples.
     n_samples : int, optional
         Number of samples in X. If given, learners raise an error for an X of another size.
     points : array of shape (n_samples, n_features), optional
@@ -61,7 +61,7 @@ class Triplets(Constraints):
 
     @property
     def rows(self) -> np.ndarray:
-        """Row numbers of all triplets, of shape (m, 3)."""
+        """Row indices of all triplets, of shape (m, 3)."""
         return np.stack([self.anchor, self.closer, self.farther], axis=1)
 
     def __repr__(self) -> str:
@@ -198,7 +198,7 @@ class Triplets(Constraints):
         Parameters
         ----------
         rows : array-like of shape (m, 2)
-            Row numbers of the two samples of each pair.
+            Row indices of the two samples of each pair.
         scores : array-like of shape (m,)
             Similarity of each pair.
         margin : float, default=0.0
