@@ -721,19 +721,19 @@ USES = {
     "pairs: strings": (lambda f: f.pair_distance(P.astype(str).astype(object) + "m"), "convert"),
     "rows: too large": (
         lambda f: f.pair_distance([[0, 1], [2, 60]], X),
-        r"pairs\[1\] = \[2, 60\] contains a row number outside X, which has 60 samples",
+        r"pairs\[1\] = \[2, 60\] contains a row index outside X, which has 60 samples",
     ),
     "rows: negative": (lambda f: f.pair_distance([[0, -1]], X), r"pairs\[0\] = \[0, -1\] contains"),
     "rows: too large, torch": (
         lambda f: f.pair_distance(torch([[0, 60]]), torch(X)),
-        r"pairs\[0\] = \[0, 60\] contains a row number outside X",
+        r"pairs\[0\] = \[0, 60\] contains a row index outside X",
     ),
     "rows: floats": (lambda f: f.pair_distance([[0.0, 1.0]], X), "must be an integer array"),
     "rows: bool": (lambda f: f.pair_distance(INDEX > 9, X), "dtype bool, .*must be an integer"),
     "rows: three": (lambda f: f.pair_distance([[0, 1, 2]], X), r"shape \(1, 3\)"),
     "rows: vectors": (lambda f: f.pair_distance(P, X), r"(shape \(9, 2, 4\)|dim 3)"),
     "rows: features": (lambda f: f.pair_distance(INDEX, X[:, :3]), "X has 3 features, but"),
-    "score": (lambda f: f.pair_score([[2, 60]], X), "contains a row number outside X"),
+    "score": (lambda f: f.pair_score([[2, 60]], X), "contains a row index outside X"),
 }
 
 

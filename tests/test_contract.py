@@ -58,7 +58,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarn
 
 X, y = samples()
 NAMES = ["length", "width", "height", "weight"]
-INDEX = np.random.default_rng(1).integers(0, len(X), size=(40, 2))  # pairs, as row numbers
+INDEX = np.random.default_rng(1).integers(0, len(X), size=(40, 2))  # pairs, as row indices
 PAIRS = X[INDEX]  # and as vectors
 
 

@@ -49,7 +49,7 @@ def test_no_pairs():
     assert FITTED.pair_distance(Pairs(), X).shape == (0,)
 
 
-def test_pairs_of_vectors_match_pairs_of_row_numbers():
+def test_pairs_of_vectors_match_pairs_of_row_indices():
     vectors = Pairs.from_arrays(X[PAIRS.similar], X[PAIRS.dissimilar])
     assert_allclose(FITTED.pair_distance(vectors), FITTED.pair_distance(PAIRS, X))
     assert_allclose(FITTED.score_pairs(vectors), FITTED.score_pairs(PAIRS, X))
@@ -119,15 +119,15 @@ def test_triplets_at_equal_distance_count_a_half():
 
 
 WRONG = {
-    "pairs hold row numbers. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
-    "triplets hold row numbers. Pass the samples X": lambda: FITTED.score_triplets(TRIPLETS),
+    "pairs hold row indices. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "triplets hold row indices. Pass the samples X": lambda: FITTED.score_triplets(TRIPLETS),
     "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
     "must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
     "pairs must be a Pairs object with": lambda: FITTED.score_pairs(PAIRS.rows, X),
     "both similar and dissimilar pairs": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
     "pairs refer to 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
     "triplets refer to 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
-    r"triplets\[0\] = \[0, 1, 60\] contains a row number outside X": lambda: FITTED.score_triplets(
+    r"triplets\[0\] = \[0, 1, 60\] contains a row index outside X": lambda: FITTED.score_triplets(
         Triplets([0], [1], [60]), X.tolist()
     ),
     "strategy='best' must be one of": lambda: FITTED.calibrate_threshold(PAIRS, X, strategy="best"),

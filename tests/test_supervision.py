@@ -92,7 +92,7 @@ WRONG = {
         "pairs must be Pairs, got list": [[0, 1]],
         "pairs must be Pairs, got Triplets": TRIPLETS,
         "pairs refer to 59 samples, but X has 60": Pairs([[0, 1]], [[0, 2]], 59),
-        "pairs[1] = [2, 60] contains a row number outside X": Pairs([[0, 1], [2, 60]], [[0, 2]]),
+        "pairs[1] = [2, 60] contains a row index outside X": Pairs([[0, 1], [2, 60]], [[0, 2]]),
         "pairs is empty": Pairs(),
         "got 1 similar and 0 dissimilar ones. Pairs.from_similar": Pairs([[0, 1]]),
         "got 0 similar and 1 dissimilar ones.": Pairs([], [[0, 1]]),
@@ -100,7 +100,7 @@ WRONG = {
     "triplets": {
         "triplets must be Triplets, got ndarray": np.array([[0, 1, 2]]),
         "triplets refer to 61 samples, but X has 60": Triplets([0], [1], [2], 61),
-        "triplets[0] = [0, 1, 99] contains a row number outside X": Triplets([0], [1], [99]),
+        "triplets[0] = [0, 1, 99] contains a row index outside X": Triplets([0], [1], [99]),
         "triplets is empty": Triplets([], [], []),
     },
 }
@@ -113,7 +113,7 @@ def test_invalid_supervision_raises(learner, source):
         with pytest.raises((TypeError, ValueError), match=re.escape(says)):
             learner.fit(X, **{source: given})
         assert not [name for name in vars(learner) if name.endswith("_")]  # nothing fitted remains
-    with pytest.raises(ValueError, match=f"X is None, but {source} hold row numbers of X"):
+    with pytest.raises(ValueError, match=f"X is None, but {source} hold row indices of X"):
         learner.fit_transform(None, **{source: GIVEN[source]})
     with pytest.raises(ValueError, match="contains NaN"):
         learner.fit(np.where(X > 0, np.nan, X), **{source: GIVEN[source]})
@@ -189,7 +189,7 @@ def test_namespaces_match_numpy(learner, source, namespace):
 
 
 @each_source(ONE_OF_EACH)
-def test_constraints_of_vectors_match_those_of_row_numbers(learner, source):
+def test_constraints_of_vectors_match_those_of_row_indices(learner, source):
     given = GIVEN[source]
     if source == "pairs":
         vectors = Pairs.from_arrays(X[given.similar], X[given.dissimilar])
@@ -257,7 +257,7 @@ def test_pipeline_routes_supervision_to_the_learner(learner, source):
 @pytest.mark.parametrize("n_samples", [None, 60])
 @each_source(ONE_OF_EACH)
 def test_sklearn_grid_search_raises(learner, source, n, n_samples):
-    """Splitting X would change the samples that the row numbers refer to."""
+    """Splitting X would change the samples that the row indices refer to."""
     given = type(GIVEN[source]).from_labels(
         y[:20], n, random_state=0
     )  # rows that exist in each fold

@@ -26,7 +26,7 @@ MODELS = [
 
 
 def top10(model, X, new):
-    """Return the row numbers of the 10 nearest samples, found by KNNClassifier."""
+    """Return the row indices of the 10 nearest samples, found by KNNClassifier."""
     Z, queries = map_samples(model, X), map_samples(model, new)
     return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors(queries)[1]
 

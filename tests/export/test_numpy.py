@@ -65,7 +65,7 @@ def test_classifiers(model, labels):
         np.testing.assert_array_equal(found[1], wanted[1])
 
 
-def test_equally_near_points_are_sorted_by_row_number():
+def test_equally_near_points_are_sorted_by_row_index():
     rng = np.random.default_rng(0)
     # Integer features make many distances equal.
     X, y = rng.integers(0, 4, size=(200, 3)).astype(float), rng.integers(0, 5, 200)

@@ -105,7 +105,7 @@ def test_first_of_equally_near_points_votes():
 
 @pytest.mark.parametrize("k", [1, 3, 10])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_ties_are_broken_by_row_number(k, weights):
+def test_ties_are_broken_by_row_index(k, weights):
     """Integer features make more distances equal than there are candidates."""
     rng = np.random.default_rng(k)
     X, y = rng.integers(0, 4, size=(200, 5)).astype(float), rng.integers(0, 5, 200)

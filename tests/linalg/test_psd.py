@@ -95,7 +95,7 @@ def test_rank_counts_eigenvalues_above_rounding(dtype, least, rank):
 
 @pytest.mark.parametrize("shape", [(100, 258), (150, 258), (0, 6)])
 def test_metric_is_exactly_symmetric(shape):
-    # With threaded OpenBLAS, a plain product of every other column is not.
+    # With threaded OpenBLAS, L.T @ L is not exactly symmetric for this strided L.
     L = np.random.default_rng(0).normal(size=shape)[:, ::2]
     M = metric_of(L)
     assert_array_equal(M, M.T)

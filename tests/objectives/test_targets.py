@@ -1,4 +1,4 @@
-"""Tests of target neighbours: search, validation and conversion of row numbers."""
+"""Tests of target neighbours: search, validation and conversion of row indices."""
 
 import numpy as np
 import pytest
@@ -65,15 +65,15 @@ def test_user_targets_are_converted_to_sorted_samples(rng):
 GOOD = np.array([[1], [0], [3], [2]])
 BAD = {
     "rows": (GOOD[:3], r"of shape \(n_samples=4, k\)\. Got shape \(3, 1\)"),
-    "floats": (GOOD / 1.0, r"must be an integer array of row numbers of X.* dtype float64"),
+    "floats": (GOOD / 1.0, r"must be an integer array of row indices of X.* dtype float64"),
     "1-D": (GOOD.ravel(), r"Got shape \(4,\)"),
     "too large": (
         np.array([[1], [0], [4], [2]]),
-        r"targets\[2\] = \[4\] contains a row number that is out of range",
+        r"targets\[2\] = \[4\] contains a row index that is out of range",
     ),
     "negative": (
         np.array([[1], [-2], [3], [2]]),
-        r"targets\[1\] = \[-2\] contains a row number that is out of range",
+        r"targets\[1\] = \[-2\] contains a row index that is out of range",
     ),
     "class": (np.array([[1], [0], [1], [2]]), r"targets\[2\] = \[1\] contains a sample of another"),
     "itself": (np.array([[1], [0], [2], [2]]), r"targets\[2\] = \[2\] contains the sample itself"),

@@ -81,12 +81,12 @@ def test_copies_are_immutable(copied):
     writable[0] = 7  # the array of the caller stays writable
 
 
-def test_large_row_numbers():
+def test_large_row_indices():
     pairs = Pairs([[0, 2**30], [2**30 + 5, 7]], [[1, 2**30 + 2], [3, 4]])
     for _, test in pairs.split(2, random_state=0):
         assert len(test) == 2
     for number in (2**31, 2**63):
-        says = rf"similar\[0\] = \[0, {number}\] contains a row number outside 0 to"
+        says = rf"similar\[0\] = \[0, {number}\] contains a row index outside 0 to"
         with pytest.raises(ValueError, match=says):
             Pairs(np.array([[0, number]], dtype=np.uint64))
 
@@ -121,14 +121,14 @@ def test_union_of_vectors():
     expected = np.concatenate([a.points[a.similar], b.points[b.similar]])
     assert_array_equal(both.points[both.similar], expected)
     assert (a | a) == a
-    with pytest.raises(ValueError, match="Pairs of vectors with Pairs of row numbers"):
+    with pytest.raises(ValueError, match="Pairs of vectors with Pairs of row indices"):
         a | Pairs([[0, 1]])
 
 
 WRONG = {
     "similar[1] = [2, 2] contains a sample twice": lambda: Pairs([[0, 1], [2, 2]]),
-    "dissimilar[0] = [-1, 2] contains a row number outside 0 to": lambda: Pairs([], [[-1, 2]]),
-    "similar[1] = [3, 1] contains a row number outside 0 to 2": lambda: Pairs(
+    "dissimilar[0] = [-1, 2] contains a row index outside 0 to": lambda: Pairs([], [[-1, 2]]),
+    "similar[1] = [3, 1] contains a row index outside 0 to 2": lambda: Pairs(
         [[0, 1], [3, 1]], n_samples=3
     ),
     "similar has shape (2,) and dtype int64": lambda: Pairs([0, 1]),
@@ -399,7 +399,7 @@ def test_repeated_pair_is_in_one_fold(of_vectors):
 
 
 def samples_of(pairs):
-    """Return the two samples of each pair: their vectors, or else their row numbers."""
+    """Return the two samples of each pair: their vectors, or else their row indices."""
     return pairs.rows[:, :, None] if pairs.points is None else pairs.points[pairs.rows]
 
 

@@ -58,10 +58,10 @@ def test_from_arrays_accepts_data_frames(frame):
 
 WRONG = {
     "triplets[1] = [2, 1, 2] contains a sample twice": lambda: Triplets([0, 2], [1, 1], [2, 2]),
-    "triplets[0] = [0, 1, 3] contains a row number outside 0 to 2": lambda: Triplets(
+    "triplets[0] = [0, 1, 3] contains a row index outside 0 to 2": lambda: Triplets(
         [0], [1], [3], 3
     ),
-    "triplets[0] = [0, -1, 3] contains a row number outside 0 to": lambda: Triplets([0], [-1], [3]),
+    "triplets[0] = [0, -1, 3] contains a row index outside 0 to": lambda: Triplets([0], [-1], [3]),
     "must all have shape (m,), not (2,), (1,), (1,)": lambda: Triplets([0, 1], [1], [2]),
     "must all have shape (m,), not (1, 3)": lambda: Triplets(*[[[0, 1, 2]]] * 3),
     "triplets has shape (1, 3) and dtype float64": lambda: Triplets([0.5], [1.0], [2.0]),
@@ -134,7 +134,7 @@ def test_from_scores():
     assert len(Triplets.from_scores(rows, scores, n=2, random_state=0)) == 2
 
 
-def test_from_scores_with_large_row_numbers():
+def test_from_scores_with_large_row_indices():
     triplets = Triplets.from_scores([[0, 2**30], [2**30, 7], [2**30 + 1, 8]], [2.0, 1.0, 0.0])
     assert triplets.rows.tolist() == [[2**30, 0, 7]]
 

@@ -109,9 +109,9 @@ def smallest_in_rows(D: Array, k: int) -> tuple[Array, Array]:
 def _columns_of_smallest(D: np.ndarray, k: int) -> np.ndarray:
     """Return the columns of the k smallest entries of each row, unsorted.
 
-    Columns of long rows are divided into groups. The k groups with the smallest minima contain k
-    smallest entries, so only these groups are partitioned. Taking minima is several times as fast
-    as partitioning.
+    Columns of long rows are divided into groups, with a few columns left over. The k groups with
+    the smallest minima contain k smallest entries of all groups, so only these groups and the
+    columns left over are partitioned. Taking minima is several times as fast as partitioning.
     """
     size = int((D.shape[1] / k) ** 0.5)  # columns in a group; balances the two partitions
     if size < 4:

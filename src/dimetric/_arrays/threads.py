@@ -80,7 +80,7 @@ def run_on_threads(
     n_rows: int | None = None,
     shared_queue: bool = False,
 ) -> list[T]:
-    """Distribute tasks over threads, call ``work(tasks)`` once per thread, return the results.
+    """Distribute tasks over threads, call ``work(tasks)`` once per thread, and return the results.
 
     For work that reuses a buffer or accumulates a sum over the tasks of a thread. The number of
     threads is the number that BLAS may use, but at most one per task.

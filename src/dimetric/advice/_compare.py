@@ -50,7 +50,7 @@ def compare(
     ----------
     X : array-like of shape (n_samples, n_features), data frame of pandas or polars, or path
         Samples. A path is read as by :func:`dimetric.data.read_table`. Text columns of a data
-        frame or file are one-hot encoded, and columns of row numbers are ignored.
+        frame or file are one-hot encoded, and columns that only number the rows are ignored.
     y : array-like of shape (n_samples,), optional
         Classes of the samples.
     target : str or int, optional

@@ -30,7 +30,7 @@ class TableSamples(NamedTuple):
     y : ndarray of shape (n_rows,) or None
         The target.
     rows : ndarray of shape (n_rows,)
-        Row numbers in the original table, from 0.
+        Row indices in the original table, from 0.
     target : str or None
         Name of the target column.
     name, source : str

@@ -184,7 +184,7 @@ def plot(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list
 
 
 def write(file: Path, Z: "np.ndarray", table: "TableSamples", name: str) -> None:
-    """Write the row numbers, the coordinates, and the colour column if there is one."""
+    """Write the row indices, the coordinates, and the colour column if there is one."""
     from dimetric.data._writers import ColumnWriter
 
     coordinates = [f"{name}{i}" for i in range(Z.shape[1])]

@@ -46,8 +46,8 @@ SamplesTable = Annotated[
 Id = Annotated[
     str | None,
     typer.Option(
-        help="For an index or SQL: column that identifies rows. (Default: row numbers for an "
-        "index, 'id' for SQL.)"
+        help="For an index or SQL: column that identifies rows. (Default: row indices for a "
+        "search index, 'id' for SQL.)"
     ),
 ]
 SqlColumns = Annotated[
@@ -184,7 +184,7 @@ def _mapped_rows(
             ids = np.array([int(str(each)) for each in found.kept[id]], dtype=np.int64)
         except (ValueError, OverflowError):
             raise ValueError(
-                f"--id {id}: the column must contain integers, because an index identifies "
-                "samples by integers. Omit --id to use row numbers."
+                f"--id {id}: the column must contain integers, because a search index "
+                "identifies samples by integers. Omit --id to use row indices."
             ) from None
     return found.features.astype(np.float64), ids, found.notes

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 N_DEFAULT_COLUMNS = 3  # feature columns shown without --show
 
 
-RowNumber = Annotated[
-    int, typer.Option(help="Row number, from 0 and without the header. -1 is the last row.")
+RowIndex = Annotated[
+    int, typer.Option(help="Row index, from 0 and without the header. -1 is the last row.")
 ]
 ClassColumn = Annotated[
     str | None,
@@ -36,7 +36,7 @@ Picture = Annotated[Path | None, typer.Option(help="Plot to write: a .png, .svg 
 def neighbors(
     model: ModelFile,
     data: NewData,
-    row: RowNumber,
+    row: RowIndex,
     k: Annotated[int, typer.Option(min=1, help="Number of neighbours.")] = 10,
     target: ClassColumn = None,
     show: Show = None,

@@ -79,7 +79,7 @@ class FeatureBlock(NamedTuple):
     kept : dict of str to ndarray of shape (n_rows,)
         Columns that are copied to the output.
     rows : ndarray of shape (n_rows,)
-        Row numbers in the table.
+        Row indices in the table.
     """
 
     features: np.ndarray
@@ -96,7 +96,7 @@ class CompleteRows(NamedTuple):
     features : ndarray of shape (n_complete, n_features)
         Scaled features of the rows.
     rows : ndarray of shape (n_complete,)
-        Row numbers in the table.
+        Row indices in the table.
     kept : dict of str to ndarray of shape (n_complete,)
         Columns that are copied to the output.
     notes : list of str

@@ -21,7 +21,7 @@ class Samples(NamedTuple):
     y : ndarray or None
         The target: numbers or strings.
     rows : ndarray
-        Row numbers in the table, from 0.
+        Row indices in the table, from 0.
     notes : list of str
         Messages about rows that were dropped or imputed.
     """
@@ -122,7 +122,7 @@ def samples_of(
 def _kept_rows(
     columns: Mapping[str, np.ndarray], features: list[str], target: str | None, missing: str
 ) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of the rows that are kept, and notes on dropped and imputed rows."""
+    """Return the indices of the rows that are kept, and notes on dropped and imputed rows."""
     n = len(columns[features[0]])
     lacks_feature = np.zeros(n, dtype=bool)
     lacks_target = np.zeros(n, dtype=bool) if target is None else is_missing(columns[target])

@@ -38,7 +38,7 @@ def to_faiss(
     path : path, optional
         Path of the file to write, which ``faiss.read_index`` reads.
     ids : array-like of shape (n,), optional
-        Integer identifiers of the samples, which searches return. By default, row numbers.
+        Integer identifiers of the samples, which searches return. By default, row indices.
     kind : {"flat", "hnsw"}, default="flat"
         "flat" is an exact search. "hnsw" searches a graph; it is much faster but approximate.
 
@@ -188,7 +188,7 @@ def stored_points(model: BaseEstimator) -> np.ndarray:
 
 
 def checked_ids(ids: Any, n: int) -> np.ndarray:
-    """Return ids as an array of unique integers >= 0; by default, row numbers."""
+    """Return ids as an array of unique integers >= 0; by default, row indices."""
     if ids is None:
         return np.arange(n, dtype=np.int64)
     ids = np.asarray(ids)

@@ -45,7 +45,7 @@ FEATURES = {features}
 VOTE_TEMPLATE = '''
 
 def neighbors(X, k={k}):
-    """Return the distances and row numbers of the k nearest POINTS, nearest first."""
+    """Return the distances and row indices of the k nearest POINTS, nearest first."""
     if not 1 <= k <= len(POINTS):
         raise ValueError(f"k={{k}} must be between 1 and {{len(POINTS)}}, the number of points.")
     Z, points = transform(X), POINTS - CENTRE

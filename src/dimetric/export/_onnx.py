@@ -162,11 +162,11 @@ class Graph:
         return self.node("Div", sums, total)
 
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add the row numbers of the k nearest points, and their exact distances.
+        """Add the row indices of the k nearest points, and their exact distances.
 
         The candidates are the points with the smallest squared distances. A matrix product computes
         these distances, and they are rounded, because rounding errors would make equal distances
-        differ. The candidates are sorted by row number, so that TopK returns the first of several
+        differ. The candidates are sorted by row index, so that TopK returns the first of several
         points at the same exact distance.
         """
         n_candidates = np.array([min(len(points), k + EXTRA_CANDIDATES)])

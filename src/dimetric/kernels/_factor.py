@@ -119,7 +119,7 @@ def greedy_factor(
         If K is indefinite, the outer products of columns with negative pivots have to be subtracted
         instead of added.
     pivots : ndarray of shape (p,)
-        Row numbers. Each row is the farthest in feature space from the span of those before it.
+        Row indices. Each row is the farthest in feature space from the span of those before it.
     """
     rest = diagonal.astype(np.float64)
     F, pivots = np.zeros((len(rest), max_rank), order="F"), list[int]()

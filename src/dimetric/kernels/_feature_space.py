@@ -36,7 +36,7 @@ class FeatureSpace:
     references : array of shape (m, d) or None
         Reference samples: the training samples or the landmarks. None if the kernel is precomputed.
     landmark_rows : ndarray of shape (m,) or None
-        Row numbers of the landmarks. None if all samples are used, or if the landmarks are not
+        Row indices of the landmarks. None if all samples are used, or if the landmarks are not
         samples.
     """
 

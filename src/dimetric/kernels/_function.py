@@ -224,7 +224,7 @@ def check_precomputed(K: Array) -> None:
 def check_symmetric(K: Array, samples: np.ndarray) -> None:
     """Raise a ValueError unless the matrix of a kernel function is symmetric up to rounding.
 
-    `samples` holds the row numbers of the samples in the user's X, for the error message.
+    `samples` holds the row indices of the samples in the user's X, for the error message.
     """
     pair = _asymmetric_entries(K)
     if pair is not None:

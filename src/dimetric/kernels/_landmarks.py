@@ -17,7 +17,7 @@ from dimetric.neighbors.landmarks import draw_landmarks
 def landmark_rows(
     strategy: str, kernel: KernelFunction, X: Array, m: int, random_state: Any
 ) -> np.ndarray:
-    """Return the row numbers of m landmarks of X, ascending.
+    """Return the row indices of m landmarks of X, ascending.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class Kernelized(KernelizedMetric):
         The reference samples S: the training samples or the landmarks. None if the kernel is
         precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Row numbers of the landmarks. Only set if landmarks are used and are samples.
+        Row indices of the landmarks. Only set if landmarks are used and are samples.
     gamma_ : float
         Value of the kernel's gamma.
     classes_ : ndarray of shape (n_classes,)

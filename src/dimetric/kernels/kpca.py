@@ -60,7 +60,7 @@ class KPCA(KernelMetric):
         The reference samples: the training samples or the landmarks. None if the kernel is
         precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Row numbers of the landmarks. Only set if landmarks are used and are samples.
+        Row indices of the landmarks. Only set if landmarks are used and are samples.
     gamma_ : float
         Value of the kernel's gamma.
     dual_coef_ : array of shape (n_references, n_features)

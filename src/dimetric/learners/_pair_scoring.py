@@ -133,7 +133,7 @@ class PairScoringMixin:
             raise TypeError("triplets must be a non-empty Triplets object.")
         X = triplets.points if X is None else X
         if X is None:
-            raise ValueError("triplets hold row numbers. Pass the samples X as well.")
+            raise ValueError("triplets hold row indices. Pass the samples X as well.")
         rows = triplets.rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         check_n_samples(rows, triplets.n_samples, n_rows, "triplets")

@@ -8,7 +8,7 @@ import numpy as np
 
 from dimetric.linalg.spectral import fixed_signs
 
-BASIS_VECTORS = 192  # size of the basis at a restart; less for small n, more for large k
+BASIS_VECTORS = 192  # maximum size of the basis; less for small n, more for large k
 MAX_PASSES = 500  # products with a block of vectors
 
 

@@ -199,7 +199,8 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} (x_i - x_j)(x_i - x_j)^T
 
     A sample without neighbours contributes nothing. Differences are computed before squaring, so
-    the result is accurate for any origin and for near-duplicates. Memory is O(block d).
+    the result is accurate for any origin and for near-duplicates. They are computed in blocks of
+    rows to bound the memory.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from dimetric._arrays.namespaces import (
 
 
 def fixed_signs(V: Array) -> Array:
-    """Return V with the sign of each row such that its entry of largest absolute value is positive.
+    """Return V with each row's sign chosen to make its entry of largest absolute value positive.
 
     Eigenvectors are defined only up to sign, and this makes them reproducible. If several entries
     are the largest up to rounding, the first one decides.
@@ -37,7 +37,7 @@ def fixed_signs(V: Array) -> Array:
 
 
 def top_eigenvectors(S: Array, k: int) -> tuple[Array, Array]:
-    r"""Maximise :math:`\mathrm{tr}(V S V^T)` over :math:`V V^T = I` with k rows.
+    r"""Maximise :math:`\mathrm{tr}(V S V^T)` over matrices V with k orthonormal rows.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def whitening(
 
 
 def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Array, Array]:
-    r"""Maximise :math:`\mathrm{tr}((L B L^T)^{-1} L A L^T)`, scaled so that :math:`L B L^T = I`.
+    r"""Maximise :math:`\mathrm{tr}((L B L^T)^{-1} L A L^T)` over L with :math:`L B L^T = I`.
 
     The rows of L are the eigenvectors of :math:`B^{-1} A` for its k largest eigenvalues. They are
     computed in coordinates in which B is the identity.

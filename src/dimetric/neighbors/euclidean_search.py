@@ -160,7 +160,7 @@ class EuclideanSearch:
         near = xp.take_along_axis(exact, order, axis=1)
         size = (xp.sqrt(norms) + self._largest_norm) ** 2
         rounding = (A.shape[1] + 2) * eps(A) * size + float(xp.finfo(A.dtype).smallest_normal)
-        # All points outside the candidates are at least as far as the k-th neighbour.
+        # Whether all points outside the candidates are at least as far as the k-th neighbour.
         farther = rough[:, -1] - rounding >= (self._scale * near[:, -1]) ** 2
         certain = farther | (near[:, -1] == 0) | (m == n_points)
         return near, xp.take_along_axis(indices, order, axis=1), certain

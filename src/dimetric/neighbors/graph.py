@@ -51,7 +51,7 @@ class Neighborhood:
     def graph(self, X: Any, *, connected: bool = False) -> Graph:
         """Return the undirected graph of all samples.
 
-        The choice among neighbours at equal distance does not depend on the order of the samples.
+        The choice among neighbours at equal distance does not depend on the order of dense samples.
         With precomputed distances, the first samples are chosen.
 
         Parameters
@@ -119,7 +119,7 @@ class Neighborhood:
         D : array or sparse array of shape (m, n)
             Distances from m samples to n samples.
         exclude_self : bool, default=False
-            Whether both are the same samples, so that the diagonal is left out.
+            Leave out the diagonal. Use this if the m samples and the n samples are the same.
         """
         k, n = self.n_neighbors, D.shape[1] - exclude_self
         if k is not None and k > n:

@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 
 def draw_landmarks(n: int, m: int, random_state: Any, X: np.ndarray | None = None) -> np.ndarray:
-    """Return the row numbers of m landmarks, chosen at random among n samples.
+    """Return the row indices of m landmarks, chosen at random among n samples.
 
     Parameters
     ----------
@@ -19,12 +19,12 @@ def draw_landmarks(n: int, m: int, random_state: Any, X: np.ndarray | None = Non
         Random seed or generator.
     X : ndarray of shape (n, d), optional
         The samples. If given, landmarks are chosen by their rank along a random direction instead
-        of their row number, so the choice does not depend on the order, origin or dtype of X.
+        of their row index, so the choice does not depend on the order, origin or dtype of X.
 
     Returns
     -------
     rows : ndarray of shape (m,)
-        Row numbers of the landmarks.
+        Row indices of the landmarks.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def nearest_other_rows(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     run_on_threads(measure, blocks, shared_queue=True)
     lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
     rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
-    # All other samples are at least as far as the k-th neighbour.
+    # Whether all other samples are at least as far as the k-th neighbour.
     farther = rough[:, -1] - rounding >= (scale * distances[:, k - 1]) ** 2
     uncertain = np.flatnonzero(~farther & (m < n - 1))
     distances, indices = distances[:, :k], indices[:, :k].astype(np.int64)

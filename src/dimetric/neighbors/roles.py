@@ -93,7 +93,7 @@ def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
         among: list[Part] = [(slice(low, high), hiding)]
         if role == "enemies":
             among = [(slice(0, low), None), (slice(high, n), None), *(among if hiding else [])]
-        if sum(part.stop - part.start for part, _ in among) <= k:  # fewer than k others
+        if sum(part.stop - part.start for part, _ in among) <= k:  # may have fewer than k others
             among = [(slice(0, n), hide)]
         return search.nearest(block, k, among)
 

@@ -238,7 +238,7 @@ def softmin(
     mu : float
         Smoothing parameter :math:`\mu`.
     left_out : ndarray of shape (m, 2)
-        Pairs of points that are ignored, in ascending order, each with the smaller row number
+        Pairs of points that are ignored, in ascending order, each with the smaller row index
         first.
 
     Returns

@@ -69,7 +69,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     X : array of shape (n, d)
         Samples, centred. Samples that are not in any pair are dropped.
     rows : ndarray of shape (m, 2)
-        Pairs, as row numbers of X, on the host.
+        Pairs, as row indices of X, on the host.
     kinds : ndarray of shape (m,)
         Kind of each pair: 0 is similar, 1 is dissimilar.
     theta : sequence of float
@@ -191,7 +191,7 @@ class Graph:
     Parameters
     ----------
     rows : ndarray of shape (m, 2)
-        Pairs of points, as row numbers.
+        Pairs of points, as row indices.
     n : int
         Number of points.
 
@@ -222,7 +222,7 @@ class Graph:
 
 
 def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:
-    """Return, for each pair of row numbers, whether its two samples differ.
+    """Return, for each pair of row indices, whether its two samples differ.
 
     Examples
     --------

@@ -101,7 +101,7 @@ class Objective(ABC):
         Parameters
         ----------
         rows : ndarray
-            Row numbers of the batch's samples, pairs or triplets, ascending.
+            Row indices of the batch's samples, pairs or triplets, ascending.
         """
         return None
 

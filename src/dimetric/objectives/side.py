@@ -76,7 +76,7 @@ class Side:
         return self._apply(lambda a: a[block, ...])
 
     def take(self, rows: np.ndarray) -> "Side":
-        """Return the side of some of the points, given their row numbers on the host."""
+        """Return the side of some of the points, given their row indices on the host."""
         return self._apply(lambda a: take_rows(a, rows))
 
     def _apply(self, select: Callable[[Array], Array]) -> "Side":

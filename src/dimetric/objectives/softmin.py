@@ -154,7 +154,7 @@ class ListedSoftmin(ListedObjective[SoftminRule], SoftMinimum):
     X : array of shape (n, d)
         Samples, centred.
     rows : ndarray of shape (m, 2)
-        Pairs, as row numbers of X, on the host.
+        Pairs, as row indices of X, on the host.
     originals : array of shape (n, m), optional
         See :class:`SoftminObjective`.
     """

@@ -115,7 +115,7 @@ class ComparisonDisplay(Display):
         self._write_title()
 
     def _draw_row(self, place: int, row: LearnerScores) -> None:
-        """Draw the scores of one learner in row number `place`."""
+        """Draw the scores of one learner in row `place`."""
         values = row.values[np.isfinite(row.values)]
         heights = jittered_rows(np.full(len(values), place), 0.3)
         color = COLORS[1] if row.learner == self.baseline else COLORS[0]

@@ -90,7 +90,7 @@ class NeighborhoodDisplay(Display):
         y : array-like of shape (n_samples,), optional
             Classes of the samples.
         row : int
-            Row number in X of the sample in the centre.
+            Row index in X of the sample in the centre.
         n_neighbors : int, default=10
             Number of neighbours k.
         titles, ax

@@ -177,7 +177,7 @@ class ReportRecord:
     y : ndarray of shape (n_rows,)
         Classes of the rows.
     rows : ndarray of shape (n_rows,)
-        Row numbers in the original table, from 0.
+        Row indices in the original table, from 0.
     feature_names : list of str
         Names of the features.
     classes : dict of str to int

@@ -3,7 +3,7 @@
 - ``labels``: class labels, and the union type ``Supervision`` of all kinds.
 - ``pairs``, ``triplets``: constraints on pairs and triplets of samples, built from labels,
   neighbours, graphs or scores.
-- ``_constraints``: base class of pairs and triplets, and checks of row numbers.
+- ``_constraints``: base class of pairs and triplets, and checks of row indices.
 - ``_sampling``: enumeration and random sampling of pairs and triplets.
 - ``_folds``: folds of pairs or triplets for cross-validation.
 - ``_validation``: checks of the supervision given to a learner.

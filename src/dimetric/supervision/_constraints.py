@@ -1,4 +1,4 @@
-"""Base class of pairs and triplets, and checks of row numbers."""
+"""Base class of pairs and triplets, and checks of row indices."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -16,8 +16,9 @@ MAX_SAMPLES = 2**31  # a unique integer for each pair of samples fits into an in
 class Constraints(ABC):
     """Base class of immutable sets of constraints on pairs or triplets of samples.
 
-    A subclass defines ``rows`` and ``kinds``, the constructor ``_of`` from these two, and
-    ``_checked_fields``, which validates the fields that hold row numbers.
+    A subclass defines ``rows``, the constructor ``_of`` from rows and kinds, and
+    ``_checked_fields``, which validates the fields that hold row indices. If its constraints are
+    of several kinds, it also overrides ``kinds``.
     """
 
     n_samples: int | None
@@ -32,12 +33,12 @@ class Constraints(ABC):
 
     @abstractmethod
     def _checked_fields(self) -> dict[str, np.ndarray]:
-        """Return the validated fields that hold row numbers."""
+        """Return the validated fields that hold row indices."""
 
     @property
     @abstractmethod
     def rows(self) -> np.ndarray:
-        """Row numbers of the samples of each constraint, of shape (m, 2) or (m, 3)."""
+        """Row indices of the samples of each constraint, of shape (m, 2) or (m, 3)."""
 
     @property
     def kinds(self) -> np.ndarray:
@@ -80,7 +81,7 @@ class Constraints(ABC):
             return NotImplemented
         name, n_samples, points, offset = type(self).__name__, self.n_samples, self.points, 0
         if (self.points is None) != (other.points is None):
-            raise ValueError(f"Cannot combine {name} of vectors with {name} of row numbers.")
+            raise ValueError(f"Cannot combine {name} of vectors with {name} of row indices.")
         if points is not None and points is not other.points:
             offset, points = points.shape[0], namespace(points).concat([points, other.points])
         elif n_samples is None:
@@ -151,7 +152,7 @@ class Constraints(ABC):
         Parameters
         ----------
         order : ndarray of shape (n_samples,)
-            Current row numbers of the samples, in the new order.
+            Current row indices of the samples, in the new order.
 
         Examples
         --------
@@ -178,12 +179,12 @@ def _all_equal(a: Array | None, b: Array | None) -> bool:
 
 
 def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.ndarray:
-    """Validate row numbers, and return them as a read-only integer array of shape (m, width).
+    """Validate row indices, and return them as a read-only integer array of shape (m, width).
 
     Parameters
     ----------
     rows : array-like of shape (m, width)
-        Row numbers.
+        Row indices.
     name : str
         Name of the argument in error messages.
     width : int
@@ -204,11 +205,11 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
     if given.ndim != 2 or given.shape[1] != width or given.dtype.kind not in "iu":
         raise ValueError(
             f"{name} has shape {given.shape} and dtype {given.dtype}, but must be an integer array "
-            f"of row numbers, with shape (m, {width})."
+            f"of row indices, with shape (m, {width})."
         )
     bound = MAX_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)
-    _raise_for_first(given, outside, name, f"contains a row number outside 0 to {bound - 1}")
+    _raise_for_first(given, outside, name, f"contains a row index outside 0 to {bound - 1}")
     given = given.astype(np.int64)
     ordered = np.sort(given, axis=1)
     twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
@@ -232,6 +233,6 @@ def check_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: 
     outside = np.flatnonzero((rows >= n_rows).any(axis=1))
     if len(outside):
         raise ValueError(
-            f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} contains a row number outside X, "
+            f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} contains a row index outside X, "
             f"which has {n_rows} samples."
         )

@@ -20,7 +20,7 @@ def folds(
     Parameters
     ----------
     rows : ndarray of shape (m, width)
-        Row numbers of the samples of each constraint.
+        Row indices of the samples of each constraint.
     kinds : ndarray of shape (m,)
         Kinds of the constraints as integers from 0. Each kind is spread evenly over the folds, as
         far as possible.
@@ -61,7 +61,7 @@ def folds(
 
 
 def _groups_by_samples(rows: np.ndarray) -> np.ndarray:
-    """Return a group for each row, the same for rows with the same samples in any order."""
+    """Return a group for each constraint, the same for constraints on the same samples."""
     first, *others = np.sort(rows, axis=1).T
     for column in others:
         first = np.unique(first * (rows.max() + 1) + column, return_inverse=True)[1]
@@ -86,7 +86,7 @@ def _folds_of_samples(
 
 
 def _size_and_kind(group: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of rows and the mean kind of each group."""
+    """Return the number of constraints and the mean kind of each group."""
     size = np.bincount(group)
     return size, np.bincount(group, kinds) / size
 
@@ -97,7 +97,7 @@ def _assign_folds(
     """Return a fold for each group.
 
     Groups are assigned in order of decreasing size, and of kind among groups of equal size. Each
-    goes to the fold with the fewest rows so far.
+    goes to the fold with the fewest constraints so far.
     """
     shuffled = rng.permutation(len(size))
     order = shuffled[np.lexsort((kind[shuffled], -size[shuffled]))]
@@ -112,9 +112,9 @@ def _assign_folds(
 
 
 def _check_folds(
-    parts: list[tuple[np.ndarray, np.ndarray]], n_rows: int, *, share_samples: bool
+    parts: list[tuple[np.ndarray, np.ndarray]], n_constraints: int, *, share_samples: bool
 ) -> None:
-    """Raise if a fold has no training or test rows, and warn if nearly all rows cross folds."""
+    """Raise if a fold has no training or test constraints, and warn if few are left for testing."""
     reason = "the samples are too strongly linked. Use fewer folds, or set share_samples=True"
     if share_samples:
         reason = "too few constraints are on different samples. Use fewer folds"
@@ -123,9 +123,9 @@ def _check_folds(
             missing = "test" if len(train) else "training"
             raise ValueError(f"Fold {k} of {len(parts)} has no {missing} constraints: {reason}.")
     n_tested = sum(len(test) for _, test in parts)
-    if n_tested < MIN_TEST_FRACTION * n_rows:
+    if n_tested < MIN_TEST_FRACTION * n_constraints:
         warnings.warn(
-            f"Only {n_tested} of {n_rows} constraints are used for testing, because the others "
-            "link samples of different folds. Use fewer folds, or set share_samples=True.",
+            f"Only {n_tested} of {n_constraints} constraints are used for testing, because the "
+            "others link samples of different folds. Use fewer folds, or set share_samples=True.",
             stacklevel=4,
         )

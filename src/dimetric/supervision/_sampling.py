@@ -126,17 +126,21 @@ def pairs_by_labels(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return similar and dissimilar pairs, and the number of samples."""
     rng = check_random_state(random_state)
-    classes = LabelledCombinations(y, unlabelled)
+    combinations = LabelledCombinations(y, unlabelled)
     n_similar, n_dissimilar = None, None
     if n is not None:
-        available = classes.n_pairs()
+        available = combinations.n_pairs()
         if balanced:
             n_similar = min(_checked_n(n) // 2, available[0])
         else:  # distributed as the number of similar pairs among n random pairs
             n_similar = int(np.sum(draw_numbers(sum(available), n, rng) < available[0]))
         n_dissimilar = min(n - n_similar, available[1])
         n_similar = n - n_dissimilar
-    return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
+    return (
+        combinations.similar(n_similar, rng),
+        combinations.dissimilar(n_dissimilar, rng),
+        combinations.n,
+    )
 
 
 def other_pairs(
@@ -174,24 +178,27 @@ def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
 def neighbors_and_others(
     X: Array, y: Any, k: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row numbers of k similar and of k dissimilar samples for each sample.
+    """Return the row indices of k similar and of k dissimilar samples for each sample.
 
     With labels, these are the nearest samples of the same class and of other classes. Without
-    labels, these are the nearest neighbours, and random other samples. A row number of -1 means
+    labels, these are the nearest neighbours, and random other samples. A row index of -1 means
     none.
     """
     X = checked_array(X, "X")
     n = X.shape[0]
     if y is not None:
         check_consistent_length(X, y)
-        classes = LabelledCombinations(y)
-        sorted_ = take_rows(X, classes.rows)
+        combinations = LabelledCombinations(y)
+        sorted_ = take_rows(X, combinations.rows)
         found = []
-        for role in (friends(sorted_, classes.codes, k), enemies(sorted_, classes.codes, k)):
+        for role in (
+            friends(sorted_, combinations.codes, k),
+            enemies(sorted_, combinations.codes, k),
+        ):
             indices = to_host(role.indices)
             is_present = np.arange(indices.shape[1]) < role.counts[:, None]
             rows = np.empty_like(indices)
-            rows[classes.rows] = np.where(is_present, classes.rows[indices], -1)
+            rows[combinations.rows] = np.where(is_present, combinations.rows[indices], -1)
             found.append(rows)
         return found[0], found[1]
     near = to_host(euclidean_neighbors(X, k)[1])
@@ -221,7 +228,7 @@ def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.n
     """Return all triplets of an anchor and two partners with scores more than `margin` apart."""
     if not margin >= 0:
         raise ValueError(f"margin={margin} must not be negative.")
-    samples, rows = np.unique(rows, return_inverse=True)  # large row numbers would make S large
+    samples, rows = np.unique(rows, return_inverse=True)  # large row indices would make S large
     rows, n = rows.reshape(-1, 2), len(samples)
     both = np.concatenate([rows, rows[:, ::-1]])
     S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))  # keeps scores of 0

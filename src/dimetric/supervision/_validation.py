@@ -14,7 +14,7 @@ from dimetric.supervision.triplets import Triplets
 
 
 class SupervisionError(TypeError, ValueError):
-    """Error for missing, several or unsupported kinds of supervision.
+    """Error for missing or unsupported supervision, or for several kinds at once.
 
     It is a TypeError, because it is about the choice of arguments, and also a ValueError, because
     scikit-learn expects one if y is missing.
@@ -69,7 +69,7 @@ def checked_constraints(
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
     if X is None and given.points is None:
-        raise ValueError(f"X is None, but {source} hold row numbers of X. Pass X as well.")
+        raise ValueError(f"X is None, but {source} hold row indices of X. Pass X as well.")
     samples = checked_samples(
         learner, given.points if X is None else X, reset=True, min_samples=min_samples
     )
@@ -86,21 +86,21 @@ def checked_constraints(
 
 
 def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
-    """Return an array of points, and the pairs as row numbers of these points.
+    """Return an array of points, and the pairs as row indices of these points.
 
     Parameters
     ----------
     learner : estimator
         The fitted learner. The points must have as many features as its training samples.
     pairs : Pairs, array-like of shape (m, 2, n_features), or of shape (m, 2) with X
-        Pairs of vectors, or of row numbers of X.
+        Pairs of vectors, or of row indices of X.
     X : array-like of shape (n_samples, n_features), optional
-        The samples, if the pairs are row numbers.
+        The samples, if the pairs are row indices.
     """
     if isinstance(pairs, Pairs):
         X = pairs.points if X is None else X
         if X is None:
-            raise ValueError("pairs hold row numbers. Pass the samples X as well.")
+            raise ValueError("pairs hold row indices. Pass the samples X as well.")
         X = checked_samples(learner, X, reset=False)
         check_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
         return X, pairs.rows
@@ -118,12 +118,12 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     if index.shape[1] != 2 or index.dtype.kind not in "iu":
         raise ValueError(
             f"pairs has shape {index.shape} and dtype {index.dtype}, but with X it must be an "
-            "integer array of row numbers, with shape (n_pairs, 2)."
+            "integer array of row indices, with shape (n_pairs, 2)."
         )
     outside = np.flatnonzero(((index < 0) | (index >= X.shape[0])).any(axis=1))
     if len(outside):
         raise ValueError(
-            f"pairs[{outside[0]}] = {index[outside[0]].tolist()} contains a row number outside X, "
+            f"pairs[{outside[0]}] = {index[outside[0]].tolist()} contains a row index outside X, "
             f"which has {X.shape[0]} samples."
         )
     return X, index

@@ -20,15 +20,15 @@ from dimetric.supervision._sampling import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Constraints):
-    """Similar and dissimilar pairs of samples, as row numbers of an array X.
+    """Similar and dissimilar pairs of samples, as row indices of an array X.
 
-    Pairs are unordered, and stored with the smaller row number first. A repeated pair counts
+    Pairs are unordered, and stored with the smaller row index first. A repeated pair counts
     several times. A pair cannot be both similar and dissimilar.
 
     Parameters
     ----------
     similar, dissimilar : array-like of shape (m, 2)
-        Row numbers of the two samples of each pair.
+        Row indices of the two samples of each pair.
     n_samples : int, optional
         Number of samples in X. If given, learners raise an error for an X of another size.
     points : array of shape (n_samples, n_features), optional
@@ -59,7 +59,7 @@ class Pairs(Constraints):
 
     @property
     def rows(self) -> np.ndarray:
-        """Row numbers of all pairs, first the similar and then the dissimilar, of shape (m, 2)."""
+        """Row indices of all pairs, first the similar and then the dissimilar, of shape (m, 2)."""
         return np.concatenate([self.similar, self.dissimilar])
 
     @property
@@ -79,7 +79,7 @@ class Pairs(Constraints):
     def from_arrays(cls, similar: Array, dissimilar: Array) -> Self:
         """Return pairs of vectors, for use without a separate X.
 
-        The vectors are stored as ``points``, and the pairs are row numbers of these points. Fit a
+        The vectors are stored as ``points``, and the pairs are row indices of these points. Fit a
         learner with ``learner.fit(None, pairs=pairs)``. Fit a pipeline with
         ``fit(pairs.points, pairs=pairs)``, because its steps transform the samples first.
 
@@ -159,7 +159,7 @@ class Pairs(Constraints):
         Parameters
         ----------
         similar : array-like of shape (m, 2)
-            Row numbers of the two samples of each pair.
+            Row indices of the two samples of each pair.
         n_samples : int
             Number of samples to draw from.
         n : int, optional
@@ -189,7 +189,7 @@ class Pairs(Constraints):
             Samples.
         y : array-like of shape (n_samples,), optional
             Labels. If given, each sample forms similar pairs with its nearest neighbours of the
-            same label, and dissimilar pairs with its nearest neighbours of other labels. If not,
+            same class, and dissimilar pairs with its nearest neighbours of other classes. If not,
             dissimilar pairs are drawn at random, as many as there are similar pairs.
         n_neighbors : int, default=3
             Number of neighbours of each sample.
@@ -254,7 +254,7 @@ class Pairs(Constraints):
         Parameters
         ----------
         rows : array-like of shape (m, 2)
-            Row numbers of the two samples of each pair.
+            Row indices of the two samples of each pair.
         scores : array-like of shape (m,)
             Similarity of each pair.
         threshold : float

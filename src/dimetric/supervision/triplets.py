@@ -19,7 +19,7 @@ from dimetric.supervision._sampling import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triplets(Constraints):
-    """Triplets of samples as row numbers of an array X.
+    """Triplets of samples as row indices of an array X.
 
     In each triplet, the sample `anchor` is more similar to `closer` than to `farther`. Triplets may
     contradict each other, as human judgements do. A repeated triplet counts several times.
@@ -27,7 +27,7 @@ class Triplets(Constraints):
     Parameters
     ----------
     anchor, closer, farther : array-like of shape (m,)
-        Row numbers of the samples.
+        Row indices of the samples.
     n_samples : int, optional
         Number of samples in X. If given, learners raise an error for an X of another size.
     points : array of shape (n_samples, n_features), optional
@@ -61,7 +61,7 @@ class Triplets(Constraints):
 
     @property
     def rows(self) -> np.ndarray:
-        """Row numbers of all triplets, of shape (m, 3)."""
+        """Row indices of all triplets, of shape (m, 3)."""
         return np.stack([self.anchor, self.closer, self.farther], axis=1)
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ class Triplets(Constraints):
         random_state: Any = None,
         unlabelled: Any = None,
     ) -> Self:
-        """Return triplets of a sample, another sample of the same label, and one of another label.
+        """Return triplets of a sample, another sample of the same class, and one of another class.
 
         Parameters
         ----------
@@ -135,8 +135,9 @@ class Triplets(Constraints):
         >>> Triplets.from_labels([0, 1, 0]).rows.tolist()
         [[0, 2, 1], [2, 0, 1]]
         """
-        classes = LabelledCombinations(y, unlabelled)
-        return cls.from_rows(classes.triplets(n, check_random_state(random_state)), classes.n)
+        combinations = LabelledCombinations(y, unlabelled)
+        rows = combinations.triplets(n, check_random_state(random_state))
+        return cls.from_rows(rows, combinations.n)
 
     @classmethod
     def from_neighbors(
@@ -155,8 +156,8 @@ class Triplets(Constraints):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Labels. If given, the neighbours are the nearest samples of the same label, and the
-            other samples are the nearest ones of other labels. If not, the other samples are drawn
+            Labels. If given, the neighbours are the nearest samples of the same class, and the
+            other samples are the nearest ones of other classes. If not, the other samples are drawn
             at random.
         n_neighbors : int, default=3
             Number of neighbours, and of other samples, for each sample.
@@ -197,7 +198,7 @@ class Triplets(Constraints):
         Parameters
         ----------
         rows : array-like of shape (m, 2)
-            Row numbers of the two samples of each pair.
+            Row indices of the two samples of each pair.
         scores : array-like of shape (m,)
             Similarity of each pair.
         margin : float, default=0.0

@@ -118,7 +118,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
     labels : ndarray of shape (n_points,)
         Classes as integers from 0, ascending, on the host.
     targets : ndarray of shape (n_samples, k)
-        Row numbers of each sample's target neighbours, on the host; -1 means no target.
+        Row indices of each sample's target neighbours, on the host; -1 means no target.
     mu : float
         Weight of the pushes. The pulls have weight ``1 - mu``.
     width : float, default=0.0
@@ -127,7 +127,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         Fraction of all samples that this batch contains. The weight of a push is divided by it,
         because a sample meets only this fraction of its impostors in the batch.
     order : ndarray of shape (n_samples,), optional
-        Row numbers of the samples in the user's X.
+        Row indices of the samples in the user's X.
     """
 
     def __init__(

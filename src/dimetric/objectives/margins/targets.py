@@ -17,7 +17,7 @@ def nearest_targets(
     max_group_size: int | None = None,
     random_state: Any = None,
 ) -> np.ndarray:
-    """Return the row numbers of each sample's k nearest neighbours in its class, on the host.
+    """Return the row indices of each sample's k nearest neighbours in its class, on the host.
 
     If a class has too few samples, the missing targets are -1.
 
@@ -58,7 +58,7 @@ def _random_groups(
     Returns
     -------
     order : ndarray of shape (n,)
-        Row numbers of the samples, sorted by group.
+        Row indices of the samples, sorted by group.
     groups : ndarray of shape (n,)
         Group number of each sample in that order, ascending.
     """
@@ -73,22 +73,22 @@ def _random_groups(
 
 
 def checked_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Check the user's targets, and convert them to row numbers of the sorted samples.
+    """Check the user's targets, and convert them to row indices of the sorted samples.
 
     Parameters
     ----------
     targets : array-like of shape (n, k)
-        Row numbers of the targets in the user's X; -1 means no target.
+        Row indices of the targets in the user's X; -1 means no target.
     codes : ndarray of shape (m,)
         Classes of the m labelled samples after sorting.
     order : ndarray of shape (n,)
-        Row numbers in the user's X: first those of the sorted labelled samples, then those of
+        Row indices in the user's X: first those of the sorted labelled samples, then those of
         samples without a label.
 
     Returns
     -------
     targets : ndarray of shape (m, k)
-        Row numbers among the sorted samples; -1 means no target.
+        Row indices among the sorted samples; -1 means no target.
 
     Examples
     --------
@@ -105,14 +105,14 @@ def checked_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.nd
         or targets.dtype.kind not in "iu"
     ):
         raise ValueError(
-            "targets must be an integer array of row numbers of X, of shape "
+            "targets must be an integer array of row indices of X, of shape "
             f"(n_samples={n}, k). Got shape {targets.shape} and dtype {targets.dtype}."
         )
     sorted_rows = np.empty(n + 1, dtype=np.int64)
     sorted_rows[order], sorted_rows[-1] = np.arange(n), -1  # the last entry maps -1 to -1
     outside = (targets < -1) | (targets >= n)
     _raise_if_any(
-        outside, targets, f"contains a row number that is out of range for X with {n} samples"
+        outside, targets, f"contains a row index that is out of range for X with {n} samples"
     )
     classes = np.full(n, -1)
     classes[order[: len(codes)]] = codes
@@ -133,7 +133,7 @@ def _raise_if_any(invalid: np.ndarray, targets: np.ndarray, problem: str) -> Non
 
 
 def in_user_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Convert targets of sorted samples to row numbers of the user's X.
+    """Convert targets of sorted samples to row indices of the user's X.
 
     This is the inverse of :func:`checked_targets`. Samples without a label get no targets.
 

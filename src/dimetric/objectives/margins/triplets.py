@@ -60,7 +60,7 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
     X : array of shape (n, d)
         Samples, centred. Samples that are not in any triplet are dropped.
     triplets : ndarray of shape (m, 3)
-        Row numbers of the anchor, the near sample and the far sample of each triplet.
+        Row indices of the anchor, the near sample and the far sample of each triplet.
     mu : float
         Weight of the pushes. The pulls have weight ``1 - mu``.
     width : float, default=0.0
