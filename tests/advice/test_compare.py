@@ -265,7 +265,7 @@ def test_large_tables_are_judged_on_unseen_rows():
     A[:, 0] += 3 * classes
     found = dimetric.compare(A, classes, learners={"first": PCA(1)}, budget=3, random_state=0)
     assert found.choice.judged_on_unseen_rows
-    assert found.choice.n_race + found.choice.n_final <= 1200
+    assert found.choice.n_race_rows + found.choice.n_final_rows <= 1200
     assert next(iter(found.scores)) in ("first", "Euclidean")
 
 
@@ -292,7 +292,7 @@ def test_progress():
         ({"X": X.astype(complex)}, ValueError, "Complex data not supported"),
         ({"X": csr_matrix(X)}, TypeError, "Sparse data was passed"),
         ({"X": np.full(X.shape, "a")}, ValueError, "X contains strings. Pass a data frame"),
-        ({"X": {"a": X[:, 0]}}, TypeError, "A table is the path of a file, or a data frame"),
+        ({"X": {"a": X[:, 0]}}, TypeError, "A table must be a file path or a pandas or polars"),
         ({"learners": [KNNClassifier()]}, TypeError, "no method transform, so it does not learn"),
         ({"learners": ["LDAA"]}, ValueError, "There is no learner 'LDAA'. Did you mean LDA"),
         ({"learners": []}, ValueError, "learners is empty. Give at least one learner"),

@@ -36,7 +36,7 @@ class Comparison:
     Attributes
     ----------
     samples : LabelledSamples
-        The samples that were compared on, encoded and without rare classes.
+        The samples used for the comparison: encoded, and without rare classes.
     choice : Choice
         The results of the race and the final.
     n_neighbors : int
@@ -134,7 +134,7 @@ class Comparison:
         Parameters
         ----------
         X : array-like or data frame
-            Rows with the same columns as the table that was compared on.
+            Rows with the same columns as the table used for the comparison.
         """
         from dimetric.export._index import map_samples
 
@@ -169,7 +169,7 @@ class Comparison:
             "scores": choice.final_scores,
             "repeats": choice.n_repeats,
             "judged_on_unseen_rows": choice.judged_on_unseen_rows,
-            "rows": choice.n_final,
+            "rows": choice.n_final_rows,
         }
         return {
             "data": samples.table.name,
@@ -177,7 +177,7 @@ class Comparison:
             "target": samples.target,
             "classes": samples.classes,
             "notes": samples.notes,
-            "race_rows": choice.n_race,
+            "race_rows": choice.n_race_rows,
             "table": table,
             "dropped": choice.dropped,
             "verdict": verdict,
@@ -259,7 +259,7 @@ class Comparison:
         choice, n_folds = self.choice, self.samples.n_folds
         seconds = SETTINGS.model_fraction * SETTINGS.choice_fraction * self.budget
         seconds = max(seconds, SETTINGS.min_model_seconds)
-        n_fitted = choice.n_race * (n_folds - 1) / n_folds  # in each fold of the race
+        n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
         # The time of a fit grows with the number of pairs of rows.
         growth = (seconds / max(choice.fit_seconds[choice.best], 1e-3)) ** 0.5
         max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))

@@ -184,6 +184,8 @@ def scores_on_common_folds(
         del done[slowest]
     if len(done) == 1:
         reasons = failed | dropped
+        if BASELINE in failed:  # a fault of the data, which the learners only repeat
+            reasons = {BASELINE: failed[BASELINE]}
         why = " ".join(f"{name}: {message.rstrip('.')}." for name, message in reasons.items())
         raise ValueError(
             f"No learner could be evaluated. {why} If the time limit was reached, set a larger "
