@@ -111,8 +111,8 @@ def test_what_a_page_says(record):
         "Accuracies that differ by at most 0.02 count as equivalent.",
         "60 rows, 6 features, 3 classes in column",
         "Baseline: always predicting the largest class is 33.3 % accurate.",
-        "averaged over 2 stratified folds. The learners were compared on a stratified random sample "
-        "of 40 of 60 rows.",
+        "averaged over 2 stratified folds. The learners were compared on a stratified random "
+        "sample of 40 of 60 rows.",
         "rank learner accuracy std vs. Euclidean fit time (s) 1 LDA <b> 0.850 0.071 +0.300 0.020",
         "2 Euclidean 0.550 0.071 0.001",
         "On 20 held-out rows, it corrected 5 Euclidean errors and introduced 0 new ones.",
