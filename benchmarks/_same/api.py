@@ -185,7 +185,9 @@ def compare(X: Any, y: Any, learners: Any, budget: float, random_state: int) -> 
     found = dimetric.compare(
         X, y, learners=learners, budget=budget, random_state=random_state, n_jobs=1
     ).choice
-    return _fields(found, "best params scores dropped n_race n_final verdict") | {
+    return _fields(found, "best params scores dropped verdict") | {
+        "n_race": found.n_race_rows,
+        "n_final": found.n_final_rows,
         "means": found.mean_scores,
         "runs": found.n_repeats,
         "final": found.final_scores,

@@ -42,7 +42,7 @@ def test_compare(typed, wine):
     done = typed("compare", wine, "--target", "kind", "--out", out, *FAST)
     assert done.exit_code == 0, done.output
     assert "wine: 178 rows, 7 features, 3 classes in column kind" in done.stdout
-    assert "grignolino 71, barolo 59, barbera 48" in done.stdout
+    assert "grignolino (71), barolo (59), barbera (48)" in done.stdout
     assert "Dropped column 'id': it looks like a row identifier" in done.stderr
     assert re.search(r"(LDA|PCA) .*Euclidean.* \(\d+ %( probability)?\)\.", done.stdout)
     assert {each.name for each in out.iterdir()} == {"wine.html", "wine.dimetric"}
@@ -174,6 +174,7 @@ def test_wide_and_tiny_tables(typed, tmp_path):
         ({"name": [f"n{i}" for i in range(178)]}, [], "--drop 'name'"),
         ({}, ["--learners", "LDAA"], "There is no learner 'LDAA'. Did you mean LDA"),
         ({}, ["--learners", "Euclidean"], "learners contains only Euclidean"),
+        ({}, ["--k", "179"], "--k 179 is larger than the number of rows, 178"),
     ],
 )
 def test_tables_that_cannot_be_compared_on(wine, monkeypatch, change, words, sentence):

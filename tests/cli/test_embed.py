@@ -76,7 +76,7 @@ def test_methods_that_learn_from_classes(table, tmp_path):
                  "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     (note,) = json.loads(done.stdout)["notes"]
-    assert note.startswith("n_components was reduced to 2, because LDA has at most")
+    assert note.startswith("n_components was reduced to 2, because LDA finds at most")
     with np.load(tmp_path / "l.npz") as arrays:
         right = LDA().fit(SCALED, y).transform(SCALED)
         np.testing.assert_allclose(arrays["X"], right, atol=1e-6)
@@ -138,7 +138,7 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         (["--option", "neighbors=3"], "Isomap has no parameter 'neighbors'. Did you mean n_neighb"),
         (["--option", "n_neighbors"], "must have the form name=value"),
         (["--out", "a.txt"], "Unsupported file type: a.txt"),
-        (["--color", "kinds"], "there is no column 'kinds'. Did you mean kind"),
+        (["--color", "kinds"], "--color: there is no column 'kinds'. Did you mean kind"),
         (["--scale", "much"], "--scale must be"),
         (
             ["--method", "nca", "--color", "proline"],

@@ -122,7 +122,7 @@ def test_onnx(folder, table, dtype):
     model, columns, X = encoded(folder, table)
     out = folder / "m.onnx"
     text = done("export", folder / "knn.dimetric", "--to", "onnx", "--out", out, "--dtype", dtype)
-    assert "X has 6 columns of numbers: a, b, c, colour=blue, colour=green, colour=red" in text
+    assert "X has 6 numeric columns: a, b, c, colour=blue, colour=green, colour=red" in text
     session = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
     (label,) = session.run(["label"], {"X": X.astype(dtype)})
     np.testing.assert_array_equal(label, model.predict(columns))
@@ -198,7 +198,7 @@ def test_postgres(folder, columns, part):
         (["lda.dimetric", "--to", "faiss"], "required, because LDA does not store its"),
         (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index requires a linear map"),
         (["kpca.dimetric", "--to", "duckdb"], "SQL requires a linear map"),
-        (["knn.dimetric", "table.csv", "--to", "faiss", "--kind", "tree"], "kind must be one of"),
+        (["knn.dimetric", "--to", "faiss", "--kind", "tree"], "--kind must be 'flat' or 'hnsw'"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "must contain integers"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kee"], "Did you mean key?"),
         (
@@ -206,7 +206,7 @@ def test_postgres(folder, columns, part):
             "All rows of empty.csv have missing values",
         ),
         (["knn.dimetric", "nowhere.csv", "--to", "faiss"], "There is no file nowhere.csv"),
-        (["knn.dimetric", "--to", "onnx", "--dtype", "int8"], "dtype must be 'float32' or"),
+        (["knn.dimetric", "--to", "onnx", "--dtype", "int8"], "--dtype must be 'float32' or"),
         (["knn.dimetric", "--to", "duckdb", "--columns", "a,b"], "The model has 6 features"),
         (["isomap.dimetric", "--to", "onnx"], "Isomap cannot be exported"),
         (["table.csv", "--to", "onnx"], "table.csv is not a model file"),

@@ -49,7 +49,7 @@ def test_fit_tells_what_it_did(typed, wine):
     assert done.exit_code == 0
     assert "Dropped column 'id': it looks like a row identifier." in done.stderr
     assert "NCA: 178 rows, 7 features" in done.stdout
-    assert "3 classes: grignolino 71, barolo 59, barbera 48" in done.stdout
+    assert "3 classes: grignolino (71), barolo (59), barbera (48)" in done.stdout
     learner = dimetric.load(out)[-1].learner_
     assert learner.n_components == 2
     assert learner.init == "pca"
@@ -213,13 +213,14 @@ def test_nested_parameters(typed, wine, learner, options, expected):
         (["--learner", "KDA", "--option", "kernel__gamma=-1"], "'gamma' parameter of Kernel"),
         (["--option", "n_components"], "must have the form name=value"),
         (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
-        (["--target", "kin"], "there is no column 'kin'. Did you mean kind"),
+        (["--target", "kin"], "--target: there is no column 'kin'. Did you mean kind"),
         (["--target", "alcohol"], "'alcohol' has 126 distinct numbers in 178 rows, so it"),
-        (["--target", "99"], "there are 9 columns"),
+        (["--target", "99"], "--target: column number 99 is out of range. There are 9 columns"),
         (["--scale", "big"], "--scale must be"),
         (["--missing", "fill"], "--missing must be"),
-        (["--drop", "kint"], "there is no column 'kint'"),
+        (["--drop", "kint"], "--drop: there is no column 'kint'"),
         (["--out", "no/where/m.dimetric"], "the directory"),
+        (["--k", "179"], "--k 179 is larger than the number of rows, 178"),
     ],
 )
 def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
@@ -240,7 +241,7 @@ def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
         (["transform", "wine.dimetric", "wine.csv", "--keep", "idd"], "Did you mean id"),
         (
             ["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"],
-            "Unsupported file type: z.xls.",
+            "Unsupported file type: z.xls",
         ),
         (["predict", "pca.dimetric", "wine.csv"], "was fitted without classes"),
     ],

@@ -99,8 +99,8 @@ def test_a_learner_alone(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["--row", "500"], "--row 500 does not exist or has missing values"),
-        (["--row", "3"], "--row 3 does not exist or has missing values"),
+        (["--row", "500"], "--row 500 is out of range"),
+        (["--row", "3"], "--row 3 has missing values"),
         (["--row", "1", "--show", "alkohol"], "--show: there is no column 'alkohol'. Did you mean"),
         (["--row", "1", "--target", "sort"], "--target: there is no column 'sort'"),
         (

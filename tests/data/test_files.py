@@ -115,7 +115,7 @@ def test_dash_among_strings_is_a_category(tmp_path):
 def test_targets_by_name_and_number(tmp_path, target, name):
     path = write_file(tmp_path, "a,b,c\n1,2,3\n4,5,6\n")
     assert read_table(path, target).target_name == name
-    with pytest.raises(ValueError, match="out of range: there are 3 columns, numbered from 0"):
+    with pytest.raises(ValueError, match=r"out of range. There are 3 columns, numbered from 0"):
         read_table(path, 3)
     named = write_file(tmp_path, "x,2,-1\n1,2,3\n4,5,6\n")
     assert read_table(named, "-1").target_name == "-1"
@@ -182,7 +182,9 @@ def test_spaces_around_names_are_stripped(tmp_path):
 
 def test_npz_without_y(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3))
-    with pytest.raises(ValueError, match=r"a.npz holds no y. .* name it, for example target='x2'"):
+    with pytest.raises(
+        ValueError, match=r"a.npz holds no y. .* set target to its name, for example 'x2'"
+    ):
         read_table(tmp_path / "a.npz")
     assert read_table(tmp_path / "a.npz", "x1").target_name == "x1"
 

@@ -176,6 +176,7 @@ def test_openml(monkeypatch):
     fetched = []
 
     def fetch(name, **options):
+        assert options["delay"] > 0  # fetch_openml rejects 0
         fetched.append(name)
         return SimpleNamespace(frame=frame, target_names=["kind"], url="https://openml.org/d/62")
 

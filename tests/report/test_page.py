@@ -9,7 +9,7 @@ import pytest
 
 from dimetric import LDA
 from dimetric.report import ChangedNeighbors, Choice, Insight, ReportRecord, render_report
-from dimetric.report._text import cut, shorten
+from dimetric.report._text import cut_end, cut_middle
 from dimetric.stats import Posterior
 
 EVIL = "<script>alert('x')</script>"
@@ -61,8 +61,8 @@ def record():
     choice = Choice(
         best=best, learner=LDA(), params={}, scores=scores,
         fit_seconds={"Euclidean": 0.001, best: 0.02}, dropped={"slow <i>": "<u>no time</u>"},
-        final_scores=scores, n_repeats=1, judged_on_unseen_rows=False, n_race=40, n_final=60,
-        posterior=Posterior(0.01, 0.02, 0.97, np.empty(0)),
+        final_scores=scores, n_repeats=1, judged_on_unseen_rows=False,
+        n_race_rows=40, n_final_rows=60, posterior=Posterior(0.01, 0.02, 0.97, np.empty(0)),
     )  # fmt: skip
     near = np.array([1, 3])
     insight = Insight(
@@ -92,7 +92,7 @@ def test_texts_are_only_texts(record):
     assert not re.search(r"https?:", content)
     for words in (
         f"table {EVIL}: comparison of distances", f"classes in column {EVIL} & [red].", "a & b",
-        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped: <u>no",
+        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped. <u>no",
         "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית",
         f"Data: {EVIL}.csv. Random seed: 7. Time: 12 s.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
@@ -106,16 +106,17 @@ def test_what_a_page_says(record):
         "Probabilities: Euclidean is better 1 %, equivalent (within 0.02) 2 %, LDA <b> is better "
         "97 %.",
         "with default parameters, classified 85.0 % of test rows correctly. The Euclidean distance "
-        "classified 55.0 %. Both are means over 1 × 2 folds of 60 rows.",
+        "classified 55.0 %. Both are means over 2 test folds of 60 rows (2-fold cross-validation).",
         "The learner was chosen on the same rows, but in other folds",
         "Accuracies that differ by at most 0.02 count as equivalent.",
         "60 rows, 6 features, 3 classes in column",
         "Baseline: always predicting the largest class is 33.3 % accurate.",
-        "on a stratified random sample of 40 of 60 rows.",
+        "averaged over 2 stratified folds. The learners were compared on a stratified random "
+        "sample of 40 of 60 rows.",
         "rank learner accuracy std vs. Euclidean fit time (s) 1 LDA <b> 0.850 0.071 +0.300 0.020",
         "2 Euclidean 0.550 0.071 0.001",
         "On 20 held-out rows, it corrected 5 Euclidean errors and introduced 0 new ones.",
-        f"✗ 101 (a & b), ✓ 103 ({shorten(EVIL, 24)})",
+        f"✗ 101 (a & b), ✓ 103 ({cut_middle(EVIL, 24)})",
         "All 60 rows, including the training rows, before learning",
     ):  # fmt: skip
         assert sentence in words, sentence
@@ -152,10 +153,10 @@ def test_a_missing_value_of_a_template_is_an_error(record, monkeypatch):
 
 
 def test_long_texts():
-    assert cut("a" * 100, 10) == "a" * 9 + "…"
-    assert cut("short") == "short"
-    assert shorten("0123456789abc", 7) == "012…abc"
-    assert len(shorten("x" * 99, 24)) == 24
+    assert cut_end("a" * 100, 10) == "a" * 9 + "…"
+    assert cut_end("short") == "short"
+    assert cut_middle("0123456789abc", 7) == "012…abc"
+    assert len(cut_middle("x" * 99, 24)) == 24
 
 
 def test_templates_are_part_of_the_package():

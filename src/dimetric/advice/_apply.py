@@ -146,7 +146,7 @@ def write_results(
                     "Rename it in the table."
                 )
             columns = block.kept | computed
-            # An empty result alone in its line would be lost: many programs skip empty lines.
+            # A single empty result would be an empty line, and many programs skip empty lines.
             if len(columns) == 1:
                 columns = {"row": block.rows} | columns
             writer.write(columns)

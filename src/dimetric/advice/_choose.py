@@ -105,8 +105,8 @@ def choose(
         final_scores=final_scores,
         n_repeats=n_repeats,
         judged_on_unseen_rows=not np.array_equal(race, final),
-        n_race=len(race),
-        n_final=len(final),
+        n_race_rows=len(race),
+        n_final_rows=len(final),
         posterior=posterior,
     )
 

@@ -60,7 +60,7 @@ def compare(
         data of this size.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
-        reserved for the fitted model and the insight, which are computed on first use.
+        reserved for ``model`` and ``insight`` of the result, which are computed on first use.
     n_neighbors : int, default=3
         Number of nearest neighbours used for classification.
     cv : int, default=5
@@ -79,8 +79,8 @@ def compare(
         seed. The attribute ``random_state`` of the result contains the seed.
     n_jobs : int or None, default=None
         Number of processes, as in joblib. None uses all processors for long fits, and one process
-        for short ones. The scores do not depend on it. The number of learners, parameters and
-        repeats that fit into the budget does.
+        for short ones. It does not change the scores, but more processes can evaluate more
+        learners, parameters and repeats within the budget.
     callback : callable, optional
         Called as ``callback(stage, n_done, n_all)`` after each fit. The stage is "race" or
         "final".
@@ -88,7 +88,7 @@ def compare(
     Returns
     -------
     Comparison
-        The result. It has ``verdict``, ``scores``, the fitted ``learner``, ``insight``,
+        The result. It has ``verdict``, ``scores``, the fitted ``model``, ``insight``,
         ``report(path)`` and ``save(path)``.
 
     Examples
@@ -99,7 +99,7 @@ def compare(
     >>> found = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=10, random_state=0)
     >>> found.best
     'LDA'
-    >>> found.learner.predict(X[:3])
+    >>> found.model.predict(X[:3])
     array([0, 0, 0])
     """
     _check_options(budget, n_neighbors, cv, rope)

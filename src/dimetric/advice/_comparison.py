@@ -36,7 +36,7 @@ class Comparison:
     Attributes
     ----------
     samples : LabelledSamples
-        The samples that were compared on, encoded and without rare classes.
+        The samples used for the comparison: encoded, and without rare classes.
     choice : Choice
         The results of the race and the final.
     n_neighbors : int
@@ -88,14 +88,14 @@ class Comparison:
         return sum(self._seconds.values())
 
     @cached_property
-    def learner(self) -> Pipeline:
+    def model(self) -> Pipeline:
         """The fitted model, which accepts new rows with the same columns.
 
         It encodes columns, scales features, and classifies by nearest neighbours under the best
         learner's distance, or under the Euclidean distance if that is better. It is fitted to as
         many rows as the budget allows.
         """
-        return self._timed("learner", self._fit)
+        return self._timed("model", self._fit)
 
     @cached_property
     def insight(self) -> Insight:
@@ -114,7 +114,7 @@ class Comparison:
         )
 
     @property
-    def learner_description(self) -> str:
+    def model_description(self) -> str:
         """One or two sentences that describe the fitted model."""
         n, n_fitted = len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
@@ -134,11 +134,11 @@ class Comparison:
         Parameters
         ----------
         X : array-like or data frame
-            Rows with the same columns as the table that was compared on.
+            Rows with the same columns as the table used for the comparison.
         """
         from dimetric.export._index import map_samples
 
-        return map_samples(self.learner, X)
+        return map_samples(self.model, X)
 
     def frame(self) -> Any:
         """Return the scores of all learners as a pandas data frame, the best learner first."""
@@ -169,7 +169,7 @@ class Comparison:
             "scores": choice.final_scores,
             "repeats": choice.n_repeats,
             "judged_on_unseen_rows": choice.judged_on_unseen_rows,
-            "rows": choice.n_final,
+            "rows": choice.n_final_rows,
         }
         return {
             "data": samples.table.name,
@@ -177,11 +177,11 @@ class Comparison:
             "target": samples.target,
             "classes": samples.classes,
             "notes": samples.notes,
-            "race_rows": choice.n_race,
+            "race_rows": choice.n_race_rows,
             "table": table,
             "dropped": choice.dropped,
             "verdict": verdict,
-            "model": self.learner_description,
+            "model": self.model_description,
             "seconds": self.seconds,
         }
 
@@ -218,7 +218,7 @@ class Comparison:
 
         samples = self.samples
         about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
-        save(self.learner, path, about=about)
+        save(self.model, path, about=about)
 
     def __repr__(self) -> str:
         n, d = self.samples.X.shape
@@ -259,7 +259,7 @@ class Comparison:
         choice, n_folds = self.choice, self.samples.n_folds
         seconds = SETTINGS.model_fraction * SETTINGS.choice_fraction * self.budget
         seconds = max(seconds, SETTINGS.min_model_seconds)
-        n_fitted = choice.n_race * (n_folds - 1) / n_folds  # in each fold of the race
+        n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
         # The time of a fit grows with the number of pairs of rows.
         growth = (seconds / max(choice.fit_seconds[choice.best], 1e-3)) ** 0.5
         max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
@@ -302,7 +302,7 @@ class Comparison:
             choice=self.choice,
             insight=insight,
             model_file=model_file,
-            model_description=self.learner_description,
+            model_description=self.model_description,
             seconds=self.seconds,
             versions=installed_versions(REPORTED_PACKAGES),
         )

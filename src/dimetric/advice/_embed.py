@@ -157,7 +157,7 @@ def _quality(
 
 
 def _use_landmarks(model: Any, n: int, fixed: Container[str]) -> list[str]:
-    """Set the number of landmarks of an n^2 method for a large table; return notes about it."""
+    """Use landmarks for a large table if the method supports them; return notes about it."""
     is_ours = type(model).__module__.partition(".")[0] == "dimetric"
     if n <= MAX_EXACT_ROWS or not is_ours or getattr(model, "algorithm", "") == "smacof":
         return []
@@ -181,6 +181,6 @@ def _limit_components(model: Any, y: np.ndarray | None, fixed: Container[str]) -
         return []
     model.set_params(n_components=max_components)
     return [
-        f"n_components was reduced to {max_components}, because {type(model).__name__} has at most "
-        "one component fewer than there are classes."
+        f"n_components was reduced to {max_components}, because {type(model).__name__} finds at "
+        "most n_classes - 1 components."
     ]

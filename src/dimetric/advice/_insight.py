@@ -29,7 +29,7 @@ def insight(
     n_neighbors: int = 3,
     random_state: Any = None,
 ) -> Insight:
-    """Learn a distance from some samples, and compare its neighbours with Euclidean ones on others.
+    """Learn a distance on training samples, and compare it with the Euclidean one on test samples.
 
     Parameters
     ----------

@@ -184,11 +184,11 @@ def scores_on_common_folds(
         del done[slowest]
     if len(done) == 1:
         reasons = failed | dropped
+        if BASELINE in failed:  # a fault of the data, which the learners only repeat
+            reasons = {BASELINE: failed[BASELINE]}
         why = " ".join(f"{name}: {message.rstrip('.')}." for name, message in reasons.items())
-        raise ValueError(
-            f"No learner could be evaluated. {why} If the time limit was reached, set a larger "
-            "budget."
-        )
+        hint = " Set a larger budget." if "time limit" in why or "time budget" in why else ""
+        raise ValueError(f"No learner could be evaluated. {why}{hint}")
     folds = _common_folds(done)
     scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
     fit_seconds = {

@@ -15,11 +15,11 @@ class RaceSettings:
     Attributes
     ----------
     choice_fraction : float
-        Fraction of the budget for race, final and tuning. The rest is for the fitted model and the
-        insight, which are computed later.
+        Fraction of the budget for the race, the final and the tuning together. The rest is for the
+        fitted model and the insight, which are computed later.
     race_fraction, final_fraction : float
-        Fractions of the time for race, final and tuning. The remaining 0.15 is for the tuning, and
-        for fits that end after their deadline.
+        Fractions of that time for the race, and for the final. The remaining 0.15 is for the
+        tuning, and for fits that end after their deadline.
     race_rows_per_root_second : int
         Number of rows in the race for a budget of one second. The time of a fit grows with the
         number of pairs of rows, so the number of rows grows with the square root of the time.
@@ -55,17 +55,17 @@ class RaceSettings:
         Largest number of times that the final splits the rows into folds. The correlated t-test
         gains little from more.
     model_fraction : float
-        Approximate fraction of the time for race, final and tuning that the fit of the final model
-        may take. It determines the number of rows that the model is fitted to.
+        Approximate time for fitting the model, relative to the time for the race, the final and
+        the tuning together. It determines the number of rows that the model is fitted to.
     min_model_seconds : float
-        Smallest time limit for the fit of the final model.
+        Smallest time limit for fitting the model.
     max_model_rows : int
-        Largest number of rows that the final model is fitted to. A nearest-neighbour classifier
+        Largest number of rows that the model is fitted to. A nearest-neighbour classifier
         stores all of them.
     max_insight_rows : int
         Largest number of rows used by the insight. More rows would not change its plots.
     insight_test_fraction : float
-        Fraction of these rows that is held out when the distance is learned.
+        Fraction of the rows of the insight that are held out when the distance is learned.
     min_plotted_test_rows : int
         With at least this many test rows, only test rows are plotted. Otherwise, all rows are.
     max_shuffle_seconds : float

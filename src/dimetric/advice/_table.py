@@ -1,4 +1,4 @@
-"""Read the rows to learn from: a file, a data frame or arrays."""
+"""Select the rows to learn from in a file, a data frame or arrays."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -62,8 +62,9 @@ def read_samples(
     missing: str = "drop",
     header: bool | None = None,
     needs_target: bool = True,
+    option_names: Mapping[str, str] | None = None,
 ) -> TableSamples:
-    """Read the rows to learn from out of a file or data frame.
+    """Return the rows to learn from in a file or data frame.
 
     Parameters
     ----------
@@ -73,8 +74,17 @@ def read_samples(
         As in :func:`dimetric.data.read_table`.
     needs_target : bool, default=True
         Whether to guess the target column if `target` is None.
+    option_names : mapping of str to str, optional
+        What error messages call `target` and `drop`, for example ``{"target": "--color"}``.
     """
-    table = open_table(source, target, drop=drop, header=header, needs_target=needs_target)
+    table = open_table(
+        source,
+        target,
+        drop=drop,
+        header=header,
+        needs_target=needs_target,
+        option_names=option_names,
+    )
     samples = samples_of(table.columns, table.target, missing=missing, name=table.name)
     is_file = isinstance(source, str | Path)
     return TableSamples(
@@ -106,7 +116,7 @@ def samples_from(
     """
     is_table = isinstance(X, str | Path | Mapping) or hasattr(X, "columns")
     if y is not None and target is not None:
-        raise ValueError("y and target are both given. Pass the classes as y or as target.")
+        raise ValueError("y and target are both given. Pass only one of them.")
     if target is not None and not is_table:
         raise ValueError(
             f"target={target!r} requires X to be a data frame or a path, but X is "
@@ -117,8 +127,8 @@ def samples_from(
         if hasattr(X, "columns"):
             columns = f" The columns of X are {', '.join(map(str, X.columns))}."
         raise ValueError(
-            "Neither y nor target is given. Pass the classes as y, or as the name of a column "
-            f"of X, target.{columns}"
+            "Neither y nor target is given. Pass the classes as y, or pass the name of a column "
+            f"of X as target.{columns}"
         )
     if y is None:
         return read_samples(X, target, drop=drop, missing=missing)

@@ -57,9 +57,7 @@ NeighborCount = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(help="Number of processes. -1 uses all processors.")]
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the results as one JSON object and nothing else.")
-]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
 
 
 def split_names(text: str) -> list[str] | None:
@@ -109,3 +107,11 @@ def check_choice(option: str, value: str, choices: Iterable[str]) -> None:
     *first, last = map(repr, choices)
     if repr(value) not in (*first, last):
         raise ValueError(f"{option} must be {', '.join(first)} or {last}, not {value!r}.")
+
+
+def check_neighbor_count(k: int, n_rows: int) -> None:
+    """Raise if there are fewer rows than neighbours."""
+    if k > n_rows:
+        raise ValueError(
+            f"--k {k} is larger than the number of rows, {n_rows}. Choose a smaller --k."
+        )

@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-PICTURE_ENDINGS = (".png", ".svg", ".pdf")
+PICTURE_EXTENSIONS = (".png", ".svg", ".pdf")
 # Metadata without the date, so that repeating a command writes an identical file.
 METADATA = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
@@ -17,11 +17,11 @@ def is_picture(path: Path) -> bool:
     >>> is_picture(Path("roll.PNG")), is_picture(Path("roll.csv"))
     (True, False)
     """
-    return path.suffix.lower() in PICTURE_ENDINGS
+    return path.suffix.lower() in PICTURE_EXTENSIONS
 
 
 def use_headless_backend() -> None:
-    """Let matplotlib draw without a window, with fonts for as many scripts as are installed."""
+    """Let matplotlib draw without a window, and with the installed fonts for other scripts."""
     try:
         import matplotlib
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Read the table, and make the learner, that the command line specifies."""
+"""Read the table and create the learner given on the command line."""
 
 import warnings
 from pathlib import Path
@@ -29,7 +29,7 @@ def read(
     needs_target : bool
         Whether to guess the target column if `target` is None.
     option : str, default="--target"
-        Name of the option that sets the target column, used in notes.
+        Name of the option that sets the target column, used in messages.
     """
     from dimetric.advice._table import read_samples
 
@@ -43,6 +43,7 @@ def read(
             missing=missing,
             header=header,
             needs_target=needs_target,
+            option_names={"target": option, "drop": "--drop"},
         )
     if target is not None or table.target is None:
         return table

@@ -16,6 +16,7 @@ from dimetric.cli._options import (
     NeighborCount,
     Seed,
     Target,
+    check_neighbor_count,
     split_names,
 )
 from dimetric.cli._read import learner_from, read
@@ -56,7 +57,7 @@ def compare(
     header: Header = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the report and the model.")] = Path(
+    out: Annotated[Path, typer.Option(help="Directory for the report and the model.")] = Path(
         "dimetric-compare"
     ),
     json: Json = False,
@@ -72,6 +73,8 @@ def compare(
     if budget is not None and not 1 <= budget < float("inf"):
         raise typer.BadParameter(f"--budget must be a finite number >= 1, not {budget:g}.")
     seconds = budget or (BUDGET_SECONDS if data is not None else BUNDLED_BUDGET_SECONDS)
+    names = split_names(learners)
+    models = None if names is None else {each: learner_from(each, [], seed) for each in names}
     if data is None:
         tables = [_bundled(name) for name in BUNDLED]
     else:
@@ -84,9 +87,7 @@ def compare(
         # A table may also use the time that the previous tables have left over.
         spare = seconds * len(results) - sum(result["seconds"] for result in results)
         options["budget"] = seconds + max(0.0, spare)
-        results.append(
-            _compare_table(table, split_names(learners), folds, missing, options, out, console)
-        )
+        results.append(_compare_table(table, models, folds, missing, options, out, console))
     if json:
         print_json({"results": results})
 
@@ -106,7 +107,7 @@ def _bundled(name: str) -> "TableSamples":
 
 def _compare_table(
     table: "TableSamples",
-    names: list[str] | None,
+    learners: dict[str, Any] | None,
     folds: int,
     missing: str,
     options: dict[str, Any],
@@ -120,10 +121,9 @@ def _compare_table(
 
     started = perf_counter()
     samples = labelled_samples(table, cv=folds, missing=missing, option="--target")
+    check_neighbor_count(options["n_neighbors"], len(samples.y))
     if console is not None:
         _print_data_summary(console, samples)
-    seed = options["random_state"]
-    learners = None if names is None else {each: learner_from(each, [], seed) for each in names}
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
     # Open the report first, to fail before the comparison if it cannot be written.
     with atomic_write(files["report"]) as report:
@@ -134,7 +134,7 @@ def _compare_table(
                 callback=lambda stage, n_done, n_total: update(n_done, n_total),
                 **options,
             )
-            _ = comparison.learner, comparison.insight  # compute both while the bar is shown
+            _ = comparison.model, comparison.insight  # compute both while the bar is shown
         comparison.report(report, model_file=files["model"])
         comparison.save(files["model"])
     seconds = perf_counter() - started
@@ -150,8 +150,9 @@ def _print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
         f"{len(samples.classes)} classes in column {escape_markup(samples.target)}"
     )
     shown = list(samples.classes.items())[:MAX_SHOWN_CLASSES]
-    sizes = ", ".join(f"{escape_markup(name)} {count}" for name, count in shown)
-    console.print(f"  {sizes}{', ...' if len(samples.classes) > len(shown) else ''}")
+    sizes = ", ".join(f"{escape_markup(name)} ({count})" for name, count in shown)
+    more = ", ..." if len(samples.classes) > len(shown) else ""
+    console.print(f"  Rows per class: {sizes}{more}")
     print_notes(*(f"  {each}" for each in samples.notes))
 
 
@@ -173,14 +174,14 @@ def _print_results(
         table.add_row(row.learner, *numbers, style="bold" if row.learner == choice.best else "")
     console.print(table)
     for name, reason in choice.dropped.items():
-        console.print(f"  {name} was dropped: {escape_markup(reason)}")
+        console.print(f"  {name} was dropped. {escape_markup(reason)}")
     means = ", ".join(
         f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
     )
     n_folds = len(choice.final_scores[choice.best])
     rows = "the same rows"
     if choice.judged_on_unseen_rows:
-        rows = f"{choice.n_final} rows that were not used to choose the learner"
+        rows = f"{choice.n_final_rows} rows that were not used to choose the learner"
     console.print(f"[bold]{escape_markup(choice.verdict)}[/bold]")
     console.print(f"  Mean accuracy over {n_folds} new folds of {rows}: {means}.", soft_wrap=True)
     written = ", ".join(str(each) for each in files.values())

@@ -15,7 +15,12 @@ from dimetric.cli._options import (
     check_choice,
     parsed_options,
 )
-from dimetric.cli._picture import PICTURE_ENDINGS, is_picture, use_headless_backend, write_picture
+from dimetric.cli._picture import (
+    PICTURE_EXTENSIONS,
+    is_picture,
+    use_headless_backend,
+    write_picture,
+)
 from dimetric.cli._read import read
 from dimetric.cli._terminal import print_json, print_notes
 
@@ -26,8 +31,20 @@ if TYPE_CHECKING:
     from dimetric.advice._table import TableSamples
     from dimetric.quality._embedding import EmbeddingQuality
 
-# The best possible value of a score. It is 1 for scores that are not listed.
-BEST_SCORES = {"stress": 0, "scaled_stress": 0, "residual_variance": 0, "procrustes": 0}
+# The best value of each score, and what the score means in a few words.
+SCORES = {
+    "trustworthiness": (1, "near in the embedding, near in the data"),
+    "continuity": (1, "near in the data, near in the embedding"),
+    "knn_preservation": (1, "fraction of nearest neighbours kept"),
+    "lcmc": (1, "the same, minus that of random points"),
+    "neighborhood_hit": (1, "fraction of neighbours of the same class"),
+    "r_nx_auc": (1, "neighbours kept, at all scales"),
+    "stress": (0, "error of the distances"),
+    "scaled_stress": (0, "the same, after the best scaling"),
+    "shepard_correlation": (1, "rank correlation of the distances"),
+    "residual_variance": (0, "1 - squared correlation of the distances"),
+    "procrustes": (0, "error of the points after alignment"),
+}
 
 Method = Annotated[
     str,
@@ -132,8 +149,8 @@ def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
     files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
         if not is_picture(file) and not file.name.lower().endswith(WRITABLE_EXTENSIONS):
-            endings = ", ".join((*PICTURE_ENDINGS, *WRITABLE_EXTENSIONS))
-            raise ValueError(f"Unsupported file type: {file}. Use one of {endings}.")
+            extensions = ", ".join((*PICTURE_EXTENSIONS, *WRITABLE_EXTENSIONS))
+            raise ValueError(f"Unsupported file type: {file}. Use one of {extensions}.")
     if any(is_picture(file) for file in files):
         use_headless_backend()
     return files
@@ -165,7 +182,8 @@ def quality_lines(quality: "EmbeddingQuality") -> list[str]:
     for name, score in quality.scores().items():
         error = quality.standard_error.get(name, 0.0)
         plus_minus = f" ± {error:.3f}" if error > 0 else ""
-        lines.append(f"  {name:20} {score:6.3f}{plus_minus}  (best: {BEST_SCORES.get(name, 1)})")
+        best, meaning = SCORES[name]
+        lines.append(f"  {name:19} {score:6.3f}{plus_minus} (best {best})  {meaning}")
     return lines
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._options import Header, Json, ModelFile, split_names
+from dimetric.cli._options import Header, Json, ModelFile, check_choice, split_names
 from dimetric.cli._terminal import print_json, print_notes
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ class Format(StrEnum):
 
 HOW_TO_USE = {
     Format.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
-    Format.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32, not transformed",
-    Format.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
+    Format.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: the columns above, as float32",
+    Format.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)"
+    "  # Z: from 'dimetric transform'",
     Format.numpy: "import {stem}; {stem}.transform(X)",
     Format.duckdb: "duckdb my.db < {out}",
     Format.postgres: "psql -f {out}",
@@ -85,7 +86,7 @@ def export(
     """
     import dimetric
 
-    _check_usage(to, out, data, id)
+    _check_usage(to, out, data, id, kind, dtype)
     loaded = dimetric.load(model)
     results: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
     if to in INDEXES:
@@ -114,8 +115,14 @@ def export(
         _print_results(results, to, out)
 
 
-def _check_usage(to: Format, out: Path, data: Path | None, id: str | None) -> None:
-    """Raise if the options contradict each other."""
+def _check_usage(
+    to: Format, out: Path, data: Path | None, id: str | None, kind: str, dtype: str
+) -> None:
+    """Raise if the options are invalid or contradict each other."""
+    if to is Format.faiss:
+        check_choice("--kind", kind, ["flat", "hnsw"])
+    if to is Format.onnx:
+        check_choice("--dtype", dtype, ["float32", "float64"])
     if data is not None and to not in INDEXES:
         raise typer.BadParameter(f"DATA can only be used with --to {' or '.join(INDEXES)}.")
     if id is not None and to not in SQL_DIALECTS and data is None:
@@ -129,7 +136,7 @@ def _print_results(results: dict[str, Any], to: Format, out: Path) -> None:
     if "columns" in results:
         shown = ", ".join(results["columns"][:MAX_SHOWN_COLUMNS])
         more = ", ..." if len(results["columns"]) > MAX_SHOWN_COLUMNS else ""
-        print(f"X has {len(results['columns'])} columns of numbers: {shown}{more}")
+        print(f"The input X has {len(results['columns'])} numeric columns: {shown}{more}")
     if "samples" in results:
         print(f"The index contains {results['samples']} samples.")
     print(f"Written: {out}")

@@ -16,6 +16,7 @@ from dimetric.cli._options import (
     Seed,
     Target,
     check_choice,
+    check_neighbor_count,
 )
 from dimetric.cli._read import learner_from, read
 from dimetric.cli._terminal import print_json, print_notes
@@ -62,6 +63,8 @@ def fit(
     classes = {} if table.y is None else class_counts(table.y, str(table.target), "--target")
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
+    if table.y is not None:
+        check_neighbor_count(k, n_rows)
     # Open the file first, to fail before the fit if it cannot be written.
     with atomic_write(out) as temporary:
         fitted = fit_table(table, model, n_neighbors=k, scale=scale, missing=missing)
@@ -90,7 +93,7 @@ def _print_results(results: dict[str, Any], name: str, k: int) -> None:
     classes = results["classes"]
     if classes:
         shown = list(classes.items())[:MAX_SHOWN_CLASSES]
-        sizes = ", ".join(f"{name} {count}" for name, count in shown)
+        sizes = ", ".join(f"{name} ({count})" for name, count in shown)
         others = f" and {len(classes) - len(shown)} more" if len(classes) > len(shown) else ""
         score = results["leave_one_out_accuracy"]
         print(f"{len(classes)} classes: {sizes}{others}")

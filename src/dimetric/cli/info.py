@@ -44,7 +44,7 @@ def description_table(path: Path, about: dict[str, Any]) -> "Table":
     size = readable_size(about["bytes"])
     rows = [("file", f"{path} ({size}, format {about['format']})")]
     for step in about.get("steps") or [about]:
-        rows.append((printable(step.get("name", "model")), _estimator(step)))
+        rows.append((printable(step.get("name", "model")), _estimator_repr(step)))
     features, classes = about["features"], about["classes"]
     if about["n_features"] or features:
         rows.append(("features", _name_list(features, about["n_features"])))
@@ -68,14 +68,14 @@ def description_table(path: Path, about: dict[str, Any]) -> "Table":
     return table
 
 
-def _estimator(step: dict[str, Any]) -> str:
+def _estimator_repr(step: dict[str, Any]) -> str:
     """Return the repr of an estimator, without parameters that are None."""
     params = []
     for name, value in step.get("parameters", {}).items():
         if value is None:
             continue
         is_estimator = isinstance(value, dict) and "class" in value
-        text = _estimator(value) if is_estimator else printable(repr(value))
+        text = _estimator_repr(value) if is_estimator else printable(repr(value))
         params.append(f"{printable(name)}={text}")
     return f"{printable(step['class'])}({', '.join(params)})"
 

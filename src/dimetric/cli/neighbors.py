@@ -7,7 +7,12 @@ import typer
 
 from dimetric._names import suggest
 from dimetric.cli._options import Header, Json, ModelFile, NewData, split_names
-from dimetric.cli._picture import PICTURE_ENDINGS, is_picture, use_headless_backend, write_picture
+from dimetric.cli._picture import (
+    PICTURE_EXTENSIONS,
+    is_picture,
+    use_headless_backend,
+    write_picture,
+)
 from dimetric.cli._terminal import print_json, print_notes
 
 if TYPE_CHECKING:
@@ -19,8 +24,9 @@ if TYPE_CHECKING:
 N_DEFAULT_COLUMNS = 3  # feature columns shown without --show
 
 
-RowIndex = Annotated[
-    int, typer.Option(help="Row index, from 0 and without the header. -1 is the last row.")
+RowNumber = Annotated[
+    int,
+    typer.Option(help="Row number from 0, without the header. -1 is the last complete row."),
 ]
 ClassColumn = Annotated[
     str | None,
@@ -52,8 +58,8 @@ def neighbors(
 
     if out is not None:
         if not is_picture(out):
-            endings = ", ".join(PICTURE_ENDINGS)
-            raise ValueError(f"Unsupported file type: {out}. Use one of {endings}.")
+            extensions = ", ".join(PICTURE_EXTENSIONS)
+            raise ValueError(f"Unsupported file type: {out}. Use one of {extensions}.")
         use_headless_backend()
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
@@ -66,7 +72,7 @@ def neighbors(
         raise ValueError(
             f"{data} needs at least 2 rows without missing values, but has {len(found.rows)}."
         )
-    position = _position_of(row, found.rows)
+    position = _position_of(row, found.rows, reader.n_rows)
     before, after = before_and_after(reader.parts.last, found.features)
     near = neighborhood(before, after, position, n_neighbors=min(k, n_others))
     notes = list(found.notes)
@@ -98,35 +104,35 @@ def _plot(
 
 
 def _print_results(
-    near: "Neighborhood", numbers: "np.ndarray", texts: "dict[str, np.ndarray]", name: str
+    near: "Neighborhood", row_numbers: "np.ndarray", texts: "dict[str, np.ndarray]", name: str
 ) -> None:
     """Print the neighbours under both distances."""
     values_of_row = ", ".join(f"{column} {values[near.row]}" for column, values in texts.items())
-    number = numbers[near.row]
+    number = row_numbers[near.row]
     print(f"Row {number}: {values_of_row}" if values_of_row else f"Row {number}")
-    for title, which, distances in (
+    for title, positions, distances in (
         ("Euclidean", near.before, near.distances_before),
         (name, near.after, near.distances_after),
     ):
         print(f"\n{title}")
-        print(*table_lines(near, which, distances, numbers, texts), sep="\n")
+        print(*table_lines(near, positions, distances, row_numbers, texts), sep="\n")
     counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.dropped)} dropped"
     print(f"\nNeighbours under {name}, compared with Euclidean: {counts}.")
 
 
 def table_lines(
     near: "Neighborhood",
-    which: "np.ndarray",
+    positions: "np.ndarray",
     distances: "np.ndarray",
-    numbers: "np.ndarray",
+    row_numbers: "np.ndarray",
     shown: "dict[str, np.ndarray]",
 ) -> list[str]:
     """Return the lines of a table of neighbours: row, distance, change, and columns."""
     rows = [["row", "distance", "", *shown]]
-    for i in which:
+    for i in positions:
         change = "new" if i in near.new else "dropped" if i in near.dropped else ""
         texts = [str(values[i]) for values in shown.values()]
-        rows.append([str(numbers[i]), f"{distances[i]:.4g}", change, *texts])
+        rows.append([str(row_numbers[i]), f"{distances[i]:.4g}", change, *texts])
     rows = [[each if len(each) <= 28 else each[:27] + "…" for each in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(*rows, strict=True)]
     return [
@@ -138,28 +144,28 @@ def table_lines(
 
 def as_dict(
     near: "Neighborhood",
-    numbers: "np.ndarray",
+    row_numbers: "np.ndarray",
     shown: "dict[str, np.ndarray]",
     out: str | None,
     notes: list[str],
 ) -> dict[str, Any]:
     """Return the neighbours under both distances as a dictionary for JSON."""
 
-    def listed(which: "np.ndarray", distances: "np.ndarray") -> list[dict[str, Any]]:
+    def listed(positions: "np.ndarray", distances: "np.ndarray") -> list[dict[str, Any]]:
         return [
-            {"row": int(numbers[i]), "distance": float(distances[i])}
+            {"row": int(row_numbers[i]), "distance": float(distances[i])}
             | {"columns": {name: str(values[i]) for name, values in shown.items()}}
-            for i in which
+            for i in positions
         ]
 
     return {
-        "row": int(numbers[near.row]),
+        "row": int(row_numbers[near.row]),
         "columns": {name: str(values[near.row]) for name, values in shown.items()},
         "before": listed(near.before, near.distances_before),
         "after": listed(near.after, near.distances_after),
-        "kept": numbers[near.kept],
-        "new": numbers[near.new],
-        "dropped": numbers[near.dropped],
+        "kept": row_numbers[near.kept],
+        "new": row_numbers[near.new],
+        "dropped": row_numbers[near.dropped],
         "written": out,
         "notes": notes,
     }
@@ -186,16 +192,17 @@ def _columns_to_show(
     return ([] if class_column is None else [class_column]) + others, class_column
 
 
-def _position_of(row: int, numbers: "np.ndarray") -> int:
+def _position_of(row: int, row_numbers: "np.ndarray", n_rows: int) -> int:
     """Return the position of a row of the table among its complete rows."""
     import numpy as np
 
-    number = int(numbers[row]) if -len(numbers) <= row < 0 else row
-    positions = np.flatnonzero(numbers == number)
+    number = int(row_numbers[row]) if -len(row_numbers) <= row < 0 else row
+    positions = np.flatnonzero(row_numbers == number)
     if not len(positions):
-        last = int(numbers[-1])
+        if 0 <= row < n_rows:
+            raise ValueError(f"--row {row} has missing values. Choose another row.")
         raise ValueError(
-            f"--row {row} does not exist or has missing values. Choose a row from 0 to {last}."
+            f"--row {row} is out of range: the table has {n_rows} rows, numbered from 0."
         )
     return int(positions[0])
 

@@ -17,7 +17,7 @@ def predict(
         bool,
         typer.Option(
             "--probabilities",
-            help="Also write the probability of each class: its fraction of the neighbours.",
+            help="Also write the probability of each class, the fraction of neighbours in it.",
         ),
     ] = False,
     keep: Keep = "",
@@ -50,3 +50,5 @@ def predict(
                 "notes": reader.notes(),
             }
         )
+    elif out is not None:
+        print(f"Written: {out}")

@@ -36,23 +36,23 @@ Neighbors = Annotated[
         help="Number of nearest neighbours used for classification. Repeatable. (Default: 3.)"
     ),
 ]
-Folder = Annotated[
+Directory = Annotated[
     Path | None,
     typer.Option(
-        help="Folder with the data sets and the published tables (paper_tables).",
+        help="Directory with the data sets and the published tables (paper_tables).",
         envvar="DIMETRIC_DATA",
     ),
 ]
 Budget = Annotated[float | None, typer.Option(help="Time limit of a single fit in seconds.")]
 Out = Annotated[
-    Path, typer.Option(help="Folder for the results and for the state of an interrupted run.")
+    Path, typer.Option(help="Directory for the results and for the state of an interrupted run.")
 ]
 
 
 def reproduce(
     experiment: Experiment = 1,
     k: Neighbors = None,
-    data: Folder = None,
+    data: Directory = None,
     only: Annotated[
         str, typer.Option(help="Data sets to run, separated by commas. (Default: all.)")
     ] = "",
@@ -126,7 +126,7 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
     from dimetric.stats import verdict
 
     console.print(f"[bold]{found.title}[/bold]")
-    console.print("Test scores. The published scores are below ours.")
+    console.print("Test scores. Each cell shows our score, and the published one under it.")
     for block in found.blocks:
         for columns in _pages(block, console.width):
             console.print(_scores(block, columns))
@@ -142,9 +142,13 @@ def _failures(cells: "list[Cell]") -> list[str]:
     counts: dict[tuple[str, str], int] = {}
     for cell in cells:
         if cell.status != "ok":
-            failure = cell.learner, f"{cell.status}: {cell.message.partition(chr(10))[0]}"
+            what = "timed out" if cell.status == "timeout" else cell.status
+            failure = cell.learner, f"{what}: {cell.message.partition(chr(10))[0]}"
             counts[failure] = counts.get(failure, 0) + 1
-    lines = [f"{learner}: {n} fits {reason}" for (learner, reason), n in counts.items()]
+    lines = [
+        f"{learner}: {n} fit{'' if n == 1 else 's'} {reason}"
+        for (learner, reason), n in counts.items()
+    ]
     n_hidden = len(lines) - MAX_FAILURES
     more = [f"{n_hidden} more lines are not shown."] if n_hidden > 0 else []
     return lines[:MAX_FAILURES] + more

@@ -35,3 +35,5 @@ def transform(
                 "notes": reader.notes(),
             }
         )
+    elif out is not None:
+        print(f"Written: {out}")

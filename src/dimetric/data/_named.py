@@ -287,7 +287,7 @@ def _from_openml(name: str, missing: str) -> DataSet | str:
     from sklearn.datasets import fetch_openml
 
     try:
-        bunch: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
+        bunch: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.1)
     except (OSError, ValueError, ImportError) as error:
         if type(error).__name__ == "OpenMLError":
             return ", and none on OpenML"

@@ -137,7 +137,8 @@ def _kept_rows(
         )
     dropped = lacks_target | lacks_feature if missing == "drop" else lacks_target
     if dropped.all():
-        remedy = " Set missing='impute'." if not lacks_target.all() else ""
+        remedy = " Set missing='impute' (on the command line, --missing impute)."
+        remedy = "" if lacks_target.all() else remedy
         raise ValueError(f"No rows remain: all {n} rows have missing values.{remedy}")
     notes = []
     if dropped.any():

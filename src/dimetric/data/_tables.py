@@ -1,7 +1,7 @@
 """Read tables from files or data frames: choose the target and the feature columns."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,6 +114,7 @@ def open_table(
     name: str | None = None,
     header: bool | None = None,
     needs_target: bool = True,
+    option_names: Mapping[str, str] | None = None,
 ) -> Table:
     """Read the columns of a table and determine their roles.
 
@@ -125,24 +126,29 @@ def open_table(
         As in :func:`read_table`.
     needs_target : bool, default=True
         Whether to choose a likely target column if `target` is None.
+    option_names : mapping of str to str, optional
+        What error messages call `target` and `drop`, for example ``{"target": "--color"}`` on the
+        command line. By default, "target" and "drop".
     """
+    option_names = {"target": "target", "drop": "drop"} | dict(option_names or {})
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
     file = TableFile.open(source, header) if isinstance(source, str | Path) else source
     is_file = isinstance(file, TableFile)
     if is_file and name is None:
         name = table_name(file.path)
     if is_file and file.dialect is not None:
-        chosen = _roles(file.column_names(), target, drop, extra, name, needs_target).target
+        header_names = file.column_names()
+        chosen = _roles(header_names, target, drop, extra, name, needs_target, option_names).target
         frame = file.read(chosen)
     else:
         frame = file.read() if is_file else _checked_frame(source)
     names = [str(each) for each in getattr(frame, "columns", frame)]
     if isinstance(frame, dict) and "y" not in names and target is None and needs_target:
         raise ValueError(
-            f"{source} holds no y. If a column of X holds the classes, name it, for example "
-            f"target={names[-1]!r} (on the command line, --target {names[-1]})."
+            f"{source} holds no y. If a column of X holds the classes, set "
+            f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
-    roles = _roles(names, target, drop, extra, name, needs_target)
+    roles = _roles(names, target, drop, extra, name, needs_target, option_names)
     columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
         raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
@@ -177,15 +183,17 @@ def _roles(
     extra: Iterable[str],
     name: str | None,
     needs_target: bool,
+    option_names: Mapping[str, str],
 ) -> _Roles:
     """Check the names of the dropped and extra columns, and choose the target."""
-    drop, extra = _existing_names(drop, names, "drop"), _existing_names(extra, names, "extra")
+    drop = _existing_names(drop, names, option_names["drop"])
+    extra = _existing_names(extra, names, "extra")
     candidates = [each for each in names if each not in (*extra, *drop)]
     if not candidates:
         raise ValueError(f"{name or 'The table'} has no feature columns.")
-    chosen = (
-        _choose_target(target, candidates, names) if needs_target or target is not None else None
-    )
+    if target is None and not needs_target:
+        return _Roles(None, drop, extra)
+    chosen = _choose_target(target, candidates, names, option_names["target"])
     return _Roles(chosen, drop, extra)
 
 
@@ -244,7 +252,9 @@ def _notes_on_classes(columns: dict[str, np.ndarray], target: str | None) -> lis
     ]
 
 
-def _choose_target(target: str | int | None, names: list[str], all_names: list[str]) -> str:
+def _choose_target(
+    target: str | int | None, names: list[str], all_names: list[str], option: str
+) -> str:
     if isinstance(target, str) and target not in all_names and COLUMN_NUMBER.fullmatch(target):
         target = int(target)  # the command line passes column numbers as strings
     if target is None:
@@ -255,10 +265,10 @@ def _choose_target(target: str | int | None, names: list[str], all_names: list[s
         chosen = all_names[target]
     else:
         raise ValueError(
-            f"target={target} is out of range: there are {len(all_names)} columns, numbered from "
-            "0, or backwards from -1."
+            f"{option}: column number {target} is out of range. There are {len(all_names)} "
+            "columns, numbered from 0, or from -1 backwards."
         )
-    return _existing_names([chosen], names, "target")[0]
+    return _existing_names([chosen], names, option)[0]
 
 
 def _likely_target(names: list[str]) -> str:
@@ -269,10 +279,10 @@ def _likely_target(names: list[str]) -> str:
     return next((by_name[each] for each in TARGET_NAMES if each in by_name), named[-1])
 
 
-def _existing_names(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
+def _existing_names(wanted: Iterable[str], names: Iterable[str], option: str) -> list[str]:
     """Return column names as a list; raise if one of them does not exist."""
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:
-            raise ValueError(f"{role}: there is no column {each!r}. {suggest(each, names)}")
+            raise ValueError(f"{option}: there is no column {each!r}. {suggest(each, names)}")
     return wanted

@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric.report._records import BASELINE, ChangedNeighbors, Choice, ReportRecord
-from dimetric.report._text import cut, percent, shorten
+from dimetric.report._text import cut_end, cut_middle, percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,7 +133,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "percent": percent, "shorten": shorten}
+    environment.filters |= {"cut_end": cut_end, "percent": percent, "cut_middle": cut_middle}
     return environment
 
 
@@ -147,7 +147,7 @@ def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:
 
 
 def _dropped_notes(choice: Choice) -> list[str]:
-    return [f"{name} was dropped: {reason}" for name, reason in choice.dropped.items()]
+    return [f"{name} was dropped. {reason}" for name, reason in choice.dropped.items()]
 
 
 def _examples(record: ReportRecord) -> list[_Example]:
@@ -168,10 +168,10 @@ def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
 
 
 def _usage(record: ReportRecord) -> list[str]:
-    """Return code that uses the model: Python, and shell commands if the model was saved."""
+    """Return examples of use: Python code, and shell commands if the model was saved."""
     if record.model_file is None:
         return [
-            f"comparison.learner.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
+            f"comparison.model.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
         ]
     file = record.model_file
     python = (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dimetric.report._records import BASELINE, Choice, Insight, ReportRecord
-from dimetric.report._text import shorten
+from dimetric.report._text import cut_middle
 
 WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
 DOTS_PER_INCH = 150
@@ -63,7 +63,7 @@ def _scatter_plots(insight: Insight, y: np.ndarray, names: tuple[str, str]) -> t
 def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
     """Return a short class name for each sample, and the position of the legend."""
     classes, codes = np.unique(y.astype(str), return_inverse=True)
-    short = np.array([shorten(each, MAX_LABEL_LENGTH) for each in classes])
+    short = np.array([cut_middle(each, MAX_LABEL_LENGTH) for each in classes])
     if len(set(short)) < len(classes):  # the names differ only in the part that was removed
         short = np.array([f"class {i + 1}" for i in range(len(classes))])
     if len(classes) <= MAX_LEGEND_CLASSES:
@@ -77,7 +77,7 @@ def _heat_map(metric: np.ndarray, names: list[str]) -> str:
 
     largest = np.argsort(-np.diag(metric), kind="stable")[:MAX_HEAT_MAP_FEATURES]
     shown = np.sort(largest)
-    labels = [shorten(names[i], MAX_LABEL_LENGTH) for i in shown]
+    labels = [cut_middle(names[i], MAX_LABEL_LENGTH) for i in shown]
     return _picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))
 
 

@@ -63,7 +63,7 @@ class Choice:
         Number of times that the final split the rows into folds.
     judged_on_unseen_rows : bool
         Whether the final used rows that the race did not use.
-    n_race, n_final : int
+    n_race_rows, n_final_rows : int
         Number of rows in the race and in the final.
     posterior : Posterior
         Result of the Bayesian test of the baseline (left) against the best learner (right).
@@ -78,8 +78,8 @@ class Choice:
     final_scores: dict[str, np.ndarray]
     n_repeats: int
     judged_on_unseen_rows: bool
-    n_race: int
-    n_final: int
+    n_race_rows: int
+    n_final_rows: int
     posterior: Posterior = field(repr=False)
 
     @property
@@ -134,9 +134,11 @@ class Insight:
     n_train, n_test : int
         Number of samples that the distance was learned from, and that it was tested on.
     corrected_errors : list of ChangedNeighbors
-        Test samples that the learned distance classifies correctly and the Euclidean does not.
+        Test samples that the learned distance classifies correctly and the Euclidean
+        distance does not.
     new_errors : list of ChangedNeighbors
-        Test samples that the Euclidean distance classifies correctly and the learned does not.
+        Test samples that the Euclidean distance classifies correctly and the learned
+        distance does not.
     importance : dict of str to float
         Importance of each feature, the largest first. Empty if it took too long to compute.
     from_metric : bool

@@ -3,12 +3,12 @@
 from typing import Any
 
 
-def cut(value: Any, max_length: int = 80) -> str:
+def cut_end(value: Any, max_length: int = 80) -> str:
     """Cut off the end of a long string.
 
     Examples
     --------
-    >>> cut("a very long name indeed", 10)
+    >>> cut_end("a very long name indeed", 10)
     'a very lo…'
     """
     text = str(value)
@@ -26,12 +26,12 @@ def percent(fraction: float, digits: int = 1) -> str:
     return f"{100 * fraction:.{digits}f} %"
 
 
-def shorten(value: Any, max_length: int) -> str:
+def cut_middle(value: Any, max_length: int) -> str:
     """Remove the middle of a long string, because names often differ at their ends.
 
     Examples
     --------
-    >>> shorten("a very long name indeed", 10)
+    >>> cut_middle("a very long name indeed", 10)
     'a ver…deed'
     """
     text = str(value)
