@@ -1,4 +1,4 @@
-"""The examples of the README and of the user guide print what these pages say."""
+"""Tests of the README and other pages: examples print the output shown, and links lead to files."""
 
 import re
 from pathlib import Path
@@ -8,29 +8,30 @@ import pytest
 TREE = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize(("page", "n_examples"), [("README.md", 1), ("docs/guide.md", 4)])
-def test_examples_print_what_they_say(page, n_examples, capsys):
+@pytest.mark.parametrize(("page", "n_examples"), [("README.md", 1), ("docs/guide.md", 5)])
+def test_examples_print_the_output_shown(page, n_examples, capsys):
     path = TREE / page
     examples = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", path.read_text(), re.S)
     assert len(examples) == n_examples
-    names = {}
-    for code, output in examples:  # each continues the one before
-        exec(compile(code, str(path), "exec"), names)
+    namespace = {}  # shared, because later examples use names from earlier ones
+    for code, output in examples:
+        exec(compile(code, str(path), "exec"), namespace)
         assert capsys.readouterr().out == output
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/methods.md"]
+    "page",
+    ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/guide.md", "docs/methods.md"],
 )
-def test_links_lead_to_files(page):
+def test_links_lead_to_existing_files(page):
     path = TREE / page
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     links += re.findall(r'(?:src|srcset)="([^"]+)"', path.read_text())
-    assert [each for each in links if not (path.parent / each).exists()] == []
+    assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-def test_every_learner_is_in_the_table_of_methods():
+def test_methods_page_lists_every_estimator():
     from estimators import VARIANTS
 
-    table = (TREE / "docs" / "methods.md").read_text()
-    assert [cls.__name__ for cls in VARIANTS if f"`{cls.__name__}" not in table] == []
+    page = (TREE / "docs" / "methods.md").read_text()
+    assert [cls.__name__ for cls in VARIANTS if f"`{cls.__name__}" not in page] == []
