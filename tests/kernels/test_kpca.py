@@ -297,11 +297,11 @@ def test_rounding_errors_of_a_nearly_constant_kernel_are_not_components(dense, k
     assert np.abs(kpca.components_.sum(axis=1)).max() < 1e-6 * np.abs(kpca.components_).max()
 
 
-@pytest.mark.parametrize("share", [0.04, 0.01])
+@pytest.mark.parametrize("size", [0.04, 0.01])
 @pytest.mark.parametrize("n", [100, 700])
-def test_a_few_negative_eigenvalues_cause_a_warning(n, share, rng):
+def test_a_few_negative_eigenvalues_cause_a_warning(n, size, rng):
     Q = np.linalg.qr(rng.normal(size=(n, n))).Q
-    values = np.r_[0.8 ** np.arange(n - 3), np.full(3, -share)]
+    values = np.r_[0.8 ** np.arange(n - 3), np.full(3, -size)]
     K = (Q * values) @ Q.T
     with pytest.warns(UserWarning, match="The kernel is indefinite"):
         KPCA(2, kernel="precomputed").fit((K + K.T) / 2)

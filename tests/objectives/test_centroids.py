@@ -101,7 +101,7 @@ def test_float32_matches_float64(k):
 
 
 def test_loss_is_finite_far_from_the_centroids():
-    """The softmax weights of all centroids of the own class underflow here."""
+    """The softmax weights of all centroids of a sample's own class underflow here."""
     L = 200 * MAPS[5]
     value, grad = on_maps(objective())(L.ravel())
     assert value > 1000

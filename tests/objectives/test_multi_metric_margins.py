@@ -28,9 +28,9 @@ def naive(X, codes, targets, maps, mu):
     return total / len(X)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.1])
-def test_objective_matches_a_naive_loop(namespace, share, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_FRACTION", share)
+@pytest.mark.parametrize("fraction", [0.0, 1.1])
+def test_objective_matches_a_naive_loop(namespace, fraction, monkeypatch):
+    monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
     Z = X[ORDER] - X.mean(axis=0)
     objective = MultiMetricMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
     targets = host(objective._targets)
@@ -40,10 +40,10 @@ def test_objective_matches_a_naive_loop(namespace, share, monkeypatch):
     assert grad.shape == MAPS.shape
 
 
-@pytest.mark.parametrize("share", [0.0, 1.1])
+@pytest.mark.parametrize("fraction", [0.0, 1.1])
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
-def test_gradient_matches_finite_differences(width, share, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_FRACTION", share)
+def test_gradient_matches_finite_differences(width, fraction, monkeypatch):
+    monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
     objective = MultiMetricMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
     error = check_grad(
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[0],
@@ -59,8 +59,8 @@ def test_sparse_and_dense_weights_agree(dtype, monkeypatch):
     codes = np.sort(np.where(np.arange(30) < 1, 7, y), kind="stable")
     codes = np.unique(codes, return_inverse=True)[1]  # one class has a single sample
     found = []
-    for share in (0.0, 1.1):
-        monkeypatch.setattr(module, "SPARSE_FRACTION", share)
+    for fraction in (0.0, 1.1):
+        monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
         objective = MultiMetricMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
         found.append(objective.evaluate(MAPS[[0, 1, 2, 0]], 0.5))
     tolerance = 1e-10 if dtype == "float64" else 1e-4

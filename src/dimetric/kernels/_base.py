@@ -59,6 +59,8 @@ class KernelMetric(PairScoringMixin, Learner):
     def transform(self, X: Array) -> Array:
         """Map samples by the learned map, ``(k(X, S) - offset_) @ components_.T``.
 
+        S holds the reference samples, which are the training samples or the landmarks.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

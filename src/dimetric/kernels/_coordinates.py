@@ -60,7 +60,8 @@ class Coordinates:
     compute : callable
         Computes the coordinates, of shape (n, rank), as float64 in the namespace of the samples.
     eigenvalue_sum : float
-        Sum of all eigenvalues of the centred kernel.
+        Sum of all eigenvalues of the centred kernel. With landmarks or a truncated factor, of its
+        approximation.
     eigenvalues : ndarray of shape (rank,) or None
         The largest eigenvalues, descending. None if the coordinates are not principal coordinates.
     """
@@ -120,9 +121,8 @@ def pca_coordinates(
 ) -> Coordinates:
     """Return principal coordinates of all samples.
 
-    See :func:`cholesky_coordinates` for the parameters.
-    If :func:`is_iterative` is true, K is neither centred nor copied in memory, and may be a packed
-    symmetric matrix.
+    See :func:`cholesky_coordinates` for the parameters. If :func:`is_iterative` is true, K is
+    neither centred nor copied in memory, and may be a packed symmetric matrix.
     """
     if isinstance(K, PackedSymmetric) or is_iterative(n_components, K.shape[0]):
         return _coordinates_by_products(K, int(n_components or 0), definite)

@@ -62,7 +62,7 @@ def feature_space(
     principal : bool
         Whether the coordinates must be principal coordinates.
     """
-    rescale_for_squares(X)  # raises if the samples have no variance in this dtype
+    rescale_for_squares(X)  # raises if squares overflow or underflow in this dtype
     n, precomputed = X.shape[0], kernel.name == "precomputed"
     if precomputed:
         check_precomputed(X)

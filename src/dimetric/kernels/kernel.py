@@ -59,9 +59,9 @@ class Kernel(BaseEstimator):
         has its own parameter `n_components` instead.
     n_landmarks : int or None, default=None
         Number of landmarks. The span of the landmarks approximates the span of all samples in
-        feature space (the Nyström method [1]_). Time is then linear in the number of samples, and
-        memory is ``n_landmarks**2``. If None or at least the number of samples, the feature
-        space is exact.
+        feature space (the Nyström method [1]_), and `n_components` selects principal coordinates in
+        this span. Time is then linear in the number of samples, and memory is ``n_landmarks**2``.
+        If None or at least the number of samples, the feature space is exact.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
         How landmarks are chosen. "uniform" chooses random samples. "greedy" chooses samples one by
         one, each the farthest in feature space from the span of those before it [2]_, and needs

@@ -16,7 +16,7 @@ from dimetric.supervision.labels import Supervision
 
 
 class KernelizedMetric(KernelMetric):
-    """A linear learner in the feature space of a kernel, which subclasses return by ``_linear``."""
+    """A linear learner in the feature space of a kernel. Subclasses define it by ``_linear``."""
 
     _default_rank: ClassVar[int] = 100  # number of coordinates for Kernel(n_components="auto")
     _default_components: ClassVar[int | None] = None  # upper limit for n_components=None
@@ -55,7 +55,7 @@ class KernelizedMetric(KernelMetric):
         if k is not None and k > coordinates.rank:
             raise ValueError(
                 f"n_components={k} must be at most {coordinates.rank}, the number of coordinates "
-                f"of the feature space. X has n_features={self.n_features_in_}."
+                "of the feature space. Choose a smaller n_components."
             )
         if k is None and self._default_components is not None:
             learner.set_params(n_components=min(self._default_components, coordinates.rank))

@@ -56,7 +56,7 @@ def step(
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return the next iterate, its value and its gradient.
 
-    Overflow is not an error here. If the value is not finite, the caller rejects the step.
+    Overflow is not an error here. If the value is not finite, the caller rejects the step or stops.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         x = x - rate * gradient

@@ -103,7 +103,7 @@ def gap_from_lower_bound(value: float, constant: float, G: np.ndarray, radius: f
 def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
     r"""Return a bound on the trace of an optimum of :math:`f(M) = h(M) + \rho\, \mathrm{tr} M`.
 
-    .. math:: R = (v - \inf h) / \rho
+    .. math:: R = (v - h_0) / \rho
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
     ridge : float
         Weight :math:`\rho` of the trace; learners use ``reg / d``. If it is 0, the bound is inf.
     floor : float
-        A lower bound of h.
+        A lower bound :math:`h_0` of h.
 
     Examples
     --------

@@ -28,8 +28,8 @@ class LBFGS(Solver):
 
     - the largest absolute entry of the gradient is at most `tol`,
     - an iteration lowers the function by at most ``tol * max(1, |value|) / 10``, or
-    - the value is within `tol` of an infimum that no finite point attains. For example, a softmax
-      loss on separable data decreases forever as the map grows.
+    - the value is within ``min(tol, 0.001)`` of an infimum that no finite point attains. For
+      example, a softmax loss on separable data decreases forever as the map grows.
 
     Other solvers use the same criteria, unless their documentation says otherwise.
 

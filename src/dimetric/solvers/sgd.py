@@ -39,7 +39,7 @@ class SGD(Solver):
 
     - the largest absolute entry of the mean gradient of an epoch is at most `tol`,
     - the best value has decreased by at most ``tol * max(1, |value|) / 10`` in ten epochs, or
-    - the value is within `tol` of the infimum.
+    - the value is within ``min(tol, 0.001)`` of the infimum.
 
     Parameters
     ----------

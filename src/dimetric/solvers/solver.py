@@ -32,8 +32,8 @@ class BatchedFunction(Protocol):
         """Return a function that takes the number of an epoch and yields its mini-batches.
 
         Each mini-batch is a function of a vector, or None if the batch has no objective (for
-        example, because all its samples have the same class). Epoch 0 is only used to choose the
-        first learning rate. The solver requests an epoch again if it diverged.
+        example, because all its samples have the same class). Epoch 0 is only used for the initial
+        value, gradient and learning rate. The solver requests an epoch again if it diverged.
         """
 
 

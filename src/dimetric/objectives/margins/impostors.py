@@ -176,9 +176,9 @@ class PairBuffer:
         self.size = 0
 
     def collect(self, D: np.ndarray, rows: slice, columns: slice, limit: np.ndarray) -> bool:
-        """Collect the pairs of a tile whose D is below the limit of the sample.
+        """Collect the pairs of a tile whose lower bound in D is below the limit of the sample.
 
-        Return False, without collecting any pair, if a large fraction of the tile is below.
+        Return False, without collecting any pair, if these are a large fraction of the tile.
         """
         row = np.flatnonzero(D.min(axis=1) < limit[rows])
         column = np.flatnonzero(D.min(axis=0) < limit[columns])

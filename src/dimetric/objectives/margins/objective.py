@@ -126,8 +126,9 @@ class MarginObjective(PairwiseObjective, Smoothable):
     fraction : float, default=1.0
         Fraction of all samples that this batch contains. The weight of a push is divided by it,
         because a sample meets only this fraction of its impostors in the batch.
-    order : ndarray of shape (n_samples,), optional
-        Row indices of the samples in the user's X.
+    order : ndarray, optional
+        Row numbers in the user's X: first those of the samples, then those of samples without a
+        label.
     """
 
     def __init__(
