@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 N_DEFAULT_COLUMNS = 3  # feature columns shown without --show
 
 
-RowNumber = Annotated[
+RowIndex = Annotated[
     int,
-    typer.Option(help="Row number from 0, without the header. -1 is the last complete row."),
+    typer.Option(help="Row index: 0 is the first row after the header, -1 the last complete row."),
 ]
 ClassColumn = Annotated[
     str | None,
