@@ -53,9 +53,9 @@ def test_arrays(of_arrays):
     assert {len(each) for each in of_arrays.scores.values()} <= {2, 3, 4, 5}
     assert of_arrays.posterior.right > 0.5
     assert of_arrays.notes == []
-    model = of_arrays.model
+    model = of_arrays.learner
     assert np.mean(model.predict(X) == y) > 0.98
-    assert model is of_arrays.model  # fitted once
+    assert model is of_arrays.learner  # fitted once
     assert of_arrays.transform(X[:5]).shape == (5, 2)
 
 
@@ -70,10 +70,10 @@ def test_a_data_frame(of_frame, frame):
         "Column 'colour' is encoded as 1 for 'white' and 0 for 'red'.",
     ]
     complete = frame.drop(index=7)
-    assert np.mean(of_frame.model.predict(complete) == complete["kind"]) > 0.8
+    assert np.mean(of_frame.learner.predict(complete) == complete["kind"]) > 0.8
     shuffled = complete[["colour", "ash", "acid", "alcohol", "alcalinity"]]  # by name, not place
     np.testing.assert_array_equal(
-        of_frame.model.predict(shuffled), of_frame.model.predict(complete)
+        of_frame.learner.predict(shuffled), of_frame.learner.predict(complete)
     )
 
 
@@ -111,7 +111,7 @@ def test_missing_values(frame):
     imputed = dimetric.compare(frame, target="kind", missing="impute", **FAST)
     assert len(imputed.samples.y) == 178
     with_gap = frame.drop(columns="kind").head(10)
-    assert len(imputed.model.predict(with_gap)) == 10
+    assert len(imputed.learner.predict(with_gap)) == 10
     with pytest.raises(ValueError, match="Missing values in 1 of 178 rows"):
         dimetric.compare(frame, target="kind", missing="raise", **FAST)
     A, b = X.copy(), NAMES.astype(object)
@@ -119,7 +119,7 @@ def test_missing_values(frame):
     with pytest.warns(UserWarning, match="Dropped 2 of 178 rows because of missing values"):
         found = dimetric.compare(A, b, **FAST)
     assert found.samples.table.rows.tolist() == np.delete(np.arange(178), [3, 5]).tolist()
-    assert set(found.model.predict(X[:20])) <= {"barolo", "grignolino", "barbera"}
+    assert set(found.learner.predict(X[:20])) <= {"barolo", "grignolino", "barbera"}
 
 
 def test_a_target_of_pandas_own_kinds():
@@ -129,7 +129,7 @@ def test_a_target_of_pandas_own_kinds():
         found = dimetric.compare(X, codes, **FAST)
     assert found.samples.target == "grape"
     assert found.samples.classes == {"1": 71, "0": 58, "2": 48}
-    assert found.model.predict(X[:2]).tolist() == [0, 0]
+    assert found.learner.predict(X[:2]).tolist() == [0, 0]
     categories = dimetric.compare(X, pd.Series(NAMES, dtype="category"), **FAST)
     assert categories.samples.classes == {"grignolino": 71, "barolo": 59, "barbera": 48}
 
@@ -195,7 +195,7 @@ def test_report_and_model_file(of_frame, frame, tmp_path):
     of_frame.report(tmp_path / "alone.html")
     rows = frame.drop(index=7)
     loaded = dimetric.load(tmp_path / "wine.dimetric")
-    np.testing.assert_array_equal(loaded.predict(rows), of_frame.model.predict(rows))
+    np.testing.assert_array_equal(loaded.predict(rows), of_frame.learner.predict(rows))
     about = dimetric.describe(tmp_path / "wine.dimetric")["about"]
     assert about == {"data": "a data frame", "target": "kind", "verdict": of_frame.verdict}
     page = (tmp_path / "wine.html").read_text(encoding="utf-8")
@@ -247,8 +247,8 @@ def test_the_euclidean_distance_is_kept_where_it_is_better():
     found = dimetric.compare(rings, np.repeat(["in", "out"], 100), learners=[LDA()], budget=5,
                              random_state=0)  # fmt: skip
     assert found.verdict.startswith("LDA is worse than Euclidean")
-    assert found.model[-1].learner_ is None
-    assert "under the Euclidean distance" in found.model_description
+    assert found.learner[-1].learner_ is None
+    assert "under the Euclidean distance" in found.learner_description
 
 
 def test_rare_classes_are_left_out_with_a_note():

@@ -88,7 +88,7 @@ def compare(
     Returns
     -------
     Comparison
-        The result. It has ``verdict``, ``scores``, the fitted ``model``, ``insight``,
+        The result. It has ``verdict``, ``scores``, the fitted ``learner``, ``insight``,
         ``report(path)`` and ``save(path)``.
 
     Examples
@@ -99,7 +99,7 @@ def compare(
     >>> found = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=10, random_state=0)
     >>> found.best
     'LDA'
-    >>> found.model.predict(X[:3])
+    >>> found.learner.predict(X[:3])
     array([0, 0, 0])
     """
     _check_options(budget, n_neighbors, cv, rope)

@@ -88,14 +88,14 @@ class Comparison:
         return sum(self._seconds.values())
 
     @cached_property
-    def model(self) -> Pipeline:
+    def learner(self) -> Pipeline:
         """The fitted model, which accepts new rows with the same columns.
 
         It encodes columns, scales features, and classifies by nearest neighbours under the best
         learner's distance, or under the Euclidean distance if that is better. It is fitted to as
         many rows as the budget allows.
         """
-        return self._timed("model", self._fit)
+        return self._timed("learner", self._fit)
 
     @cached_property
     def insight(self) -> Insight:
@@ -114,7 +114,7 @@ class Comparison:
         )
 
     @property
-    def model_description(self) -> str:
+    def learner_description(self) -> str:
         """One or two sentences that describe the fitted model."""
         n, n_fitted = len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
@@ -138,7 +138,7 @@ class Comparison:
         """
         from dimetric.export._index import map_samples
 
-        return map_samples(self.model, X)
+        return map_samples(self.learner, X)
 
     def frame(self) -> Any:
         """Return the scores of all learners as a pandas data frame, the best learner first."""
@@ -181,7 +181,7 @@ class Comparison:
             "table": table,
             "dropped": choice.dropped,
             "verdict": verdict,
-            "model": self.model_description,
+            "model": self.learner_description,
             "seconds": self.seconds,
         }
 
@@ -218,7 +218,7 @@ class Comparison:
 
         samples = self.samples
         about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
-        save(self.model, path, about=about)
+        save(self.learner, path, about=about)
 
     def __repr__(self) -> str:
         n, d = self.samples.X.shape
@@ -302,7 +302,7 @@ class Comparison:
             choice=self.choice,
             insight=insight,
             model_file=model_file,
-            model_description=self.model_description,
+            model_description=self.learner_description,
             seconds=self.seconds,
             versions=installed_versions(REPORTED_PACKAGES),
         )

@@ -134,7 +134,7 @@ def _compare_table(
                 callback=lambda stage, n_done, n_total: update(n_done, n_total),
                 **options,
             )
-            _ = comparison.model, comparison.insight  # compute both while the bar is shown
+            _ = comparison.learner, comparison.insight  # compute both while the bar is shown
         comparison.report(report, model_file=files["model"])
         comparison.save(files["model"])
     seconds = perf_counter() - started

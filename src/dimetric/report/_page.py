@@ -171,7 +171,7 @@ def _usage(record: ReportRecord) -> list[str]:
     """Return examples of use: Python code, and shell commands if the model was saved."""
     if record.model_file is None:
         return [
-            f"comparison.model.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
+            f"comparison.learner.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
         ]
     file = record.model_file
     python = (
