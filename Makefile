@@ -1,7 +1,9 @@
-# Everything runs in .venv, made here. Needs make and Python 3.11 or newer, no more.
-# "make PYTHON=/path/to/python3.12 ..." chooses the Python (after "make clean", if .venv exists).
+# All targets run in the virtual environment .venv, which is created first. They only need make and
+# Python 3.11 or newer. To choose the Python, run "make PYTHON=/path/to/python3.12 ..."; if .venv
+# already exists, run "make clean" first.
 
 VENV := .venv
+CONSTRAINTS := constraints.txt
 PY := $(VENV)/bin/python
 CANDIDATES := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python)
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
@@ -11,67 +13,88 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all check bench format env clean
+.PHONY: help demo test test-all test-lowest check dist bench format env clean
 
-help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(VENV)/.core ## which distance? compare them on two bundled data sets, write reports
+demo: $(VENV)/.core ## compare distances on two data sets, and write reports to build/demo/
 	@$(VENV)/bin/dimetric compare --out build/demo
 
 PYTEST = $(ONE_THREAD) $(PY) -m pytest -n auto
 
-test: $(VENV)/.test ## run the quick tests, those that are not marked as slow
+test: $(VENV)/.test ## run the quick tests, which are not marked as slow
 	$(PYTEST) -m "not slow" $(RECORD_COVERAGE)
 
-# A variable of test-all holds for test as well, on which it depends.
+# Variables of test-all also apply to its prerequisite, test.
 test-all: RECORD_COVERAGE = --cov --cov-report= --cov-fail-under=0
-test-all: test ## run all tests, first the quick, then the slow ones, and record their coverage
+test-all: test ## run the quick tests, then the slow ones, and measure their coverage
 	$(PYTEST) -m slow $(RECORD_COVERAGE) --cov-append
 
-check: $(VENV)/.dev .coverage ## lint, format, types, layers, doctests, coverage of the last make test-all
+# Warnings are not errors here, because old packages warn about newer ones.
+test-lowest: build/lowest.txt ## run the quick tests with the oldest supported versions
+	@$(MAKE) --no-print-directory test VENV=build/lowest CONSTRAINTS=$< \
+	  PYTEST_ADDOPTS="-o filterwarnings=default"
+
+build/lowest.txt: pyproject.toml # replace each "name>=version" by "name==version"
+	@mkdir -p build
+	@sed -n '/^dependencies/,/^dev/s/.*"\([a-z][a-z-]*\)>=\([0-9.]*\)".*/\1==\2/p' $< | sort -u > $@
+
+check: $(VENV)/.dev .coverage ## check lint, format, types, imports, doctests, and the coverage of test-all
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(ONE_THREAD) $(PY) -m pytest -q --doctest-modules src
 	@test -z "$$(find src -name '*.py' -newer .coverage)" || \
-	  echo "note: src has changed since the last make test-all; the coverage below is older"
+	  echo "note: src has changed since the last make test-all, so the coverage below is outdated"
 	$(PY) -m coverage report
 
-bench: $(VENV)/.core ## run each script in benchmarks/
+dist: $(VENV)/.dev ## build wheel and sdist, and test both in empty environments
+	@rm -rf dist build/try
+	$(PY) -m build --outdir dist
+	@set -e; for package in dist/*.whl dist/*.tar.gz; do \
+	  echo "== $$package"; rm -rf build/try; $(PY) -m venv build/try; cp tests/smoke.py build/try; \
+	  for extras in "" "[cli,plot,export,ann,fast]"; do \
+	    build/try/bin/python -m pip install -qq -c $(CONSTRAINTS) "$$package$$extras"; \
+	    (cd build/try && bin/python smoke.py $${extras:+--extras}); \
+	  done; \
+	done
+
+bench: $(VENV)/.core ## run all benchmarks
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(PY) $$script; done
 
-format: $(VENV)/.dev ## sort imports, fix what can be fixed, format the code
+format: $(VENV)/.dev ## sort imports, apply automatic fixes, and format the code
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
 
-env: $(VENV)/.dev ## make .venv with all development tools, run nothing
+env: $(VENV)/.dev ## create .venv with all development tools
 
 clean: ## remove .venv, caches and build results
 	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.coverage: # no data yet: run the tests
+.coverage: # if it does not exist, run the tests
 	@$(MAKE) --no-print-directory test-all
 
-# The environment. A stamp is written only after its step has succeeded; .dev holds all that
-# .test does, and .test all that .core does, so that each install marks those below it as well.
+# The environment. An empty stamp file marks each installation that has succeeded. The packages of
+# .dev include those of .test, and these include those of .core, so an installation also writes the
+# stamps of the smaller ones.
 
-# $(call install,what to install,stamps,in words)
+# $(call install,requirement,stamps,description)
 define install
 	@echo "installing dimetric $(3) into $(VENV) (about a minute, once)"
-	@$(PY) -m pip install -qq -c constraints.txt -e '$(1)' || { echo "the installation failed:\
-	  the lines above say why; run make again, or 'make clean' first to start afresh"; exit 1; }
+	@$(PY) -m pip install -qq -c $(CONSTRAINTS) -e '$(1)' || { echo "the installation failed:\
+	  see the lines above. Run make again, or run 'make clean' first to start from scratch."; exit 1; }
 	@touch $(2:%=$(VENV)/%)
 endef
 
-$(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.core: $(VENV)/.made pyproject.toml $(CONSTRAINTS)
 	$(call install,.[cli],.core,and its command)
-$(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.test: $(VENV)/.made pyproject.toml $(CONSTRAINTS)
 	$(call install,.[test],.core .test,and its test tools)
-$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.dev: $(VENV)/.made pyproject.toml $(CONSTRAINTS)
 	$(call install,.[dev],.core .test .dev,and its development tools)
 
 $(VENV)/.made:
@@ -80,11 +103,11 @@ $(VENV)/.made:
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && new=$$p && break; \
 	  old="$$old$${old:+, }$$p ($$v)"; \
 	done; \
-	if [ -z "$$new" ]; then echo "dimetric needs Python 3.11 or newer; found $${old:-no Python that\
-	 runs} (tried: $(CANDIDATES)). Name another one with: make PYTHON=/path/to/python3.11 ..."; \
+	if [ -z "$$new" ]; then echo "dimetric needs Python 3.11 or newer; found $${old:-no working\
+	 Python} (tried: $(CANDIDATES)). To choose another: make PYTHON=/path/to/python3.11 ..."; \
 	  exit 1; fi; \
-	if ! $$new -c 'import venv, ensurepip' 2>/dev/null; then echo "$$new ($$v) cannot make a virtual\
+	if ! $$new -c 'import venv, ensurepip' 2>/dev/null; then echo "$$new ($$v) cannot create a virtual\
 	 environment: its venv or ensurepip module is missing (on Debian and Ubuntu: install the\
 	 package python3-venv)."; exit 1; fi; \
-	echo "making $(VENV) with $$new ($$v)"; $$new -m venv $(VENV)
+	echo "creating $(VENV) with $$new ($$v)"; $$new -m venv $(VENV)
 	@touch $@

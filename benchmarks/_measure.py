@@ -1,8 +1,8 @@
-"""Time and memory of a call, for the benchmarks beside this file.
+"""Measure the time and memory of a call.
 
-Times are the best of a few runs, taken in turns with the rival's in the same process, so that a
-noisy machine disturbs both alike; only their ratio means anything. Memory is measured in a fresh
-process: the peak resident set during the call, less the resident set before it.
+The time is the best of a few runs. The calls to compare alternate in the same process, so that a
+busy machine slows all of them equally. Only the ratio of the times is meaningful. Memory is
+measured in a new process: the peak resident set size during the call minus the size before it.
 """
 
 import multiprocessing
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 
-def in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[float, Any]]:
-    """Return (best seconds, last result) of each call."""
+def time_in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[float, Any]]:
+    """Run the calls alternately, and return (best seconds, last result) of each."""
     best = [float("inf")] * len(calls)
     results: list[Any] = [None] * len(calls)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for turn in range(repeats):
-            # Who comes after whom matters (caches, threads that still spin): begin elsewhere.
+            # Rotate the order, because a call affects the next one (caches, spinning threads).
             for i in np.roll(np.arange(len(calls)), -turn):
                 started = time.perf_counter()
                 results[i] = calls[i]()
@@ -31,22 +31,22 @@ def in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[float, A
     return list(zip(best, results, strict=True))
 
 
-def extra_megabytes(call: Callable[..., Any], *arguments: Any) -> float:
-    """Return the memory that ``call(*arguments)()`` adds, in a fresh process.
+def added_megabytes(call: Callable[..., Any], *arguments: Any) -> float:
+    """Return the memory that ``call(*arguments)()`` adds in a new process, in megabytes.
 
-    ``call(*arguments)`` prepares (imports, data) and returns what is to be measured.
+    ``call(*arguments)`` is the preparation (imports, data). It returns the function to measure.
     """
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(_extra, call, arguments).result()
+        return pool.submit(_added_megabytes, call, arguments).result()
 
 
-def _extra(call: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+def _added_megabytes(call: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
     warnings.simplefilter("ignore")
     measured = call(*arguments)
     with open("/proc/self/statm") as statm:
         before = int(statm.read().split()[1]) * resource.getpagesize()
     measured()
-    with open("/proc/self/status") as status:  # unlike ru_maxrss, of this process alone
+    with open("/proc/self/status") as status:  # ru_maxrss may include the parent process
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     return peak / 1024 - before / 2**20

@@ -1,6 +1,7 @@
-"""A rival in a Python of its own, for libraries that do not run beside today's scikit-learn.
+"""Run a rival library that does not support current scikit-learn in another Python interpreter.
 
-An environment variable names that Python; where it is not set, the benchmark says so and goes on.
+An environment variable contains the path of the interpreter. If it is not set, the benchmark prints
+a note and continues without the rival.
 """
 
 import os
@@ -29,22 +30,22 @@ np.savez(sys.argv[2], seconds=seconds, result=eval({result!r}, names))
 def rival(
     variable: str, prepare: str, measured: str, result: str, *, limit: float = 120, **arrays: Any
 ) -> tuple[float, np.ndarray | None] | None:
-    """Return the seconds that a statement takes in a rival's Python, and what came of it.
+    """Run statements in another Python interpreter. Return their time in seconds and a result.
 
     Parameters
     ----------
     variable : str
-        Environment variable with the path of that Python; the answer is None if it is not set.
+        Environment variable with the path of the interpreter. If it is not set, None is returned.
     prepare : str
-        Statements that come first: imports, the learner.
+        Statements that run first: imports, creation of the learner.
     measured : str
-        Statements whose time is taken.
+        Statements that are timed.
     result : str
-        Expression for the array to return, such as the map.
+        Expression for the array to return, such as the learned map.
     limit : float, default=120
-        Seconds after which the rival is given up: (inf, None).
+        Time limit in seconds. If it is exceeded, (inf, None) is returned.
     **arrays
-        Arrays that the statements see under these names.
+        Arrays that the statements can use under these names.
 
     Examples
     --------
@@ -52,7 +53,7 @@ def rival(
     """
     python = os.environ.get(variable)
     if not python:
-        print(f"  (no rival: set {variable} to a Python that has it)")
+        print(f"  (rival skipped: set {variable} to a Python interpreter that has the library)")
         return None
     with tempfile.TemporaryDirectory() as folder:
         data, answer = Path(folder, "data.npz"), Path(folder, "answer.npz")

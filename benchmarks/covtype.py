@@ -1,8 +1,9 @@
-"""NCA by mini-batches on half a million samples: time, memory, and 3-NN against PCA.
+"""Measure NCA with mini-batches on half a million samples: time, memory, and accuracy against PCA.
 
-python benchmarks/covtype.py --data DIR
+    python benchmarks/covtype.py --data DIR
 
-DIR has ``large/covtype.npz`` (X, y). Features are standardised; 20,000 samples are held out.
+DIR contains ``large/covtype.npz`` (X, y). Features are standardised, and 20,000 samples are held
+out.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _measure import extra_megabytes
+from _measure import added_megabytes
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -21,7 +22,7 @@ N_COMPONENTS = 10
 
 
 def load(folder):
-    """Return samples and labels to learn from, and those held out."""
+    """Return X_train, y_train, X_test and y_test."""
     with np.load(folder / "large" / "covtype.npz") as file:
         X, y = file["X"].astype(np.float64), file["y"]
     order = np.random.default_rng(0).permutation(len(X))
@@ -31,12 +32,12 @@ def load(folder):
 
 
 def learner():
-    """Return the learner that is measured."""
+    """Return the learner to measure."""
     return NCA(N_COMPONENTS, solver="sgd", random_state=0)
 
 
-def prepared(folder):
-    """Return a fit, for a measurement of its memory."""
+def prepare_fit(folder):
+    """Return the fit whose memory is measured."""
     X, y, _, _ = load(folder)
     return lambda: learner().fit(X, y)
 
@@ -46,7 +47,7 @@ def main():
     parser.add_argument("--data", default=os.environ.get("DIMETRIC_DATA"), type=Path)
     folder = parser.parse_args().data
     if folder is None:
-        print("skipped: give --data, a folder with large/covtype.npz")
+        print("skipped: set --data to a folder that contains large/covtype.npz")
         return
     X, y, X_test, y_test = load(folder)
     for model in (PCA(N_COMPONENTS), learner()):
@@ -54,8 +55,8 @@ def main():
         Z = model.fit_transform(X, y)
         seconds = time.perf_counter() - started
         score = KNeighborsClassifier(3, n_jobs=-1).fit(Z, y).score(model.transform(X_test), y_test)
-        print(f"{model}, n={len(X)}: {seconds:.1f} s, 3-NN {score:.4f} on held-out samples")
-    print(f"memory of the fit: +{extra_megabytes(prepared, folder):.0f} MB")
+        print(f"{model}, n={len(X)}: {seconds:.1f} s, 3-NN test accuracy {score:.4f}")
+    print(f"memory of the fit: {added_megabytes(prepare_fit, folder):.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The same estimators on CUDA tensors: equal to NumPy, and how fast. Needs torch with CUDA."""
+"""Compare estimators on CUDA tensors with NumPy, and measure them. Requires torch with CUDA."""
 
 import time
 
@@ -20,7 +20,7 @@ from dimetric.objectives.side import Side
 
 
 def seconds(call, repeats=5):
-    """Return the best time of a call that ends when the device is done."""
+    """Return the best time of a call, including the work that is queued on the device."""
     best = float("inf")
     for _ in range(repeats):
         torch.cuda.synchronize()
@@ -48,21 +48,21 @@ LEARNERS = [
 
 
 def agreement():
-    """Print how far distances after a fit on the device are from those after one on NumPy."""
+    """Print the largest relative difference between distances learned on CUDA and with NumPy."""
     X, y = load_wine(return_X_y=True)
     X = scale(X)
-    there = torch.asarray(X, device="cuda")
+    X_cuda = torch.asarray(X, device="cuda")
     for learner in LEARNERS:
-        Z = learner.fit(there, y).transform(there)
+        Z = learner.fit(X_cuda, y).transform(X_cuda)
         expected = pdist(learner.fit(X, y).transform(X))
         difference = np.abs(pdist(Z.cpu().numpy()) - expected).max() / expected.max()
         print(f"{learner}: on {Z.device}, distances differ from NumPy's by {difference:.1e}")
 
 
 def main():
-    """Print agreement and times."""
+    """Print the agreement with NumPy and the times."""
     if torch is None or not torch.cuda.is_available():
-        print("no CUDA device here: nothing to measure")
+        print("skipped: there is no CUDA device")
         return
     agreement()
     rng = np.random.default_rng(0)

@@ -1,10 +1,10 @@
-"""KPCA against scikit-learn's, kernel learners against pyDML's, and the memory they take.
+"""Compare KPCA with scikit-learn's and other kernel learners with pyDML's. Measure their memory.
 
-Set DIMETRIC_PYDML to a Python that has pyDML.
+Set DIMETRIC_PYDML to the path of a Python interpreter with pyDML installed.
 """
 
 import numpy as np
-from _measure import extra_megabytes, in_turns
+from _measure import added_megabytes, time_in_turns
 from _rival import rival
 from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import KernelPCA
@@ -17,40 +17,40 @@ SOLVERS = ("auto", "arpack", "randomized")
 
 
 def blobs(n, d=20):
-    """Samples around fifty centres."""
+    """Return samples around fifty centres."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(50, d))[rng.integers(0, 50, n)] + 0.5 * rng.normal(size=(n, d))
 
 
 def against_scikit_learn(n, k):
-    """Print both sides of exact KPCA with the rbf kernel."""
+    """Print the times of exact KPCA with the RBF kernel in both libraries."""
     X = blobs(n)
     gamma = 1 / X.shape[1]
     rivals = [
         lambda s=s: KernelPCA(k, kernel="rbf", gamma=gamma, eigen_solver=s, random_state=0).fit(X)
         for s in SOLVERS
     ]
-    ((auto, _),) = in_turns(rivals[0], repeats=1)
-    (ours, model), *theirs = in_turns(
+    ((auto, _),) = time_in_turns(rivals[0], repeats=1)
+    (ours, model), *theirs = time_in_turns(
         lambda: KPCA(k, kernel=Kernel(gamma=gamma)).fit(X), *rivals[1:], repeats=3
     )
     best = int(np.argmin([seconds for seconds, _ in theirs]))
     seconds, other = theirs[best]
-    apart = np.abs(model.eigenvalues_ / other.eigenvalues_ - 1).max()
+    difference = np.abs(model.eigenvalues_ / other.eigenvalues_ - 1).max()
     print(
         f"KPCA, {n:,} samples to {k}: dimetric {ours:.2f} s; scikit-learn's 'auto' {auto:.1f} s: "
-        f"{auto / ours:.0f}x; its best, {SOLVERS[best + 1]}, {seconds:.2f} s: "
-        f"{seconds / ours:.1f}x; eigenvalues differ by {apart:.0e}"
+        f"{auto / ours:.0f}x; its fastest, {SOLVERS[best + 1]}, {seconds:.2f} s: "
+        f"{seconds / ours:.1f}x; eigenvalues differ by {difference:.0e}"
     )
 
 
 def against_pydml(title, X, y):
-    """Print all learners with the kernel and the number of components that pyDML takes."""
+    """Print the times of all learners with pyDML's kernel and number of components."""
     d = X.shape[1]
     options = {"kernel": Kernel("rbf", gamma="auto")}
     for learner in (KDA(**options), KANMM(d, **options), KDMLMJ(d, **options), KLMNN(**options)):
         name = type(learner).__name__
-        ((ours, _),) = in_turns(lambda learner=learner: learner.fit(X, y))
+        ((ours, _),) = time_in_turns(lambda learner=learner: learner.fit(X, y))
         print(f"{name}, {title}: dimetric {ours:.3f} s")
         prepare = f"import dml; learner = dml.{name}(kernel='rbf')"
         found = rival(
@@ -63,19 +63,19 @@ def against_pydml(title, X, y):
             y=y,
         )
         if found is not None and found[1] is None:
-            print(f"  pyDML not done in 150 s: more than {150 / ours:.0f}x")
+            print(f"  pyDML not finished in 150 s: more than {150 / ours:.0f}x")
         elif found is not None:
             print(f"  pyDML {found[0]:.2f} s: {found[0] / ours:.0f}x")
 
 
 def landmarks(n, m):
-    """Prepare KPCA with landmarks, whose memory is measured."""
+    """Return the fit of KPCA with landmarks whose memory is measured."""
     X = blobs(n)
     return lambda: KPCA(10, kernel=Kernel(n_landmarks=m, random_state=0)).fit(X)
 
 
 def exact(n):
-    """Prepare exact KPCA, whose memory is measured."""
+    """Return the fit of exact KPCA whose memory is measured."""
     X = blobs(n)
     return lambda: KPCA(10).fit(X)
 
@@ -85,10 +85,10 @@ if __name__ == "__main__":
         X, y = load(return_X_y=True)
         against_pydml(title, minmax_scale(X), y)
     against_scikit_learn(5_000, 10)
-    extra = extra_megabytes(landmarks, 200_000, 2_000)
-    print(f"KPCA, 200,000 samples and 2,000 landmarks: adds {extra:.0f} MB")
+    extra = added_megabytes(landmarks, 200_000, 2_000)
+    print(f"memory of KPCA, 200,000 samples and 2,000 landmarks: {extra:.0f} MB")
     size = 20_000**2 * 8 / 2**20
     print(
-        f"exact KPCA, 20,000 samples: adds {extra_megabytes(exact, 20_000):.0f} MB, its kernel "
-        f"is {size:.0f} MB"
+        f"memory of exact KPCA, 20,000 samples: {added_megabytes(exact, 20_000):.0f} MB, of which "
+        f"the kernel matrix takes {size:.0f} MB"
     )

@@ -1,17 +1,18 @@
-"""LDA against scikit-learn's."""
+"""Compare LDA with scikit-learn's."""
 
 import numpy as np
-from _measure import in_turns
+from _measure import time_in_turns
 from sklearn.datasets import load_digits, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from dimetric import LDA
 
 
-def against(name, X, y, repeats=5):
-    """Print both sides of one problem; scikit-learn's eigen solver needs a regular scatter."""
+def compare(name, X, y, repeats=5):
+    """Print the times of both libraries on one problem."""
+    # scikit-learn's eigen solver requires a nonsingular scatter matrix.
     solvers = ("svd", "eigen") if len(X) > X.shape[1] else ("svd",)
-    (ours, _), *theirs = in_turns(
+    (ours, _), *theirs = time_in_turns(
         lambda: LDA().fit(X, y),
         *(lambda s=s: LinearDiscriminantAnalysis(solver=s).fit(X, y) for s in solvers),
         repeats=repeats,
@@ -19,20 +20,20 @@ def against(name, X, y, repeats=5):
     print(
         f"{name}: dimetric {ours * 1e3:.1f} ms; scikit-learn "
         + ", ".join(f"{s} {t * 1e3:.1f} ms" for s, (t, _) in zip(solvers, theirs, strict=True))
-        + f"; {min(t for t, _ in theirs) / ours:.1f}x its fastest"
+        + f"; {min(t for t, _ in theirs) / ours:.1f}x relative to its fastest"
     )
 
 
 if __name__ == "__main__":
     X, y = load_digits(return_X_y=True)
-    # Pixels that never change make scikit-learn's eigen solver fail
-    against("digits 1,797 x 61", X[:, X.std(axis=0) > 0], y)
+    # scikit-learn's eigen solver fails on constant pixels.
+    compare("digits 1,797 x 61", X[:, X.std(axis=0) > 0], y)
     for n, d in ((20_000, 50), (20_000, 500), (2_000, 500)):
-        against(
+        compare(
             f"{n:,} x {d}",
             *make_classification(
                 n, d, n_informative=d // 2, n_redundant=0, n_classes=10, random_state=0
             ),
         )
     rng = np.random.default_rng(0)
-    against("62 x 2,000", rng.normal(size=(62, 2000)), np.arange(62) % 2)
+    compare("62 x 2,000", rng.normal(size=(62, 2000)), np.arange(62) % 2)

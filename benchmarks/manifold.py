@@ -1,14 +1,14 @@
-"""Isomap, MDS and the k-NN graph against scikit-learn's; wants the extra ``fast``.
+"""Compare Isomap, MDS and the k-NN graph with scikit-learn's. The extra ``fast`` is recommended.
 
-``python benchmarks/manifold.py isomap smacof`` runs some parts; ``million``, which embeds a
-million samples, runs only if it is named.
+``python benchmarks/manifold.py isomap smacof`` runs only these parts. The part ``million``, which
+embeds a million samples, runs only if it is given.
 """
 
 import sys
 import time
 
 import numpy as np
-from _measure import extra_megabytes, in_turns
+from _measure import added_megabytes, time_in_turns
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 from sklearn.manifold import MDS as ReferenceMDS
@@ -23,7 +23,7 @@ from dimetric.neighbors.metric_search import metric_neighbors
 
 def isomap_of(n, params):
     X = make_swiss_roll(n, random_state=0).X
-    Isomap(**params).fit(X[:2000])  # compiled, or loaded
+    Isomap(**params).fit(X[:2000])  # exclude the time of compilation
     return lambda: Isomap(**params).fit(X)
 
 
@@ -36,24 +36,24 @@ def reference_isomap_of(n, params):
 def isomap(n=8000, k=10):
     sheet = make_swiss_roll(n, random_state=0).coordinates
     ours, theirs = isomap_of(n, {"n_neighbors": k}), reference_isomap_of(n, {"n_neighbors": k})
-    (t, model), (their_t, rival) = in_turns(ours, theirs, repeats=2)
-    mine, others = (
-        extra_megabytes(of, n, {"n_neighbors": k}) for of in (isomap_of, reference_isomap_of)
+    (t, model), (their_t, rival) = time_in_turns(ours, theirs, repeats=2)
+    our_mb, their_mb = (
+        added_megabytes(of, n, {"n_neighbors": k}) for of in (isomap_of, reference_isomap_of)
     )
     print(
-        f"Isomap, roll of {n:,}, {k} neighbours: dimetric {t:.2f} s and {mine:,.0f} MB more; "
-        f"scikit-learn {their_t:.2f} s and {others:,.0f} MB: {their_t / t:.1f}x, "
-        f"1/{others / mine:.1f} of the memory; disparity to the sheet "
+        f"Isomap, roll of {n:,}, {k} neighbours: dimetric {t:.2f} s and {our_mb:,.0f} MB; "
+        f"scikit-learn {their_t:.2f} s and {their_mb:,.0f} MB: {their_t / t:.1f}x, "
+        f"1/{their_mb / our_mb:.1f} of the memory; disparity to the sheet "
         f"{procrustes(sheet, model.embedding_)[2]:.5f} and "
         f"{procrustes(sheet, rival.embedding_)[2]:.5f}"
     )
 
 
 def with_landmarks(n, m, k):
-    """Prepare the fit whose time and memory are measured together: it can take long."""
+    """Return the fit whose time and memory are measured in one run, because it is slow."""
     X, _, sheet = make_swiss_roll(n, random_state=0)
     isomap = Isomap(n_neighbors=k, n_landmarks=m, random_state=0)
-    isomap.fit(X[:2000])  # compiled, or loaded
+    isomap.fit(X[:2000])  # exclude the time of compilation
 
     def measured():
         started = time.perf_counter()
@@ -69,14 +69,14 @@ def with_landmarks(n, m, k):
 
 
 def landmarks(n, m=300, k=10):
-    print(f"it adds {extra_megabytes(with_landmarks, n, m, k):,.0f} MB")
+    print(f"memory {added_megabytes(with_landmarks, n, m, k):,.0f} MB")
 
 
 def classical(n=4000, d=50):
     X = np.random.default_rng(0).normal(size=(n, d)) / np.arange(1, d + 1)
     D = cdist(X, X)
     for name, data, metric in (("samples", X, "euclidean"), ("distances", D, "precomputed")):
-        (t, ours), (their_t, theirs) = in_turns(
+        (t, ours), (their_t, theirs) = time_in_turns(
             lambda data=data, metric=metric: MDS(metric=metric).fit(data),
             lambda data=data, metric=metric: ClassicalMDS(metric=metric).fit(data),
             repeats=1,
@@ -92,14 +92,14 @@ def smacof(n=2000, n_iter=40):
     X = np.random.default_rng(0).normal(size=(n, 10))
     start = {"n_init": 1, "init": "random", "random_state": 0, "eps": 0, "max_iter": n_iter}
     for metric_mds in (True, False):
-        (t, ours), (their_t, theirs) = in_turns(
+        (t, ours), (their_t, theirs) = time_in_turns(
             lambda m=metric_mds: MDS(algorithm="smacof", metric_mds=m, **start).fit(X),
             lambda m=metric_mds: ReferenceMDS(metric_mds=m, **start).fit(X),
             repeats=2,
         )
         print(
             f"SMACOF, {n:,} samples, {'metric' if metric_mds else 'non-metric'}: dimetric "
-            f"{1e3 * t / n_iter:.1f} ms an iteration; scikit-learn {1e3 * their_t / n_iter:.0f} "
+            f"{1e3 * t / n_iter:.1f} ms per iteration; scikit-learn {1e3 * their_t / n_iter:.0f} "
             f"ms: {their_t / t:.1f}x; stress {ours.stress_:.4g} and {theirs.stress_:.4g}"
         )
 
@@ -107,7 +107,7 @@ def smacof(n=2000, n_iter=40):
 def neighbours(n, d, k=10):
     X = np.random.default_rng(0).normal(size=(n, d)) / np.arange(1, d + 1) ** 0.25
     metric_neighbors(X[:2000], k)
-    (t, ours), (their_t, graph) = in_turns(
+    (t, ours), (their_t, graph) = time_in_turns(
         lambda: metric_neighbors(X, k), lambda: kneighbors_graph(X, k, mode="distance"), repeats=3
     )
     same = np.mean(np.sort(ours[1], axis=1) == np.sort(graph.indices.reshape(n, k), axis=1))

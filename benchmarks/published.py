@@ -1,10 +1,11 @@
-"""Test scores of nearest neighbours under the published protocol, beside the published ones.
+"""Compare k-NN test scores under the published protocol with the published scores.
 
     python benchmarks/published.py --data DIR NCA reg=0.1 max_iter=20
 
-DIR has the folders ``keel`` (data sets, published folds) and ``paper_tables``. Data are scaled to
-[0, 1] as a whole and split in ten. Defaults are chosen on every other set by name order, the
-"choose" half, and judged by the "judge" half.
+DIR contains the folders ``keel`` (data sets with the published folds) and ``paper_tables``.
+Features are scaled to [0, 1] on the whole data set before the split into ten folds. To choose
+defaults, use the "tune" half, every other data set in the order of names. To evaluate them, use the
+"test" half.
 """
 
 import argparse
@@ -22,13 +23,13 @@ from sklearn.preprocessing import minmax_scale
 from threadpoolctl import threadpool_limits
 
 import dimetric
-from dimetric.experiments._protocol import FOLD, published_set
+from dimetric.experiments._protocol import FOLD_COLUMN, load_published_data_set
 
 
 def load(folder, name):
-    """Return X in [0, 1], y and the test fold of every sample."""
-    data = published_set(name, folder)
-    return minmax_scale(data.X), data.y, data.extra[FOLD] - 1
+    """Return X scaled to [0, 1], y and the test fold of each sample."""
+    data = load_published_data_set(name, folder)
+    return minmax_scale(data.X), data.y, data.extra[FOLD_COLUMN] - 1
 
 
 def score(learner, X, y, test, n_neighbors):
@@ -52,12 +53,12 @@ def main():
     parser.add_argument("--data", default=os.environ.get("DIMETRIC_DATA"), type=Path)
     parser.add_argument("--k", default=3, type=int)
     parser.add_argument("--jobs", default=2, type=int)
-    parser.add_argument("--half", choices=["choose", "judge", "all"], default="all")
+    parser.add_argument("--half", choices=["tune", "test", "all"], default="all")
     parser.add_argument("--quiet", action="store_true", help="print means only")
     args = parser.parse_args()
     published = pd.read_csv(args.data / "paper_tables" / f"basic-{args.k}nn-test.csv", index_col=0)
     names = [name for name in published.index if not name.startswith("AVG")]
-    half = {name: ("choose", "judge")[i % 2] for i, name in enumerate(sorted(names))}
+    half = {name: ("tune", "test")[i % 2] for i, name in enumerate(sorted(names))}
     names = [name for name in names if args.half in ("all", half[name])]
     options = {}
     for option in args.options:
@@ -66,7 +67,7 @@ def main():
             options[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             options[name] = value
-    cells, tasks = [], []
+    task_names, tasks = [], []
     for name in names:
         X, y, fold = load(args.data, name)
         for number in range(10):
@@ -76,10 +77,10 @@ def main():
                 for tied in ("n_neighbors", "n_friends", "n_enemies"):
                     if tied in learner.get_params():
                         learner.set_params(**{tied: args.k})
-            cells.append(name)
+            task_names.append(name)
             tasks.append(delayed(score)(learner, X, y, fold == number, args.k))
     table = pd.DataFrame(Parallel(args.jobs)(tasks), columns=["score", "seconds", "n_iter"])
-    table = table.groupby(np.array(cells)).mean()
+    table = table.groupby(np.array(task_names)).mean()
     table["half"] = [half[name] for name in table.index]
     column = args.learner.replace("DMLEig", "DML_eig")
     if column in published:

@@ -1,10 +1,11 @@
-"""Test scores of kernel learners under the published protocol, beside the published ones.
+"""Compare test scores of kernel learners under the published protocol with the published scores.
 
     python benchmarks/published_kernels.py --data DIR KDA KLMNN
 
-DIR has the folders ``keel`` (data sets, published folds) and ``paper_tables``. 21 small sets, five
-kernels, 3 nearest neighbours; as many friends, enemies and targets as neighbours. Defaults are
-chosen on every other set by name order, the "choose" half, and judged by the "judge" half.
+DIR contains the folders ``keel`` (data sets with the published folds) and ``paper_tables``. There
+are 21 small data sets and five kernels. The classifier uses 3 nearest neighbours, and the learners
+use 3 friends, enemies and targets. To choose defaults, use the "tune" half, every other data set in
+the order of names. To evaluate them, use the "test" half.
 """
 
 import argparse
@@ -30,20 +31,20 @@ KERNELS = {
 K = 3
 
 
-def made(name, **options):
-    """Return a learner with what is tied to the number of neighbours."""
+def make_learner(name, **options):
+    """Return a learner with K neighbours, friends and enemies."""
     learner = getattr(dimetric, name)(**options)
     tied = {"n_neighbors", "n_friends", "n_enemies"} & learner.get_params().keys()
     return learner.set_params(**dict.fromkeys(tied, K))
 
 
 def scores(name, options, data, jobs):
-    """Return the mean score and seconds on every set."""
+    """Return the mean score and time on each data set."""
     cells = [(title, number) for title in data for number in range(10)]
     tasks = []
     for title, number in cells:
         X, y, fold = data[title]
-        tasks.append(delayed(score)(made(name, **options), X, y, fold == number, K))
+        tasks.append(delayed(score)(make_learner(name, **options), X, y, fold == number, K))
     table = pd.DataFrame(Parallel(jobs)(tasks), columns=["score", "seconds", "n_iter"])
     return table.groupby(np.array([title for title, _ in cells])).mean()
 
@@ -54,12 +55,12 @@ def main():
     parser.add_argument("--kernels", nargs="*", default=list(KERNELS))
     parser.add_argument("--data", default=os.environ.get("DIMETRIC_DATA"), type=Path)
     parser.add_argument("--jobs", default=2, type=int)
-    parser.add_argument("--half", choices=["choose", "judge", "all"], default="all")
-    parser.add_argument("--sets", action="store_true", help="print every set")
+    parser.add_argument("--half", choices=["tune", "test", "all"], default="all")
+    parser.add_argument("--sets", action="store_true", help="print the scores of each data set")
     args = parser.parse_args()
     published = pd.read_csv(args.data / "paper_tables" / "ker-3nn-test.csv", index_col=0)
     names = [name for name in published.index if not name.startswith("AVG")]
-    half = {name: ("choose", "judge")[i % 2] for i, name in enumerate(sorted(names))}
+    half = {name: ("tune", "test")[i % 2] for i, name in enumerate(sorted(names))}
     names = [name for name in names if args.half in ("all", half[name])]
     data = {name: load(args.data, name) for name in names}
     runs = [(name, title) for name in args.learners for title in args.kernels if name != "LDA"]

@@ -1,23 +1,23 @@
-"""Scores of embeddings: trustworthiness against scikit-learn's, and all scores of many points."""
+"""Compare trustworthiness with scikit-learn's, and measure all scores of large embeddings."""
 
 import time
 
 import numpy as np
-from _measure import extra_megabytes, in_turns
+from _measure import added_megabytes, time_in_turns
 from sklearn import manifold
 
 from dimetric.quality import embedding_quality, trustworthiness
 
 
 def points(n, d=50):
-    """Return correlated features, and the first two of them as embedding."""
+    """Return samples with decaying variances, and their first two features as embedding."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) @ np.diag(1 / np.arange(1, d + 1))
     return X, X[:, :2]
 
 
-def large(n):
-    """Prepare the score whose memory is measured."""
+def large_score(n):
+    """Return the computation whose memory is measured."""
     X, Z = points(n)
 
     def measured():
@@ -30,7 +30,7 @@ def large(n):
 
 if __name__ == "__main__":
     X, Z = points(6000)
-    (ours, value), (theirs, expected), (everything, _) = in_turns(
+    (ours, value), (theirs, expected), (everything, _) = time_in_turns(
         lambda: trustworthiness(X, Z, n_neighbors=10),
         lambda: manifold.trustworthiness(X, Z, n_neighbors=10),
         lambda: embedding_quality(X, Z, n_neighbors=10),
@@ -44,7 +44,8 @@ if __name__ == "__main__":
     started = time.perf_counter()
     quality = embedding_quality(X, Z, n_neighbors=10, sample_size=1000, random_state=0)
     print(
-        f"all scores of 1,000 in 100,000: {time.perf_counter() - started:.1f} s, trustworthiness "
-        f"{quality.trustworthiness:.5f} +- {quality.standard_error['trustworthiness']:.5f}"
+        f"all scores, 1,000 of 100,000 samples: {time.perf_counter() - started:.1f} s, "
+        f"trustworthiness {quality.trustworthiness:.5f} +- "
+        f"{quality.standard_error['trustworthiness']:.5f}"
     )
-    print(f"it adds {extra_megabytes(large, 100_000):.0f} MB")
+    print(f"memory {added_megabytes(large_score, 100_000):.0f} MB")

@@ -1,15 +1,15 @@
-"""Do two versions of the library give the same results?
+"""Check that two versions of the library give the same results.
 
-``same_results.py record FILE`` fits every learner, embedding and classifier to small data sets,
-computes every score, and writes what came out. ``same_results.py compare OLD NEW`` prints what is
-different in two records and exits with 1 if something differs by more than it may:
+``same_results.py record FILE`` fits each learner, embedding and classifier to small data sets,
+computes each score, and writes the results to a file. ``same_results.py compare OLD NEW`` prints
+the differences between two records. It exits with status 1 if a difference exceeds its tolerance:
 
-- closed forms: 1e-12, relative to the largest value (1e-5 in float32);
-- iterative fits: the objective 1e-9, relative (1e-5 in float32), and the same predictions.
+- closed-form results: 1e-12 relative to the largest value (1e-5 in float32);
+- iterative fits: 1e-9 relative to the objective (1e-5 in float32), and equal predictions.
 
-One thread and fixed seeds make a record reproducible: two records of one version on one machine
-are equal bit by bit. A version with other names is recorded through an adapter of its own, see
-``_same/api.py``: ``record --api adapter.py FILE``.
+Records are reproducible, because they use one thread and fixed seeds: two records of the same
+version on the same machine are bit-identical. A version with other names needs its own adapter,
+such as ``_same/api.py``: ``record --api adapter.py FILE``.
 """
 
 import argparse
@@ -29,42 +29,42 @@ from _same.special import special_cases
 
 
 def main() -> int:
-    """Read the arguments and do what they say."""
+    """Parse the command line and run the command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     verbs = parser.add_subparsers(dest="verb")
-    recording = verbs.add_parser("record", help="compute everything and write it to a file")
+    recording = verbs.add_parser("record", help="compute all results and write them to a file")
     recording.add_argument("file", type=Path)
-    recording.add_argument("--api", type=Path, help="adapter for another version's names")
+    recording.add_argument("--api", type=Path, help="adapter for the names of another version")
     recording.add_argument("--only", default="", help="only cases whose name contains this")
-    comparing = verbs.add_parser("compare", help="print what differs between two records")
+    comparing = verbs.add_parser("compare", help="print the differences between two records")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
     comparing.add_argument("--all", action="store_true", help="also list entries that are equal")
-    given = parser.parse_args()
-    if given.verb == "record":
-        return write_record(given.file, adapter(given.api), given.only)
-    if given.verb == "compare":
-        return print_comparison(given.old, given.new, show_all=given.all)
+    args = parser.parse_args()
+    if args.verb == "record":
+        return write_record(args.file, adapter(args.api), args.only)
+    if args.verb == "compare":
+        return print_comparison(args.old, args.new, show_all=args.all)
     parser.print_help()
     return 0
 
 
 def adapter(path: Path | None) -> ModuleType:
-    """Return the adapter of this version, or one from a file."""
+    """Return the adapter of this version, or the adapter in a file."""
     if path is None:
         from _same import api
 
         return api
     spec = importlib.util.spec_from_file_location("adapter", path)
     if spec is None or spec.loader is None:
-        raise SystemExit(f"{path} is no Python file.")
+        raise SystemExit(f"{path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def write_record(path: Path, api: ModuleType, only: str) -> int:
-    """Compute everything and write it."""
+    """Compute the results of all selected cases and write them to a file."""
     import dimetric
 
     started, sets = time.perf_counter(), data_sets()
@@ -74,14 +74,14 @@ def write_record(path: Path, api: ModuleType, only: str) -> int:
     about = {"package": str(Path(dimetric.__file__).parent), "version": dimetric.__version__}
     save(entries, about, path)
     failed = Counter(entry.facts["error"] for entry in entries.values() if "error" in entry.facts)
-    told = ", ".join(f"{count} {name}" for name, count in failed.items()) or "none"
-    took = time.perf_counter() - started
-    print(f"{len(entries)} entries in {took:.0f} s; errors recorded: {told}; written to {path}")
+    errors = ", ".join(f"{count} {name}" for name, count in failed.items()) or "none"
+    seconds = time.perf_counter() - started
+    print(f"{len(entries)} entries in {seconds:.0f} s; errors: {errors}; written to {path}")
     return 0
 
 
 def print_comparison(old_path: Path, new_path: Path, *, show_all: bool) -> int:
-    """Print a table of what differs; return 1 if something differs too much."""
+    """Print a table of the differences; return 1 if one exceeds its tolerance."""
     old, new = load(old_path)[0], load(new_path)[0]
     verdicts = [compared(name, old[name], new[name]) for name in old if name in new]
     for verdict in sorted(verdicts, key=lambda each: each.word != "FAILS"):
@@ -103,7 +103,7 @@ def print_comparison(old_path: Path, new_path: Path, *, show_all: bool) -> int:
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """Print one row of the table, with what failed and what is to be noted below it."""
+    """Print one row of the table, followed by its failures and notes."""
     judged = f"{verdict.largest:.1e} {verdict.where}"
     unjudged = f"{verdict.unjudged:.1e} {verdict.unjudged_where}"
     print(f"{verdict.word:6}  {verdict.kind:9}  {judged:34} ({unjudged:28})  {verdict.name}")

@@ -1,12 +1,12 @@
-"""ITML, LSI and DML-eig against metric-learn's and pyDML's: seconds, objective reached, memory.
+"""Compare ITML, LSI and DML-eig with metric-learn's and pyDML's: time, final objective, memory.
 
-Both sides get the same pairs. The rivals need a Python of their own, whose paths are in
-DIMETRIC_METRIC_LEARN and DIMETRIC_PYDML. The learners from labels are measured at their optimum
-(``reg=0``), since the rivals know no other.
+All libraries get the same pairs. Set DIMETRIC_METRIC_LEARN and DIMETRIC_PYDML to the paths of
+Python interpreters with these libraries installed. Learners from labels are fitted without
+regularization (``reg=0``), because the rivals have none.
 """
 
 import numpy as np
-from _measure import extra_megabytes, in_turns
+from _measure import added_megabytes, time_in_turns
 from _rival import rival
 from sklearn.datasets import (
     load_breast_cancer,
@@ -20,19 +20,19 @@ from sklearn.preprocessing import minmax_scale
 from dimetric import ITML, LSI, DMLEig, Pairs
 from dimetric.solvers.bregman_projections import BoundedDivergence
 
-LIMIT = 120
+LIMIT = 120  # seconds for a rival
 
 
 def itml(X, y):
-    """Print ITML by both libraries, over the same pairs and bounds."""
+    """Print the times and gaps of ITML in both libraries, with the same pairs and bounds."""
     pairs = Pairs.from_labels(y, 4000, random_state=0)
     V = X[pairs.rows[:, 0]] - X[pairs.rows[:, 1]]
     bounds = np.percentile(np.sum(V**2, axis=1), [5, 95])
     learner = ITML(bounds=bounds)
-    ((ours, model),) = in_turns(lambda: learner.fit(X, pairs=pairs))
-    facts = model.metadata()
-    best = facts["final_objective"] - facts["gap"]  # no metric is below
-    print(f"ITML, digits, 4,000 pairs: dimetric {ours:.2f} s, gap {facts['gap']:.1e}")
+    ((ours, model),) = time_in_turns(lambda: learner.fit(X, pairs=pairs))
+    metadata = model.metadata()
+    lower_bound = metadata["final_objective"] - metadata["gap"]
+    print(f"ITML, digits, 4,000 pairs: dimetric {ours:.2f} s, gap {metadata['gap']:.1e}")
     found = rival(
         "DIMETRIC_METRIC_LEARN",
         "from metric_learn import ITML; learner = ITML()",
@@ -44,17 +44,17 @@ def itml(X, y):
         bounds=bounds,
     )
     if found is not None and found[1] is None:
-        print(f"  metric-learn not done in {LIMIT} s: more than {LIMIT / ours:.0f}x")
+        print(f"  metric-learn not finished in {LIMIT} s: more than {LIMIT / ours:.0f}x")
     elif found is not None:
         theirs, M = found
         upper_or_lower = np.where(pairs.is_similar, *bounds)
         objective = BoundedDivergence(V, pairs.is_similar, upper_or_lower, 1.0)
-        gap = objective(M.ravel())[0] - best
+        gap = objective(M.ravel())[0] - lower_bound
         print(f"  metric-learn {theirs:.1f} s, gap {gap:.1e}; {theirs / ours:.0f}x")
 
 
-def reached(kind, L, X, y):
-    """Return the objective of a map, brought into the budget of the similar pairs."""
+def objective_of(kind, L, X, y):
+    """Return the objective of a map, scaled so that similar pairs have total squared distance 1."""
     Z = X @ L.T
     i, j = np.triu_indices(len(y), 1)
     squares, same = np.sum((Z[i] - Z[j]) ** 2, axis=1), y[i] == y[j]
@@ -64,10 +64,10 @@ def reached(kind, L, X, y):
 
 
 def labelled(name, kind, theirs, X, y):
-    """Print a learner from labels by both libraries."""
+    """Print the times and objectives of a learner from labels in both libraries."""
     learner = kind(reg=0.0, delta=1e-6, max_iter=1000)
-    ((ours, model),) = in_turns(lambda: learner.fit(X, y))
-    value, gap = reached(kind, model.components_, X, y), model.metadata()["gap"]
+    ((ours, model),) = time_in_turns(lambda: learner.fit(X, y))
+    value, gap = objective_of(kind, model.components_, X, y), model.metadata()["gap"]
     print(
         f"{kind.__name__}, {name}: dimetric {ours:.3f} s, objective {value:.5g} "
         f"(at most {gap:.1e} from the optimum)"
@@ -82,15 +82,15 @@ def labelled(name, kind, theirs, X, y):
         y=y,
     )
     if found is not None and found[1] is None:
-        print(f"  pyDML not done in {LIMIT} s: more than {LIMIT / ours:.0f}x")
+        print(f"  pyDML not finished in {LIMIT} s: more than {LIMIT / ours:.0f}x")
     elif found is not None:
         seconds, L = found
-        value = reached(kind, L, X, y)
+        value = objective_of(kind, L, X, y)
         print(f"  pyDML {seconds:.1f} s, objective {value:.5g}; {seconds / ours:.0f}x")
 
 
-def large(kind, n_pairs):
-    """Prepare the fit whose memory is measured: as many samples as MNIST has, 50 components."""
+def large_fit(kind, n_pairs):
+    """Return the fit whose memory is measured: as many samples as MNIST, 50 features."""
     X, y = make_classification(60_000, 50, n_informative=25, n_classes=10, random_state=0)
     pairs = Pairs.from_labels(y, n_pairs, random_state=0)
     return lambda: kind(max_iter=5).fit(X, pairs=pairs)
@@ -105,5 +105,5 @@ if __name__ == "__main__":
         labelled(name, LSI, "LSI(supervised=True)", minmax_scale(X), y)
         labelled(name, DMLEig, "DML_eig()", minmax_scale(X), y)
     for kind in (ITML, LSI, DMLEig):
-        extra = extra_megabytes(large, kind, 1_000_000)
-        print(f"{kind.__name__}, 1,000,000 pairs of 60,000 x 50 adds {extra:.0f} MB")
+        extra = added_megabytes(large_fit, kind, 1_000_000)
+        print(f"memory of {kind.__name__}, 1,000,000 pairs of 60,000 x 50: {extra:.0f} MB")

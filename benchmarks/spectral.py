@@ -1,11 +1,11 @@
-"""ANMM, DMLMJ and Covariance: seconds, and the memory that many samples take.
+"""Measure ANMM, DMLMJ and Covariance: time, and memory on many samples.
 
-Set DIMETRIC_PYDML to a Python that has pyDML.
+Set DIMETRIC_PYDML to the path of a Python interpreter with pyDML installed.
 """
 
 import time
 
-from _measure import extra_megabytes, in_turns
+from _measure import added_megabytes, time_in_turns
 from _rival import rival
 from sklearn.datasets import load_digits, make_classification
 from sklearn.neighbors import NearestNeighbors
@@ -16,16 +16,16 @@ LEARNERS = {learner.__name__: learner for learner in (ANMM, DMLMJ, Covariance)}
 
 
 def classification(n, d):
-    """Ten overlapping classes."""
+    """Return ten overlapping classes."""
     return make_classification(
         n, d, n_informative=d // 2, n_redundant=d // 4, n_classes=10, random_state=0
     )
 
 
-def large(name, n, d):
-    """Prepare the fit whose memory is measured."""
+def large_fit(name, n, d):
+    """Return the fit whose memory is measured."""
     X, y = classification(n, d)
-    LEARNERS[name]().fit(X[:2000], y[:2000])  # what libraries set up once is not counted
+    LEARNERS[name]().fit(X[:2000], y[:2000])  # exclude one-time initialization of libraries
 
     def fit():
         started = time.perf_counter()
@@ -36,8 +36,8 @@ def large(name, n, d):
 
 
 def times(title, X, y, repeats):
-    """Print all learners beside one search for 3 neighbours, the least that they can do."""
-    search, *ours = in_turns(
+    """Print the times of all learners and of one search for 3 neighbours as a lower bound."""
+    search, *ours = time_in_turns(
         lambda: NearestNeighbors(n_neighbors=3, algorithm="brute").fit(X).kneighbors(),
         *(lambda learner=learner: learner().fit(X, y) for learner in LEARNERS.values()),
         repeats=repeats,
@@ -52,7 +52,7 @@ def times(title, X, y, repeats):
 
 
 def against_pydml(X, y, ours):
-    """Print pyDML's side; its times are taken in its own process."""
+    """Print the times of pyDML, measured in its own process."""
     for name in ("ANMM", "DMLMJ"):
         prepare = f"import dml; learner = dml.{name}()"
         measured = ("DIMETRIC_PYDML", prepare, "learner.fit(X, y)", "learner.transformer()")
@@ -67,4 +67,4 @@ if __name__ == "__main__":
     against_pydml(*digits, times("digits 1,797 x 64", *digits, 9))
     times("20,000 x 50", *classification(20_000, 50), 2)
     for name in LEARNERS:
-        print(f", adds {extra_megabytes(large, name, 100_000, 50):.0f} MB")
+        print(f", memory {added_megabytes(large_fit, name, 100_000, 50):.0f} MB")

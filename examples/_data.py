@@ -1,4 +1,4 @@
-"""Where examples find data that scikit-learn does not bring along."""
+"""Load data files that the examples need and scikit-learn does not provide."""
 
 import os
 import sys
@@ -7,29 +7,32 @@ from pathlib import Path
 import numpy as np
 
 
-def load(name: str, what: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a file, which the first argument or DIMETRIC_DATA leads to.
+def load(name: str, content: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a data file.
+
+    The file, or its folder, is the first command-line argument or the environment variable
+    DIMETRIC_DATA.
 
     Parameters
     ----------
     name : str
-        Name of the file; the folder may have it in ``large/``.
-    what : str
-        What the file holds, for those who have not got it.
+        Name of the file. It may be in the subfolder ``large`` of the folder.
+    content : str
+        Content of the file, for the error message.
     """
-    with np.load(find(name, what), allow_pickle=False) as arrays:
+    with np.load(find(name, content), allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def find(name: str, what: str) -> Path:
-    """Return where a file is; parameters as of :func:`load`."""
-    given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("DIMETRIC_DATA", "")
-    places = [Path(given), Path(given) / name, Path(given) / "large" / name]
-    for place in places if given else []:
-        if place.is_file():
-            return place
-    where = f"there is none at {given!r}" if given else "none was named"
+def find(name: str, content: str) -> Path:
+    """Return the path of a data file. The parameters are those of :func:`load`."""
+    source = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("DIMETRIC_DATA", "")
+    candidates = [Path(source), Path(source) / name, Path(source) / "large" / name]
+    for path in candidates if source else []:
+        if path.is_file():
+            return path
+    problem = f"It was not found at {source!r}" if source else "No path was given"
     sys.exit(
-        f"This example needs the file {name}: {what}.\nGive its path as the argument, or set "
-        f"DIMETRIC_DATA to the folder that holds it; {where}."
+        f"This example needs the file {name}: {content}.\n{problem}. "
+        "Give its path as the argument, or set DIMETRIC_DATA to the folder that contains it."
     )

@@ -1,4 +1,4 @@
-"""Learners that note, sleep, fail or die, and runs in processes of their own."""
+"""Learners that log, sleep, fail or crash, and a small benchmark, for tests of benchmarks."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from dimetric import benchmark
 
 
-class Noting(TransformerMixin, BaseEstimator):
-    """Learns nothing, and writes a line into a file for each fit."""
+class LoggingLearner(TransformerMixin, BaseEstimator):
+    """Learn nothing, and append a line to a file in each fit."""
 
     def __init__(self, power=1, log=None, seconds=0.0, random_state=None):
         self.power = power
@@ -35,14 +35,14 @@ class Noting(TransformerMixin, BaseEstimator):
         return {"seed": self.seed_, "power": self.power, "array": [1]}
 
 
-class Dying(TransformerMixin, BaseEstimator):
-    """Ends the process in some way."""
+class CrashingLearner(TransformerMixin, BaseEstimator):
+    """End the process during a fit."""
 
-    def __init__(self, how="exit"):
+    def __init__(self, how="os._exit"):
         self.how = how
 
     def fit(self, X, y=None):
-        if self.how == "leave":
+        if self.how == "sys.exit":
             sys.exit("bye")
         if self.how == "kill":
             os.kill(os.getpid(), signal.SIGSEGV)
@@ -52,8 +52,8 @@ class Dying(TransformerMixin, BaseEstimator):
         return X
 
 
-class Lasting(Noting):
-    """Says who it is, and does not end."""
+class EndlessLearner(LoggingLearner):
+    """Write the process id to a file and sleep for ten minutes."""
 
     def fit(self, X, y=None):
         with open(self.log, "a") as file:
@@ -61,8 +61,8 @@ class Lasting(Noting):
         time.sleep(600)
 
 
-class Failing(Noting):
-    """Fails where there is no log yet."""
+class FailingLearner(LoggingLearner):
+    """Fail unless the log exists."""
 
     def fit(self, X, y=None):
         if not os.path.exists(self.log):
@@ -71,8 +71,8 @@ class Failing(Noting):
 
 
 def small_run(store, log, **options):
-    """Compare three learners on iris, 48 cells that take some milliseconds each."""
-    learners = {f"power {p}": Noting(p, log, 0.004) for p in (1, 2, 3)}
+    """Run a benchmark of 48 cells that take a few milliseconds each."""
+    learners = {f"power {p}": LoggingLearner(p, log, 0.004) for p in (1, 2, 3)}
     return benchmark.run(learners, ["iris"], cv=4, n_repeats=4, store=store, **options)
 
 
@@ -81,7 +81,7 @@ def wait_for(condition):
         if condition():
             return
         time.sleep(0.1)
-    raise AssertionError("It did not happen within a minute.")
+    raise AssertionError("The condition was not met within a minute.")
 
 
 def alive(pid):
@@ -89,6 +89,6 @@ def alive(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    # A dead child that nobody asks about is still listed.
+    # A terminated child stays listed as a zombie until its parent waits for it.
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"

@@ -1,10 +1,10 @@
-"""The registry: the contract suite runs over all that is listed here.
+"""The registry of estimators that the contract suite runs on.
 
-To register a learner, add its class and the keyword arguments of a few cheap variants. What a
-variant can do (labels, sparse input, partial_fit, a fast path) is asked of the class itself.
+To register a learner, add its class and the keyword arguments of a few cheap variants. The class
+itself tells what a variant supports (labels, sparse input, partial_fit, a fast path).
 
-Where a test crosses these variants with another parameter, or with the examples of hypothesis, only
-the first variant of each class is part of `make test`; tests/conftest.py marks the others as slow.
+If a test combines the variants with another parameter, or with the examples of hypothesis, `make
+test` runs only the first variant of each class. tests/conftest.py marks the others as slow.
 """
 
 from functools import cache
@@ -161,16 +161,16 @@ LEARNERS = [cls(**params) for cls, variants in VARIANTS.items() for params in va
 ONE_OF_EACH = [cls(**variants[0]) for cls, variants in VARIANTS.items()]
 ABSENT = [library for library in ("torch", "cupy", "dpnp") if find_spec(library) is None]
 NAMESPACES = [name for name in ("numpy", "torch", "array_api_strict") if name not in ABSENT]
-name_of = cache(str)  # scikit-learn takes long to write an estimator, and tests have many ids
+name_of = cache(str)  # the repr of an estimator is slow, and tests have many ids
 
 
 def is_linear(learner):
-    """Tell whether the learned map is a matrix, and so a distance."""
+    """Tell whether the learned map is linear."""
     return isinstance(learner, LinearMetric)
 
 
 def is_kernel(learner):
-    """Tell whether the learned map is one of a kernel's feature space: a distance, no matrix."""
+    """Tell whether the map is learned in the feature space of a kernel."""
     return isinstance(learner, KernelMetric)
 
 
@@ -182,7 +182,7 @@ def needs_labels(learner):
     return get_tags(learner).target_tags.required
 
 
-def reduces(learner):
+def has_n_components(learner):
     """Tell whether the number of components can be chosen."""
     return "n_components" in learner.get_params()
 
@@ -210,7 +210,7 @@ def objective_of(learner, X, codes):
 
 
 def has_fast_path(learner):
-    """Tell whether its objective is a rule over all pairs, with a fast path for NumPy."""
+    """Tell whether the objective is a rule over all pairs with a fast path for NumPy."""
     if not minimises_mean_loss(learner):
         return False
     X, y = samples()
@@ -241,7 +241,10 @@ def each_check(estimators):
 
 
 def samples(n=60, d=4, n_classes=3, seed=0):
-    """Return overlapping classes, with features of different size: multiples of 1/1024."""
+    """Return samples of overlapping classes, with features of different scales.
+
+    All values are multiples of 1/1024.
+    """
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) + 1.2 * (y[:, None] == np.arange(d))
@@ -250,19 +253,19 @@ def samples(n=60, d=4, n_classes=3, seed=0):
 
 
 def fit(learner, X, y, /, **params):
-    """Fit a copy."""
+    """Fit a copy of a learner with the given parameters."""
     return clone(learner).set_params(**params).fit(X, y)
 
 
 def host(a):
-    """Return an array or data frame of any library as NumPy's."""
+    """Return an array or data frame of any library as a NumPy array."""
     if hasattr(a, "detach"):
         return a.detach().cpu().numpy()
     return np.from_dlpack(a) if hasattr(a, "__array_namespace__") else np.asarray(a)
 
 
 def fitted_arrays(learner):
-    """Return the fitted attributes that are arrays of floating numbers."""
+    """Return the fitted attributes that are floating-point arrays."""
     return {
         name: value
         for name, value in vars(learner).items()
@@ -271,19 +274,18 @@ def fitted_arrays(learner):
 
 
 def learned_arrays(learner, rows=slice(None)):
-    """Return what makes two learners the same map, on the host.
+    """Return the arrays that define the learned map, on the host.
 
-    An embedding has a row for each training sample: `rows` brings those of one fit in line with
-    those of another.
+    Embeddings have one row per training sample. `rows` selects and reorders these rows.
     """
     if isinstance(learner, Embedding):
         return {"embedding_": host(learner.embedding_)[rows]}
-    if isinstance(learner, KernelMetric):  # coefficients are one of many ways to write the map
+    if isinstance(learner, KernelMetric):  # different coefficients can define the same map
         rows = slice(None) if hasattr(learner, "landmarks_") else rows
         return {"mapped": host(learner._mapped(learner.X_fit_))[rows]}
     return {name: host(getattr(learner, name)) for name in ("components_", "offset_")}
 
 
-def size_of(learner):
-    """Return the largest number of the learned map."""
+def largest_entry(learner):
+    """Return the largest absolute value of the learned map."""
     return np.abs(next(iter(learned_arrays(learner).values()))).max()

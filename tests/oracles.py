@@ -1,7 +1,8 @@
-"""The convex problems of the metric learners, as plainly as can be: values, and optima by cvxpy.
+"""Reference implementations of the learners' objectives, and their optima computed by cvxpy.
 
-Objectives are means over samples (MCML, LMNN) or over unordered pairs (LDML), plus
-``reg * tr(M) / d``. Values take any symmetric M; memory is n x n x d, so samples should be few.
+The objectives of MCML and LMNN are means over samples, and that of LDML is a mean over unordered
+pairs, plus ``reg * tr(M) / d``. M may be any symmetric matrix. Memory is O(n^2 d), so use few
+samples.
 """
 
 import contextlib
@@ -45,13 +46,13 @@ def jeffrey_divergence(P, Q):
 
 
 def friends(y):
-    """Return the n x n matrix that tells who else is of one's class."""
+    """Return an n x n matrix, True where two different samples have the same class."""
     y = np.asarray(y)
     return (y[:, None] == y[None, :]) & ~np.eye(len(y), dtype=bool)
 
 
 def nearest_targets(X, y, k):
-    """Return the pairs (i, j), j among the k nearest of i's class, or all if there are fewer."""
+    """Return all pairs (i, j) where j is one of the k nearest samples of the class of i."""
     D = np.where(friends(y), squared_distances(X, np.eye(X.shape[1])), np.inf)
     order = np.argsort(D, axis=1, kind="stable")[:, :k]
     return np.array([(i, j) for i in range(len(X)) for j in order[i] if np.isfinite(D[i, j])])
@@ -60,7 +61,7 @@ def nearest_targets(X, y, k):
 def mcml_value(X, y, M, *, reg=0.0):
     """Return the mean of sum_j p0(j|i) d2(i,j) + log sum_{k != i} exp(-d2(i,k)).
 
-    Samples alone in their class are left out.
+    Samples that are alone in their class are excluded.
     """
     D = squared_distances(X, M)
     same = friends(y)
@@ -93,13 +94,13 @@ def ldml_value(X, y, M, b, *, reg=0.0):
 
 
 def ldml_optimum(X, y, *, b=None, reg=0.0):
-    """Return (M, b, value); b is free unless given."""
+    """Return (M, b, value). If b is None, it is optimised too."""
     rows = np.stack(np.triu_indices(len(X), 1), axis=1)
     return ldml_pairs_optimum(X, rows, friends(y)[tuple(rows.T)], b=b, reg=reg)
 
 
 def ldml_pairs_optimum(X, rows, similar, *, b=None, reg=0.0):
-    """Return (M, b, value) of the mean over some pairs; b is free unless given."""
+    """Return (M, b, value) for the mean over the given pairs. If b is None, it is optimised too."""
     M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     threshold = cp.Variable() if b is None else b
     i, j = rows.T
@@ -112,7 +113,7 @@ def ldml_pairs_optimum(X, rows, similar, *, b=None, reg=0.0):
 
 
 def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
-    """Return (M, value) of LMNN's mean of pulls and pushes over triplets."""
+    """Return (M, value) for LMNN's mean of pulls and pushes over triplets."""
     M = cp.Variable((X.shape[1], X.shape[1]), PSD=True)
     i, j, l = triplets.T
     near, far = _distances(X[i] - X[j], M), _distances(X[i] - X[l], M)
@@ -125,7 +126,10 @@ def triplets_optimum(X, triplets, *, mu=0.5, reg=0.0):
 
 
 def lmnn_value(X, y, M, targets, *, mu=0.5, reg=0.0):
-    """Return (1 - mu) pull + mu push, over n; `targets` are pairs (i, j), j a target of i."""
+    """Return ((1 - mu) pull + mu push) / n.
+
+    In each pair (i, j) of `targets`, j is a target of i.
+    """
     D = squared_distances(X, M)
     y = np.asarray(y)
     pull = sum(D[i, j] for i, j in targets)
@@ -146,14 +150,15 @@ def lmnn_optimum(X, y, targets, *, mu=0.5, reg=0.0):
 
 
 def _distances(Z, M):
-    """Return the squared lengths of the rows of Z, linear in the variable M."""
+    """Return the squared lengths of the rows of Z under M, as an expression of cvxpy."""
     return cp.sum(cp.multiply(Z @ M, Z), axis=1)
 
 
 def _solve(loss, M=None, reg=0.0, *, constraints=()):
-    """Minimise to 1e-8, or at least to 1e-6; SolverError if that fails."""
+    """Minimise to 1e-8, or at least to 1e-6. Raise a SolverError if that fails."""
     ridge = reg * cp.trace(M) / M.shape[0] if M is not None else 0.0
-    for scale in (1000.0, 100.0, 1.0):  # of sums, or means: Clarabel stalls on some, mostly means
+    # Clarabel stalls on some problems, mostly if the objective is a mean (scale 1).
+    for scale in (1000.0, 100.0, 1.0):
         problem = cp.Problem(cp.Minimize(scale * (loss + ridge)), list(constraints))
         good = {"tol_gap_abs": 1e-8 * scale, "tol_gap_rel": 1e-8, "tol_feas": 1e-8}
         fair = {f"reduced_{name}": 100 * tol for name, tol in good.items()}
@@ -161,44 +166,48 @@ def _solve(loss, M=None, reg=0.0, *, constraints=()):
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             problem.solve(solver=cp.CLARABEL, **good, **fair)
             return
-    raise cp.SolverError("Clarabel does not get within 1e-6: try other data, or reg > 0.")
+    raise cp.SolverError("Clarabel did not reach a gap of 1e-6. Try other data, or reg > 0.")
 
 
 def similar_scatter(X, y):
-    """Return the sum of outer products of differences over the pairs of a class."""
+    """Return the scatter of the differences of all pairs of the same class."""
     i, j = np.triu_indices(len(X), 1)
     V = (X[i] - X[j])[friends(y)[i, j]]
     return V.T @ V
 
 
 def lsi_value(X, y, M):
-    """Return the sum of distances over the pairs of different classes."""
+    """Return the sum of distances over all pairs of different classes."""
     i, j = np.triu_indices(len(X), 1)
     D = squared_distances(X, M)[i, j][~friends(y)[i, j]]
     return np.sum(np.sqrt(D.clip(0)))
 
 
 def lsi_optimum(X, y, *, delta=0.0, diagonal=False):
-    """Return the largest sum of distances in the budget of the similar pairs."""
-    best, unit, n = _in_budget(X, y, delta, lambda D: cp.sum(cp.sqrt(D)) / D.size, diagonal)
+    """Return the largest sum of distances between classes; see `_bounded_optimum`."""
+    best, unit, n = _bounded_optimum(X, y, delta, lambda D: cp.sum(cp.sqrt(D)) / D.size, diagonal)
     return n * best * unit**0.5
 
 
 def dml_eig_optimum(X, y, *, delta=0.0):
-    """Return the largest minimum of squared distances in the budget of the similar pairs."""
-    best, unit, _ = _in_budget(X, y, delta, cp.min)
+    """Return the largest minimum squared distance between classes; see `_bounded_optimum`."""
+    best, unit, _ = _bounded_optimum(X, y, delta, cp.min)
     return best * unit
 
 
-def _in_budget(X, y, delta, gain, diagonal=False):
-    """Return (largest gain, unit of squared distances, number of dissimilar pairs)."""
+def _bounded_optimum(X, y, delta, gain, diagonal=False):
+    """Return (largest gain, unit of squared distances, number of dissimilar pairs).
+
+    The metric M satisfies <S, M> <= 1, where S is the scatter of similar pairs plus delta times its
+    mean eigenvalue.
+    """
     i, j = np.triu_indices(len(X), 1)
     V = (X[i] - X[j])[~friends(y)[i, j]]
     V = V[np.any(V != 0, axis=1)]
     S = similar_scatter(X, y)
     S = S + delta * np.trace(S) / len(S) * np.eye(len(S))
     V = V / np.sqrt(np.diag(S)) if diagonal else V @ np.linalg.inv(np.linalg.cholesky(S)).T
-    unit = np.mean(V**2)  # mean squared distance of the identity of trace 1
+    unit = np.mean(V**2)  # mean squared distance under I / d, which has trace 1
     if diagonal:
         w = cp.Variable(len(S), nonneg=True)
         D, used = (V**2 / unit) @ w, cp.sum(w)
@@ -210,7 +219,7 @@ def _in_budget(X, y, delta, gain, diagonal=False):
 
 
 def itml_value(V, similar, M, *, upper, lower, gamma=1.0):
-    """Return tr M - log det M - d plus what slacks cost, over differences V of pairs."""
+    """Return tr M - log det M - d plus the penalty of the slacks, for differences V of pairs."""
     D = np.einsum("ij,jk,ik->i", V, M, V)
     ratio = np.where(similar, np.maximum(D / upper, 1), np.minimum(D / lower, 1))
     slack = np.sum(ratio - np.log(ratio) - 1)
@@ -218,7 +227,7 @@ def itml_value(V, similar, M, *, upper, lower, gamma=1.0):
 
 
 def itml_optimum(V, similar, *, upper, lower, gamma=1.0):
-    """Return (M, value), with a prior of I."""
+    """Return (M, value), where the prior is the identity."""
     d = V.shape[1]
     M, slack = cp.Variable((d, d), PSD=True), cp.Variable(len(V))
     sign, bounds = np.where(similar, 1.0, -1.0), np.where(similar, upper, lower)

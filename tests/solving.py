@@ -1,28 +1,28 @@
-"""Solvers called as functions: parameters of the solver and of the call in one list of keywords."""
+"""Solvers as functions. Their keywords are parameters of the constructor and of ``minimise``."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from dimetric.solvers import SGD, GradientDescent, ProjectedGradient
 
-OF_THE_CALL = ("max_iter", "tol", "infimum", "callback")
+MINIMISE_KEYWORDS = ("max_iter", "tol", "infimum", "callback")
 
 
 @dataclass
 class Batches:
-    """A function that is known by its mini-batches alone."""
+    """A function that can only be evaluated on mini-batches."""
 
     epoch: Any
 
     def __call__(self, x):
-        raise AssertionError("a solver by mini-batches evaluates nothing else")
+        raise AssertionError("SGD must only evaluate mini-batches")
 
     def epochs(self, batch_size):
         return self.epoch
 
 
 @dataclass
-class OnSet:
+class Constrained:
     """A function on a convex set."""
 
     function: Any
@@ -33,7 +33,7 @@ class OnSet:
 
 
 def minimised(solver, function, x0, **keywords):
-    call = {name: keywords.pop(name) for name in OF_THE_CALL if name in keywords}
+    call = {name: keywords.pop(name) for name in MINIMISE_KEYWORDS if name in keywords}
     return solver(**keywords).minimise(function, x0, **call)
 
 
@@ -46,4 +46,4 @@ def sgd(epoch, x0, **keywords):
 
 
 def projected_gradient(function, project, x0, **keywords):
-    return minimised(ProjectedGradient, OnSet(function, project), x0, **keywords)
+    return minimised(ProjectedGradient, Constrained(function, project), x0, **keywords)

@@ -1,4 +1,4 @@
-"""Progress, early stop and what callbacks see, through scikit-learn's callback interface."""
+"""Tests of scikit-learn's callbacks: progress, early stopping and the iterates they receive."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from estimators import each, fit, iterates, learned_arrays, reduces, samples
+from estimators import each, fit, has_n_components, iterates, learned_arrays, samples
 from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.datasets import load_iris
@@ -21,7 +21,7 @@ DATA = {"overlapping": (X, y), "separable": load_iris(return_X_y=True)}
 
 
 class Recorder:
-    """A callback that notes what is called, and asks to stop after some iterations."""
+    """A callback that records calls and iterates, and can stop after some iterations."""
 
     def __init__(self, stop_after=None):
         self.stop_after = stop_after
@@ -51,8 +51,8 @@ class Recorder:
         return (*above, context.estimator_name, context.task_name, context.task_id)
 
 
-class Propagated(Recorder):
-    """The same, handed on by a pipeline to its steps."""
+class PropagatedRecorder(Recorder):
+    """A recorder that a pipeline passes on to its steps."""
 
     max_propagation_depth = None
 
@@ -82,14 +82,14 @@ def test_callbacks_see_every_iterate(learner, data):
 
 
 @each()
-def test_callbacks_do_not_change_the_answer(learner):
+def test_callbacks_do_not_change_the_result(learner):
     seen = clone(learner).set_callbacks(Recorder()).fit(X, y)
     np.testing.assert_equal(learned_arrays(seen), learned_arrays(fit(learner, X, y)))
 
 
 @each(iterates)
 def test_early_stop(learner):
-    """A stop that the user asked for is no failure: it comes without a warning."""
+    """A stop by a callback does not warn."""
     learner = clone(learner).set_callbacks(Recorder(stop_after=3)).fit(X, y)
     facts = learner.metadata()
     assert learner.n_iter_ == facts["n_iter"] == 3
@@ -100,7 +100,7 @@ def test_early_stop(learner):
 
 @each(iterates)
 def test_early_stop_in_a_pipeline(learner):
-    seen = Propagated(stop_after=3)
+    seen = PropagatedRecorder(stop_after=3)
     pipe = make_pipeline(StandardScaler(), clone(learner), KNeighborsClassifier())
     with pytest.warns(UserWarning, match="KNeighborsClassifier does not support callbacks"):
         pipe.set_callbacks(seen).fit(X, y)
@@ -125,7 +125,7 @@ def test_progress_bar(learner, capfd):
 
 
 @each(iterates)
-def test_scores_of_every_iterate(learner):
+def test_scoring_monitor_scores_every_iteration(learner):
     def spread(learner, X, y):
         return float(np.std(learner.transform(X)))
 
@@ -137,7 +137,6 @@ def test_scores_of_every_iterate(learner):
 
 @each(iterates)
 def test_stop_at_max_iter(learner):
-    """Without convergence: the warning says what to do about it."""
     seen = Recorder()
     learner = clone(learner).set_params(max_iter=2).set_callbacks(seen)
     with pytest.warns(ConvergenceWarning, match="max_iter=2 reached. Raise max_iter"):
@@ -146,7 +145,7 @@ def test_stop_at_max_iter(learner):
     assert set(seen.open.values()) == {0}
 
 
-class Broken(Recorder):
+class FailingCallback(Recorder):
     """A callback that fails in the second iteration."""
 
     def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
@@ -157,17 +156,17 @@ class Broken(Recorder):
 
 @each(iterates)
 def test_teardown_when_a_fit_fails(learner):
-    seen = Broken()
+    seen = FailingCallback()
     learner = clone(learner).set_callbacks(seen)
     with pytest.raises(RuntimeError, match="the callback is broken"):
         learner.fit(X, y)
     assert seen.calls.count("setup") == seen.calls.count("teardown") == 1
-    learner.set_callbacks().fit(X, y)  # and the learner is as good as new
+    learner.set_callbacks().fit(X, y)  # the learner can be fitted again
     np.testing.assert_equal(learned_arrays(learner), learned_arrays(fit(learner, X, y)))
 
 
-@each(reduces)
-def test_teardown_when_the_data_are_bad(learner):
+@each(has_n_components)
+def test_teardown_when_a_parameter_is_invalid(learner):
     seen = Recorder()
     learner = clone(learner).set_callbacks(seen)
     with pytest.raises(ValueError, match="n_components=99"):
@@ -176,7 +175,7 @@ def test_teardown_when_the_data_are_bad(learner):
 
 
 @pytest.mark.slow
-@each(iterates, reduces)
+@each(iterates, has_n_components)
 def test_clones_and_searches(learner):
     seen = Recorder()
     learner = clone(learner).set_callbacks(seen)
@@ -191,9 +190,9 @@ def test_clones_and_searches(learner):
     assert seen.calls.count("setup") == seen.calls.count("teardown") == 1 + 2 * 2 + 1 + 2
 
 
-@each(iterates, reduces)
+@each(iterates, has_n_components)
 def test_search_with_propagated_callbacks(learner):
-    seen = Propagated()
+    seen = PropagatedRecorder()
     name = type(learner).__name__.lower()
     pipe = make_pipeline(StandardScaler(), clone(learner))
 
@@ -207,7 +206,7 @@ def test_search_with_propagated_callbacks(learner):
     assert len(seen.iterates) > 4
 
 
-WITHOUT = """
+FIT_WITHOUT_CALLBACKS = """
 import sklearn.callback, sklearn.covariance
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -223,9 +222,9 @@ print(len(LEARNERS), "fitted")
 
 @pytest.mark.slow
 def test_fit_works_without_callbacks():
-    """A scikit-learn that has dropped the experiment."""
+    """A version of scikit-learn may lack callbacks, which are experimental."""
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{WITHOUT}"],
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{FIT_WITHOUT_CALLBACKS}"],
         capture_output=True,
         text=True,
         check=False,

@@ -34,11 +34,11 @@ from estimators import (
     is_kernel,
     is_linear,
     iterates,
+    largest_entry,
     learned_arrays,
     needs_labels,
     objective_of,
     samples,
-    size_of,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -50,7 +50,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.objective import on_maps, on_metrics
 
 # Into how many parts a graph falls is tested where it is made.
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarn
 
 X, y = samples()
 NAMES = ["length", "width", "height", "weight"]
-INDEX = np.random.default_rng(1).integers(0, len(X), size=(40, 2))  # pairs, as row numbers
+INDEX = np.random.default_rng(1).integers(0, len(X), size=(40, 2))  # pairs, as row indices
 PAIRS = X[INDEX]  # and as vectors
 
 
@@ -246,7 +246,9 @@ def test_row_order_does_not_matter(learner, data, namespace):
 def test_origin_does_not_matter(learner):
     moved = fit(learner, X + 1024, y)
     expected = fitted(learner)
-    assert_allclose(moved.components_, expected.components_, rtol=0, atol=1e-6 * size_of(expected))
+    assert_allclose(
+        moved.components_, expected.components_, rtol=0, atol=1e-6 * largest_entry(expected)
+    )
     assert_allclose(moved.pair_distance(INDEX, X), expected.pair_distance(INDEX, X), rtol=1e-5)
 
 
@@ -327,7 +329,7 @@ def test_axioms_of_a_distance(learner, points):
     assert (D >= 0).all()
     assert_array_equal(np.diag(D), 0)
     assert_array_equal(D, D.T)
-    rounding = 1e-12 * size_of(fitted(learner)) * np.abs(points).max()
+    rounding = 1e-12 * largest_entry(fitted(learner)) * np.abs(points).max()
     assert D[0, 2] <= D[0, 1] + D[1, 2] + rounding
 
 
@@ -645,7 +647,7 @@ def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
     for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
         at = np.concatenate([A.ravel(), objective.theta])
         with (
-            patch.object(fast, "BLOCK_ROWS", block),
+            patch.object(fast_paths, "BLOCK_ROWS", block),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)

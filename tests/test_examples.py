@@ -1,4 +1,4 @@
-"""The examples of side information run: on data made up here where they bring none along."""
+"""Tests of the example scripts. Data files that they need are replaced by generated data."""
 
 import csv
 import gzip
@@ -18,10 +18,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def run(name, *arguments, **environment):
     path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
-    known = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
+    inherited = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
     return subprocess.run(
         [sys.executable, EXAMPLES / name, *map(str, arguments)],
-        env=known | {"PYTHONPATH": path} | environment,
+        env=inherited | {"PYTHONPATH": path} | environment,
         capture_output=True,
         text=True,
     )
@@ -29,7 +29,7 @@ def run(name, *arguments, **environment):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Materials of which people see but two of many features; faces that noise hides."""
+    """Write materials, of which triplets compare only two of 40 features, and noisy faces."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 255, size=(60, 40), dtype=np.uint8)
     X[:, 2:] //= 2
@@ -50,26 +50,26 @@ def folder(tmp_path):
 
 
 def scores(text):
-    """Return all numbers below 1 with three digits, but for differences."""
+    """Return all numbers below 1 with three decimals, except signed differences."""
     words = text.replace(",", " ").split()
     return [float(word) for word in words if word.startswith("0.") and len(word) == 5]
 
 
-def test_triplets(folder):
+def test_human_triplets(folder):
     done = run("human_triplets.py", folder)
     assert done.returncode == 0, done.stderr
     euclidean, learned, *_ = scores(done.stdout)
     assert learned > euclidean + 0.1
 
 
-def test_faces(folder):
+def test_verify_faces(folder):
     done = run("verify_faces.py", DIMETRIC_DATA=str(folder))
     assert done.returncode == 0, done.stderr
     assert len(scores(done.stdout)) == 6
 
 
 def test_retrieval(tmp_path):
-    """Questions whose intent is told by some numbers, which noise hides."""
+    # Eight features depend on the intent; twenty others are noise with a larger variance.
     rng = np.random.default_rng(0)
     y = rng.integers(0, 12, 700)
     X = np.hstack([rng.normal(size=(12, 8))[y], 2 * rng.normal(size=(700, 20))])
@@ -79,7 +79,7 @@ def test_retrieval(tmp_path):
     np.savez(tmp_path / "banking77_minilm384.npz", X=X, y=y, split=split, classes=classes)
     done = run("retrieval.py", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "No texts to show" in done.stdout
+    assert "The texts are not shown" in done.stdout
     euclidean, lda, lmnn = np.reshape(scores(done.stdout)[:6], (3, 2))
     assert np.all(lda > euclidean + 0.1)
     assert np.all(lmnn > euclidean + 0.05)
@@ -88,18 +88,18 @@ def test_retrieval(tmp_path):
         csv.writer(file).writerows([["text", "class", "split"], *rows])
     done = run("retrieval.py", DIMETRIC_DATA=str(tmp_path))
     assert done.stdout.count("of the 50 nearest") == 6
-    assert "the nearest: 'question " in done.stdout
+    assert "nearest: 'question " in done.stdout
 
 
 @pytest.mark.parametrize("name", ["human_triplets.py", "retrieval.py", "verify_faces.py"])
 def test_missing_data(name, tmp_path):
-    for done, says in ((run(name), "none was named"), (run(name, tmp_path), "there is none at")):
+    for done, problem in ((run(name), "No path was given"), (run(name, tmp_path), "not found at")):
         assert done.returncode == 1
         assert "Give its path as the argument, or set DIMETRIC_DATA" in done.stderr
-        assert says in done.stderr
+        assert problem in done.stderr
 
 
-def test_must_links():
+def test_cluster_with_must_links():
     done = run("cluster_with_must_links.py")
     assert done.returncode == 0, done.stderr
     assert not done.stderr  # warnings
@@ -112,7 +112,7 @@ def test_must_links():
             assert float(line[2]) > before
 
 
-def test_few_labels():
+def test_propagate_labels():
     done = run("propagate_labels.py")
     assert done.returncode == 0, done.stderr
     assert len(scores(done.stdout)) >= 5

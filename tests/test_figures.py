@@ -1,4 +1,4 @@
-"""The figures of the sources are drawn anew, and show what they are said to."""
+"""Tests of examples/figures.py: the script runs, and its printed results are as expected."""
 
 import os
 import re
@@ -17,31 +17,33 @@ ALL = ["3", "4", "5", "6", "7", "8", "11", "14", "15", "16", "17", "10.1", "10.4
 
 def run(folder, *figures, **environment):
     path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
-    known = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
+    inherited = {name: value for name, value in os.environ.items() if name != "DIMETRIC_DATA"}
     return subprocess.run(
         [sys.executable, SCRIPT, folder, *figures],
-        env=known | {"PYTHONPATH": path} | environment,
+        env=inherited | {"PYTHONPATH": path} | environment,
         capture_output=True,
         text=True,
     )
 
 
-def test_numbers_that_are_known(tmp_path):
+def test_known_results(tmp_path):
     done = run(tmp_path, "10.1", "14", "7")
     assert done.returncode == 0, done.stderr
-    told = re.findall(r"(\d) neighbours: (\w+)", done.stdout)
-    assert told == [("1", "positive"), ("3", "negative"), ("5", "positive")]
+    votes = re.findall(r"(\d) neighbours: (\w+)", done.stdout)
+    assert votes == [("1", "positive"), ("3", "negative"), ("5", "positive")]
     ours, theirs = re.findall(r"from (0\.\d+) to", done.stdout)
-    assert float(ours) == pytest.approx(float(theirs), abs=2e-4)  # the same objective at its start
-    error, variance = re.search(r"given back: ([\d.]+), the second variance ([\d.]+)",
-                                done.stdout).groups()  # fmt: skip
+    # Both fits start from the same objective.
+    assert float(ours) == pytest.approx(float(theirs), abs=2e-4)
+    error, variance = re.search(
+        r"reconstruction error ([\d.]+), variance of the second component ([\d.]+)", done.stdout
+    ).groups()
     assert error == variance
 
 
 def test_unknown_figure(tmp_path):
     done = run(tmp_path, "9")
     assert done.returncode == 1
-    assert "There is no figure 9; there are 3, 4, 5" in done.stderr
+    assert "There is no figure 9. Choose from 3, 4, 5" in done.stderr
 
 
 def test_published_scores(tmp_path):
@@ -51,16 +53,15 @@ def test_published_scores(tmp_path):
     (tables / "basic-3nn-test.csv").write_text(rows + "AVG SCORE,9,1,9,9\n")
     done = run(tmp_path, "16", DIMETRIC_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "the published scores on 20 data sets" in done.stdout
+    assert "using the published scores on 20 data sets" in done.stdout
     assert "NCA better 1.00" in done.stdout
 
 
-def test_all(tmp_path):
+def test_all_figures(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr
     assert {each.name for each in tmp_path.iterdir()} == {f"figure-{name}.png" for name in ALL}
-    bands = re.search(r"left one out: ([\d.]+) by Euclidean distances, ([\d.]+) learned",
-                      done.stdout)  # fmt: skip
+    bands = re.search(r"leave-one-out accuracy: ([\d.]+) Euclidean, ([\d.]+) learned", done.stdout)
     assert float(bands[2]) > float(bands[1]) + 0.15
-    pca, lda = re.findall(r"3-NN along \w+, left one out: ([\d.]+)", done.stdout)
+    pca, lda = re.findall(r"3-NN after \w+, leave-one-out accuracy: ([\d.]+)", done.stdout)
     assert float(lda) > 0.9 > 0.6 > float(pca)

@@ -1,4 +1,4 @@
-"""Judgements of pairs and triplets: every threshold by trial, scores by scikit-learn's."""
+"""Distances, thresholds and scores of pairs and triplets, against brute force and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -23,20 +23,20 @@ def linear(learner):
 
 
 @each(linear, learners=ONE_OF_EACH)
-def test_every_linear_metric(learner):
+def test_pair_methods_of_every_linear_learner_agree(learner):
     fitted = fit(learner, X, y)
     distances = fitted.pair_distance(PAIRS, X)
     assert_array_equal(distances, fitted.pair_distance(PAIRS.rows, X))
     assert_allclose(distances, fitted.pair_distance(X[PAIRS.rows]))
     assert_array_equal(fitted.pair_score(PAIRS, X), -distances)
-    with pytest.raises(NotFittedError, match="call calibrate_threshold"):
+    with pytest.raises(NotFittedError, match="Call calibrate_threshold"):
         fitted.predict_pairs(PAIRS, X)
     assert fitted.calibrate_threshold(PAIRS, X) is fitted
     assert_array_equal(fitted.predict_pairs(PAIRS, X), distances <= fitted.threshold_)
-    assert not hasattr(fitted.fit(X, y), "threshold_")  # it was for another distance
+    assert not hasattr(fitted.fit(X, y), "threshold_")  # a refit removes the threshold
 
 
-def test_many_pairs_in_blocks():
+def test_many_pairs_match_transformed_distances():
     rows = np.random.default_rng(0).integers(0, 2000, size=(60_000, 2))
     wide = np.random.default_rng(1).normal(size=(2000, 100))
     fitted = PCA(3).fit(wide)
@@ -49,7 +49,7 @@ def test_no_pairs():
     assert FITTED.pair_distance(Pairs(), X).shape == (0,)
 
 
-def test_vectors_of_their_own():
+def test_pairs_of_vectors_match_pairs_of_row_indices():
     vectors = Pairs.from_arrays(X[PAIRS.similar], X[PAIRS.dissimilar])
     assert_allclose(FITTED.pair_distance(vectors), FITTED.pair_distance(PAIRS, X))
     assert_allclose(FITTED.score_pairs(vectors), FITTED.score_pairs(PAIRS, X))
@@ -57,13 +57,13 @@ def test_vectors_of_their_own():
     assert_allclose(FITTED.score_triplets(triplets), FITTED.score_triplets(TRIPLETS, X))
 
 
-def test_namespaces(namespace):
-    there = namespace.asarray(X)
-    fitted = Covariance().fit(there).calibrate_threshold(PAIRS, there)
-    assert type(fitted.predict_pairs(PAIRS, there)) is type(there)
+def test_namespaces_match_numpy(namespace):
+    A = namespace.asarray(X)
+    fitted = Covariance().fit(A).calibrate_threshold(PAIRS, A)
+    assert type(fitted.predict_pairs(PAIRS, A)) is type(A)
     assert_allclose(fitted.threshold_, FITTED.calibrate_threshold(PAIRS, X).threshold_)
-    assert_allclose(fitted.score_pairs(PAIRS, there), FITTED.score_pairs(PAIRS, X))
-    assert_allclose(fitted.score_triplets(TRIPLETS, there), FITTED.score_triplets(TRIPLETS, X))
+    assert_allclose(fitted.score_pairs(PAIRS, A), FITTED.score_pairs(PAIRS, X))
+    assert_allclose(fitted.score_triplets(TRIPLETS, A), FITTED.score_triplets(TRIPLETS, X))
 
 
 judged = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
@@ -77,7 +77,7 @@ MEASURES = {
 
 @given(judged)
 @pytest.mark.parametrize("strategy", MEASURES)
-def test_no_threshold_is_better(strategy, pairs):
+def test_calibrated_threshold_is_optimal(strategy, pairs):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     measure = MEASURES[strategy]
     chosen = calibrated_threshold(distances, similar, strategy=strategy, beta=2.0)
@@ -86,7 +86,7 @@ def test_no_threshold_is_better(strategy, pairs):
 
 
 @given(judged, st.floats(0.01, 1.0))
-def test_least_threshold_at_a_rate(pairs, rate):
+def test_threshold_is_the_smallest_that_reaches_the_rate(pairs, rate):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     t = calibrated_threshold(distances, similar, strategy="tpr", rate=rate)
     assert np.mean(distances[similar] <= t) >= rate - 1e-9
@@ -94,8 +94,8 @@ def test_least_threshold_at_a_rate(pairs, rate):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_thresholds_between_any_two_numbers(dtype):
-    steps = 1 + np.finfo(dtype).eps * np.arange(3)  # one of two neighbours is rounded to
+def test_threshold_separates_adjacent_and_huge_distances(dtype):
+    steps = 1 + np.finfo(dtype).eps * np.arange(3)  # the midpoint of two is rounded to one of them
     largest = np.finfo(dtype).max * np.array([0.9, 1.0])
     for distances in (steps[:2], steps[1:], largest):
         distances = distances.astype(dtype)
@@ -104,7 +104,7 @@ def test_thresholds_between_any_two_numbers(dtype):
 
 
 @given(judged)
-def test_roc_auc(pairs):
+def test_score_pairs_matches_sklearn_roc_auc(pairs):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     points = np.stack([np.zeros(len(distances)), distances.astype(float)], axis=1)[:, :, None]
     line = PCA(1).fit(np.arange(5.0)[:, None])
@@ -114,29 +114,29 @@ def test_roc_auc(pairs):
 
 def test_triplets_at_equal_distance_count_a_half():
     line = PCA(1).fit(np.arange(5.0)[:, None])
-    at = np.array([[0.0], [1.0], [2.0], [-1.0]])
-    assert line.score_triplets(Triplets([0, 0, 0, 1], [1, 2, 1, 2], [2, 1, 3, 3]), at) == 0.625
+    points = np.array([[0.0], [1.0], [2.0], [-1.0]])
+    assert line.score_triplets(Triplets([0, 0, 0, 1], [1, 2, 1, 2], [2, 1, 3, 3]), points) == 0.625
 
 
 WRONG = {
-    "pairs are row numbers: give the samples X": lambda: FITTED.pair_distance(PAIRS),
-    "triplets are row numbers: give the samples X": lambda: FITTED.score_triplets(TRIPLETS),
-    "triplets must be Triplets": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
-    "triplets must be Triplets, at least one": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
-    "pairs must be Pairs, with": lambda: FITTED.score_pairs(PAIRS.rows, X),
-    "similar and dissimilar ones": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
-    "pairs are of 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
-    "triplets are of 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
-    r"triplets\[0\] = \[0, 1, 60\] names a row outside X": lambda: FITTED.score_triplets(
+    "pairs hold row indices. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
+    "triplets hold row indices. Pass the samples X": lambda: FITTED.score_triplets(TRIPLETS),
+    "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
+    "must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
+    "pairs must be a Pairs object with": lambda: FITTED.score_pairs(PAIRS.rows, X),
+    "both similar and dissimilar pairs": lambda: FITTED.calibrate_threshold(PAIRS[:1], X),
+    "pairs refer to 60 samples, but X has 59": lambda: FITTED.score_pairs(PAIRS, X[:59]),
+    "triplets refer to 60 samples, but X has 59": lambda: FITTED.score_triplets(TRIPLETS, X[:59]),
+    r"triplets\[0\] = \[0, 1, 60\] contains a row index outside X": lambda: FITTED.score_triplets(
         Triplets([0], [1], [60]), X.tolist()
     ),
     "strategy='best' must be one of": lambda: FITTED.calibrate_threshold(PAIRS, X, strategy="best"),
     "rate=0.0 must be in": lambda: FITTED.calibrate_threshold(PAIRS, X, rate=0.0),
-    "beta=0 positive": lambda: FITTED.calibrate_threshold(PAIRS, X, beta=0),
+    "beta=0 must be positive": lambda: FITTED.calibrate_threshold(PAIRS, X, beta=0),
 }
 
 
 @pytest.mark.parametrize("says", WRONG)
-def test_wrong(says):
+def test_invalid_input_raises(says):
     with pytest.raises((TypeError, ValueError), match=says):
         WRONG[says]()

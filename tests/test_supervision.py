@@ -1,4 +1,4 @@
-"""Side information in place of labels: what every learner that takes it promises."""
+"""Pairs and triplets instead of labels: the contract of every learner that accepts them."""
 
 import pickle
 import re
@@ -31,24 +31,24 @@ TRIPLETS = Triplets.from_labels(y, 300, random_state=0)
 GIVEN = {"pairs": PAIRS, "triplets": TRIPLETS}
 
 
-def takes(learner):
-    """Return what a learner takes in place of labels."""
+def accepted(learner):
+    """Return the kinds of supervision that a learner accepts instead of labels."""
     return [source for source in learner._supervision_kinds if source != "y"]
 
 
 def each_source(learners=LEARNERS):
-    chosen = [(learner, source) for learner in learners for source in takes(learner)]
+    chosen = [(learner, source) for learner in learners for source in accepted(learner)]
     return pytest.mark.parametrize(("learner", "source"), chosen, ids=str)
 
 
 def learned(learner, source, samples=X, given=None, **params):
     given = GIVEN[source] if given is None else given
-    params |= {"n_passes": 1}  # more of them choose targets by labels
+    params |= {"n_passes": 1}  # later passes choose targets by labels
     return changed(learner, **params).fit(samples, **{source: given})
 
 
 def changed(learner, **params):
-    """Return a copy with those parameters that it has, and a seed."""
+    """Return a clone with a seed, and with those of the parameters that it has."""
     params |= {"random_state": 0}
     known = {name: value for name, value in params.items() if name in learner.get_params()}
     return clone(learner).set_params(**known)
@@ -59,28 +59,29 @@ def assert_same_metric(a, b, tol=1e-6):
     assert_allclose(host(b.metric()), M, rtol=0, atol=tol * np.abs(M).max())
 
 
-# One source
+# Choice of the supervision
 
 
 @each(needs_labels, learners=ONE_OF_EACH)
-def test_exactly_one_source(learner):
+def test_missing_or_several_kinds_of_supervision_raise(learner):
     name = type(learner).__name__
-    for kind in (TypeError, ValueError):  # Python's rule, and scikit-learn's
+    for kind in (TypeError, ValueError):  # SupervisionError is both
         with pytest.raises(kind, match=f"This {name} estimator requires y to be passed"):
             clone(learner).fit(X)
-    for source in takes(learner):
-        with pytest.raises(TypeError, match=f"labels y or {source}: y and {source} were given"):
+    for source in accepted(learner):
+        says = f"labels y or {source}. Pass only one of y and {source}"
+        with pytest.raises(TypeError, match=says):
             clone(learner).fit(X, y, **{source: GIVEN[source]})
 
 
 @each_with(
     "source",
     GIVEN,
-    where=lambda learner, source: source not in takes(learner),
+    where=lambda learner, source: source not in accepted(learner),
     learners=ONE_OF_EACH,
 )
-def test_others_say_what_they_need(learner, source):
-    wanted = " or ".join(["labels y", *takes(learner)]) if needs_labels(learner) else "X alone"
+def test_unsupported_supervision_raises(learner, source):
+    wanted = " or ".join(["labels y", *accepted(learner)]) if needs_labels(learner) else "X alone"
     says = f"{type(learner).__name__} learns from {wanted}, not {source}."
     with pytest.raises(TypeError, match=re.escape(says)):
         clone(learner).fit(X, **{source: GIVEN[source]})
@@ -90,39 +91,39 @@ WRONG = {
     "pairs": {
         "pairs must be Pairs, got list": [[0, 1]],
         "pairs must be Pairs, got Triplets": TRIPLETS,
-        "pairs are of 59 samples, but X has 60": Pairs([[0, 1]], [[0, 2]], 59),
-        "pairs[1] = [2, 60] names a row outside X": Pairs([[0, 1], [2, 60]], [[0, 2]]),
+        "pairs refer to 59 samples, but X has 60": Pairs([[0, 1]], [[0, 2]], 59),
+        "pairs[1] = [2, 60] contains a row index outside X": Pairs([[0, 1], [2, 60]], [[0, 2]]),
         "pairs is empty": Pairs(),
-        "there are 1 and 0. Pairs.from_similar": Pairs([[0, 1]]),
-        "there are 0 and 1.": Pairs([], [[0, 1]]),
+        "got 1 similar and 0 dissimilar ones. Pairs.from_similar": Pairs([[0, 1]]),
+        "got 0 similar and 1 dissimilar ones.": Pairs([], [[0, 1]]),
     },
     "triplets": {
         "triplets must be Triplets, got ndarray": np.array([[0, 1, 2]]),
-        "triplets are of 61 samples, but X has 60": Triplets([0], [1], [2], 61),
-        "triplets[0] = [0, 1, 99] names a row outside X": Triplets([0], [1], [99]),
+        "triplets refer to 61 samples, but X has 60": Triplets([0], [1], [2], 61),
+        "triplets[0] = [0, 1, 99] contains a row index outside X": Triplets([0], [1], [99]),
         "triplets is empty": Triplets([], [], []),
     },
 }
 
 
 @each_source(ONE_OF_EACH)
-def test_wrong(learner, source):
+def test_invalid_supervision_raises(learner, source):
     learner = learned(learner, source)
     for says, given in WRONG[source].items():
         with pytest.raises((TypeError, ValueError), match=re.escape(says)):
             learner.fit(X, **{source: given})
-        assert not [name for name in vars(learner) if name.endswith("_")]  # of no fit at all
-    with pytest.raises(ValueError, match=f"X is None, but {source} are row numbers of it"):
+        assert not [name for name in vars(learner) if name.endswith("_")]  # nothing fitted remains
+    with pytest.raises(ValueError, match=f"X is None, but {source} hold row indices of X"):
         learner.fit_transform(None, **{source: GIVEN[source]})
     with pytest.raises(ValueError, match="contains NaN"):
         learner.fit(np.where(X > 0, np.nan, X), **{source: GIVEN[source]})
 
 
-# What is learned
+# Results
 
 
 @each_source()
-def test_fitted(learner, source):
+def test_fitted_attributes(learner, source):
     learner = learned(learner, source)
     assert learner.components_.shape[1] == 4
     assert np.isfinite(learner.transform(X)).all()
@@ -135,8 +136,7 @@ def test_fitted(learner, source):
 
 
 @each_source()
-def test_learns_something(learner, source):
-    """A feature that is but noise, and large, loses most of its weight."""
+def test_noisy_feature_gets_little_weight(learner, source):
     noisy = X * [1, 1, 1, 0] + np.random.default_rng(0).normal(size=(60, 1)) * [0, 0, 0, 5]
     learner = learned(learner, source, noisy)
     M = learner.metric()
@@ -144,7 +144,7 @@ def test_learns_something(learner, source):
 
 
 @each_source(ONE_OF_EACH)
-def test_nothing_of_another_fit_is_left(learner, source):
+def test_refit_leaves_nothing_of_the_first_fit(learner, source):
     by_labels = fit(learner, X, y)
     again = clone(by_labels).fit(X, y).fit(X, **{source: GIVEN[source]})
     assert not hasattr(again, "classes_")
@@ -156,49 +156,47 @@ def test_nothing_of_another_fit_is_left(learner, source):
 
 
 @each_source()
-def test_order_does_not_matter(learner, source):
-    """Neither that of the constraints nor that of the samples."""
+def test_result_does_not_depend_on_the_order_of_constraints_or_samples(learner, source):
     rng, given = np.random.default_rng(0), GIVEN[source]
     expected = learned(learner, source)
     shuffled = given[rng.permutation(len(given))]
     assert_array_equal(learned(learner, source, X, shuffled).components_, expected.components_)
     order = rng.permutation(60)
-    place = np.argsort(order)
-    moved = given._of(place[given.rows], given.kinds, 60, None)
-    assert_same_metric(expected, learned(learner, source, X[order], moved))
+    new_row = np.argsort(order)
+    reordered = given._of(new_row[given.rows], given.kinds, 60, None)
+    assert_same_metric(expected, learned(learner, source, X[order], reordered))
 
 
 @each_source([learner for learner in LEARNERS if not isinstance(learner, ITML)])
-def test_repeating_all_changes_nothing_but_what_is_said_so(learner, source):
-    """Not for ITML, which adds up the pairs: twice the pairs are twice gamma."""
+def test_repeating_all_constraints_changes_only_the_scale(learner, source):
+    """ITML is left out: it sums over the pairs, so repeating them acts like doubling gamma."""
     given = GIVEN[source]
     twice = given[np.concatenate([np.arange(len(given))] * 2)]
     assert len(twice) == 2 * len(given)
     once, again = (learned(learner, source, X, some).metric() for some in (given, twice))
-    assert_allclose(again / np.trace(again), once / np.trace(once), atol=1e-3)  # LSI's size changes
+    assert_allclose(again / np.trace(again), once / np.trace(once), atol=1e-3)
 
 
 @each_source()
-def test_namespaces(learner, source, namespace):
+def test_namespaces_match_numpy(learner, source, namespace):
     expected = learned(learner, source)
     found = learned(learner, source, namespace.asarray(X))
     assert type(found.components_) is type(namespace.asarray(X))
     assert_same_metric(expected, found, tol=1e-5)
     if namespace.__name__ == "numpy":
-        single = learned(learner, source, X.astype("float32"))
-        assert single.components_.dtype == np.float32
+        in_float32 = learned(learner, source, X.astype("float32"))
+        assert in_float32.components_.dtype == np.float32
 
 
 @each_source(ONE_OF_EACH)
-def test_vectors(learner, source):
-    """Vectors of their own do as row numbers do."""
+def test_constraints_of_vectors_match_those_of_row_indices(learner, source):
     given = GIVEN[source]
     if source == "pairs":
         vectors = Pairs.from_arrays(X[given.similar], X[given.dissimilar])
     else:
         vectors = Triplets.from_arrays(*(X[column] for column in given.rows.T))
     by_rows, by_vectors = learned(learner, source), learned(learner, source, None, vectors)
-    if "bounds" not in learner.get_params():  # which are found among all samples
+    if "bounds" not in learner.get_params():  # bounds depend on all samples
         values = [fitted.metadata()["final_objective"] for fitted in (by_rows, by_vectors)]
         assert_allclose(*values, rtol=1e-3, atol=1e-3)
     assert_array_equal(
@@ -221,15 +219,14 @@ def test_vectors_of_any_namespace(learner, source, namespace):
         columns, kind = (X[given.similar], X[given.dissimilar]), Pairs
     else:
         columns, kind = [X[column] for column in given.rows.T], Triplets
-    there = kind.from_arrays(*map(namespace.asarray, columns))
-    found = learned(learner, source, None, there)
+    vectors = kind.from_arrays(*map(namespace.asarray, columns))
+    found = learned(learner, source, None, vectors)
     assert type(found.components_) is type(namespace.asarray(X))
     assert_same_metric(learned(learner, source, None, kind.from_arrays(*columns)), found, tol=1e-5)
 
 
 @each_source(ONE_OF_EACH)
-def test_few_constraints(learner, source):
-    """Fewer than features, on samples that fewer still are of."""
+def test_result_of_a_few_constraints_is_finite(learner, source):
     wide, _ = samples(20, 30)
     few = {"pairs": Pairs([[0, 3]], [[0, 1]]), "triplets": Triplets([0], [3], [1])}
     found = learned(learner, source, wide, few[source], reg=0.1)
@@ -238,8 +235,7 @@ def test_few_constraints(learner, source):
 
 
 @each_source(ONE_OF_EACH)
-def test_points_in_one_place(learner, source):
-    """Identical points, some of which are said to be dissimilar: finite all the same."""
+def test_result_with_identical_dissimilar_samples_is_finite(learner, source):
     found = learned(learner, source, X[np.arange(60) % 30], reg=0.1)
     assert np.isfinite(host(found.components_)).all()
 
@@ -248,7 +244,7 @@ def test_points_in_one_place(learner, source):
 
 
 @each_source(ONE_OF_EACH)
-def test_pipelines_hand_it_on(learner, source):
+def test_pipeline_routes_supervision_to_the_learner(learner, source):
     given = GIVEN[source]
     with config_context(enable_metadata_routing=True):
         asking = clone(learner).set_fit_request(**{source: True})
@@ -260,14 +256,16 @@ def test_pipelines_hand_it_on(learner, source):
 @pytest.mark.parametrize("n", [60, 100])
 @pytest.mark.parametrize("n_samples", [None, 60])
 @each_source(ONE_OF_EACH)
-def test_search_of_scikit_learn_is_refused(learner, source, n, n_samples):
-    """It would take some samples away, and row numbers would name others."""
-    given = type(GIVEN[source]).from_labels(y[:20], n, random_state=0)  # there in each fold
+def test_sklearn_grid_search_raises(learner, source, n, n_samples):
+    """Splitting X would change the samples that the row indices refer to."""
+    given = type(GIVEN[source]).from_labels(
+        y[:20], n, random_state=0
+    )  # rows that exist in each fold
     given = given._of(given.rows, given.kinds, n_samples, None)
     with config_context(enable_metadata_routing=True):
         asking = clone(learner).set_fit_request(**{source: True})
         search = GridSearchCV(asking, {"max_iter": [5]}, cv=KFold(2), scoring=lambda *_: 0.0)
-        with pytest.raises(ValueError, match=r"leave X whole: dimetric\.selection"):
+        with pytest.raises(ValueError, match=r"use dimetric\.selection"):
             search.fit(X, **{source: given})
 
 
@@ -300,5 +298,5 @@ def test_unlabelled_samples_are_left_out(learner, none):
 def test_unlabelled_is_opt_in(learner):
     labels = np.where(np.arange(60) < 20, -1, y)
     assert_array_equal(fit(learner, X, labels).classes_, [-1, 0, 1, 2])
-    with pytest.raises(ValueError, match="y holds no label: all samples have -1"):
+    with pytest.raises(ValueError, match="All samples are unlabelled: every value of y is -1"):
         fit(learner, X, np.full(60, -1), unlabelled=-1)

@@ -1,6 +1,6 @@
-"""Parts of ``same_results.py``: the data, the cases, how they are recorded and compared.
+"""Parts of ``same_results.py``: data sets, cases, records and their comparison.
 
-Thread counts are read when NumPy is first imported: this package sets them before it imports it.
+This package sets the numbers of threads before NumPy is imported, because NumPy reads them then.
 """
 
 import os

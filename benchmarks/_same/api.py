@@ -1,14 +1,15 @@
-"""Adapter: the calls that the cases make, on the names of this version of the library.
+"""Adapter: functions that the cases call, implemented with this version of the library.
 
-Results come back as plain dictionaries. Another version is recorded with an adapter of its own
-(``record --api FILE``) that defines the same functions.
+Results are plain dictionaries. Another version needs its own adapter (``record --api FILE``) with
+the same functions. Entries of two records are compared by name, so their names must stay the same
+even if the library renames what they describe.
 """
 
 from typing import Any
 
 import dimetric
 from dimetric import advice, data, kernels, manifold, quality, selection, solvers, stats
-from dimetric import benchmark as many
+from dimetric import benchmark as benchmarks
 from dimetric.supervision import Pairs, Triplets
 
 __all__ = ["Pairs", "Triplets"]
@@ -16,7 +17,7 @@ averages, ranks = stats.averages, stats.ranks
 choose_dimension = selection.choose_dimension
 metadata_cross_validate = selection.metadata_cross_validate
 trustworthiness, before_and_after = quality.trustworthiness, quality.before_and_after
-eigenvalue_shares, residual_variances = quality.eigenvalue_shares, quality.residual_variances
+eigenvalue_ratios, residual_variances = quality.eigenvalue_ratios, quality.residual_variances
 
 SHORT_NAMES = {
     "LBFGS": "lbfgs",
@@ -30,12 +31,12 @@ KERNEL_LEARNERS = ("KPCA", "KDA", "KANMM", "KDMLMJ", "KLMNN", "Kernelized")
 
 
 def short_name(solver: str) -> str:
-    """Return the string that stands for a solver."""
+    """Return the string that selects a solver."""
     return SHORT_NAMES[solver]
 
 
 def build(spec: Any) -> Any:
-    """Return the estimator, solver or kernel of a spec; anything else as it is."""
+    """Return the estimator, solver or kernel of a spec. Other values are returned unchanged."""
     if not hasattr(spec, "params"):
         return spec
     params = {name: build(value) for name, value in spec.params.items() if name != "kernel"}
@@ -54,7 +55,7 @@ def _kernel(kernel: str = "rbf", n_components_kernel: Any = "auto", **params: An
 
 
 def metadata(estimator: Any) -> dict[str, Any]:
-    """Return what an estimator tells about its fit."""
+    """Return the metadata of a fitted estimator."""
     return estimator.metadata() if hasattr(estimator, "metadata") else {}
 
 
@@ -78,27 +79,27 @@ def _samples(found: Any) -> dict[str, Any]:
 
 
 def cross_validate(*args: Any, **options: Any) -> dict[str, Any]:
-    """Return scores in folds."""
+    """Return the cross-validated scores."""
     return _fields(selection.cross_validate(*args, **options), "train_score test_score")
 
 
 def cross_validate_pairs(*args: Any, **options: Any) -> dict[str, Any]:
-    """Return scores of pairs in folds."""
+    """Return the cross-validated scores on pairs."""
     return _fields(selection.cross_validate_pairs(*args, **options), "train_score test_score")
 
 
 def tune(*args: Any, **options: Any) -> dict[str, Any]:
-    """Return the choice of parameters."""
+    """Return the tuned parameters."""
     return _tuned(selection.tune(*args, **options))
 
 
 def tune_knn(*args: Any, **options: Any) -> dict[str, Any]:
-    """Return the choice of parameters and of the number of neighbours."""
+    """Return the tuned parameters and number of neighbours."""
     return _tuned(selection.tune_knn(*args, **options))
 
 
 def tune_pairs(*args: Any, **options: Any) -> dict[str, Any]:
-    """Return the choice of parameters by pairs."""
+    """Return the parameters tuned on pairs."""
     found = selection.tune_pairs(*args, **options)
     return _tuned(found) | {"mean_train_score": found.cv_results_["mean_train_score"]}
 
@@ -146,13 +147,13 @@ def embedding_quality(X: Any, Z: Any, **options: Any) -> dict[str, Any]:
 
 
 def neighborhood(X: Any, Z: Any, row: int, **options: Any) -> dict[str, Any]:
-    """Return the neighbours of a sample before and after."""
+    """Return the neighbours of a sample before and after learning."""
     names = "before after distances_before distances_after shown places_before places_after"
     return _fields(quality.neighborhood(X, Z, row, **options), names)
 
 
 def scan_neighbors(X: Any, n_neighbors: Any) -> dict[str, Any]:
-    """Return what is known of the graphs of several numbers of neighbours."""
+    """Return properties of the neighbour graphs for several numbers of neighbours."""
     return _fields(
         manifold.scan_neighbors(X, n_neighbors, random_state=0),
         "n_neighbors n_parts mean_geodesic drop",
@@ -163,7 +164,7 @@ def benchmark(
     learners: Any, sets: Any, cv: int, param_grid: Any = None, **options: Any
 ) -> dict[str, Any]:
     """Return the cells of a benchmark, their means and a summary."""
-    found = many.run(learners, sets, cv=cv, param_grids=param_grid, **options)
+    found = benchmarks.run(learners, sets, cv=cv, param_grids=param_grid, **options)
     k = None if options.get("n_neighbors") is None else 3
     cells = {
         f"{cell.data} {cell.learner} {cell.n_neighbors} {cell.repeat} {cell.fold}": _fields(
@@ -172,19 +173,21 @@ def benchmark(
         for cell in found.cells
     }
     table = {
-        each.learner: _fields(each, "values mean spread n_failed n_cells")
-        for each in many.summary(found, n_neighbors=k, data="iris")
+        each.learner: _fields(each, "values mean n_failed n_cells") | {"spread": each.std}
+        for each in benchmarks.summary(found, n_neighbors=k, data="iris")
     }
     scores = _fields(found.scores(n_neighbors=k), "data learners values")
     return {"cells": cells, "scores": scores, "summary": table}
 
 
 def compare(X: Any, y: Any, learners: Any, budget: float, random_state: int) -> dict[str, Any]:
-    """Return the answer to "which learner?"."""
+    """Return the result of ``dimetric.compare``."""
     found = dimetric.compare(
         X, y, learners=learners, budget=budget, random_state=random_state, n_jobs=1
     ).choice
-    return _fields(found, "best params scores dropped n_race n_final verdict") | {
+    return _fields(found, "best params scores dropped verdict") | {
+        "n_race": found.n_race_rows,
+        "n_final": found.n_final_rows,
         "means": found.mean_scores,
         "runs": found.n_repeats,
         "final": found.final_scores,
@@ -194,11 +197,11 @@ def compare(X: Any, y: Any, learners: Any, budget: float, random_state: int) -> 
 
 
 def insight(learner: Any, X: Any, y: Any, names: list[str]) -> dict[str, Any]:
-    """Return what a learned distance changes."""
+    """Return the effects of a learned distance."""
     found = advice.insight(learner, X, y, names, random_state=0)
     return _fields(found, "n_train n_test importance metric rows before after") | {
-        "gained": [_fields(each, "row before after") for each in found.gained],
-        "lost": [_fields(each, "row before after") for each in found.lost],
+        "gained": [_fields(each, "row before after") for each in found.corrected_errors],
+        "lost": [_fields(each, "row before after") for each in found.new_errors],
         "of_metric": found.from_metric,
         "unseen": found.shows_unseen_rows,
     }

@@ -1,4 +1,4 @@
-"""Comparison of two records, entry by entry, against the limits."""
+"""Compare two records entry by entry, with tolerances."""
 
 from dataclasses import dataclass, field
 
@@ -6,29 +6,32 @@ import numpy as np
 
 from _same.record import Entry
 
-CLOSED, OBJECTIVE = 1e-12, 1e-9  # largest relative differences: closed forms; iterative fits
-SINGLE = 1e-5  # the same in float32
-PREDICTED = ("predicted",)  # last parts of the names of predictions
-OBJECTIVES = ("final_objective", "initial_objective", "stress_")  # and of objectives
-NOT_JUDGED = ("reason", "error message")  # sentences, which may be reworded
+# Largest accepted relative differences.
+CLOSED_FORM_TOLERANCE = 1e-12
+OBJECTIVE_TOLERANCE = 1e-9  # objectives of iterative fits
+FLOAT32_TOLERANCE = 1e-5  # all results in float32
+# Results, recognized by the last part of their names.
+PREDICTED = ("predicted",)
+OBJECTIVES = ("final_objective", "initial_objective", "stress_")
+NOT_JUDGED = ("reason", "error message")  # messages may be reworded
 
 
 @dataclass(eq=False)
 class Verdict:
-    """What is different in an entry: `largest` is judged, `notes` tell of the rest."""
+    """Differences between two records of an entry."""
 
     name: str
     kind: str
-    largest: float = 0.0  # largest judged difference, relative
+    largest: float = 0.0  # largest relative difference that has a tolerance
     where: str = ""
-    unjudged: float = 0.0  # largest difference of what has no limit in iterative fits
+    unjudged: float = 0.0  # largest relative difference without a tolerance
     unjudged_where: str = ""
-    failures: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)  # differences that exceed their tolerance
+    notes: list[str] = field(default_factory=list)  # other differences
 
     @property
     def word(self) -> str:
-        """The verdict in a word."""
+        """The verdict in one word."""
         if self.failures:
             return "FAILS"
         exact = self.largest == 0 and self.unjudged == 0 and not self.notes
@@ -36,7 +39,7 @@ class Verdict:
 
 
 def compared(name: str, old: Entry, new: Entry) -> Verdict:
-    """Compare an entry of two records."""
+    """Compare the same entry of two records."""
     found = Verdict(name, old.kind)
     _compare_facts(found, old, new)
     for key in sorted(set(old.arrays) | set(new.arrays)):
@@ -83,7 +86,7 @@ def _compare_arrays(found: Verdict, key: str, old: Entry, new: Entry) -> None:
         return
     if difference > found.largest:
         found.largest, found.where = difference, key
-    if not difference <= _limit(key, old):
+    if not difference <= _tolerance(key, old):
         found.failures.append(f"{key} differs by {difference:.1e}")
 
 
@@ -91,18 +94,19 @@ def _last(key: str) -> str:
     return key.rpartition(".")[2]
 
 
-def _limit(key: str, entry: Entry) -> float:
+def _tolerance(key: str, entry: Entry) -> float:
     if _last(key) in PREDICTED or entry.arrays[key].dtype.kind in "iub":
         return 0.0
     if entry.single:
-        return SINGLE
-    return CLOSED if entry.kind == "closed" else OBJECTIVE
+        return FLOAT32_TOLERANCE
+    return CLOSED_FORM_TOLERANCE if entry.kind == "closed" else OBJECTIVE_TOLERANCE
 
 
 def _difference(key: str, old: Entry, new: Entry) -> float:
     """Return the largest difference, relative to the largest value.
 
-    An objective that has fallen to nearly 0 is seen relative to a thousandth of the first one.
+    The scale of an objective is at least a thousandth of its initial value, because the final value
+    may be almost 0.
     """
     before, after = old.arrays[key], new.arrays[key]
     if before.size == 0 or np.array_equal(before, after, equal_nan=before.dtype.kind == "f"):
@@ -121,7 +125,7 @@ def _difference(key: str, old: Entry, new: Entry) -> float:
 
 
 def _compare_histories(found: Verdict, before: np.ndarray, after: np.ndarray) -> None:
-    """Note the iteration from which on two fits went different ways."""
+    """Note the first iteration at which two fits differ."""
     n = min(len(before), len(after))
     same = np.isclose(before[:n], after[:n], rtol=1e-12, atol=0, equal_nan=True)
     if not same.all():

@@ -1,4 +1,4 @@
-"""Data sets that the results are recorded on: the easy, the wide, the repeated, the constant."""
+"""Data sets for the records, including wide data, duplicates and constant features."""
 
 import importlib
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Samples to fit to, and other samples to map and to classify."""
+    """Training samples, and new samples to transform and classify."""
 
     name: str
     X: Any
@@ -24,14 +24,14 @@ class Data:
 
 
 def data_sets() -> dict[str, Data]:
-    """Return all data sets by name; torch and array-api-strict only where they are installed."""
+    """Return all data sets by name. Those of torch and array-api-strict require the packages."""
     iris, wine = load_iris(return_X_y=True), load_wine(return_X_y=True)
     digits = load_digits(return_X_y=True)
     sets = [
         _split("iris", *iris),
         _split("wine", *wine),
         _split("digits", digits[0][:300], digits[1][:300]),
-        _split("many", *_overlapping(1200, 6)),  # several blocks of rows
+        _split("many", *_overlapping(1200, 6)),  # processed in several blocks of rows
         _split("wide", *_overlapping(45, 40)),
         _split("duplicates", *_repeated(*_overlapping(36, 4))),
         _split("constant", *_with_constant_column(*_overlapping(75, 5))),
@@ -49,14 +49,14 @@ def data_sets() -> dict[str, Data]:
 
 
 def _split(name: str, X: np.ndarray, y: np.ndarray) -> Data:
-    """Return shuffled rows, two thirds of them to fit to."""
+    """Shuffle the rows and use two thirds of them for training."""
     rows = np.random.default_rng(7).permutation(len(X))
     train, new = rows[: 2 * len(X) // 3], rows[2 * len(X) // 3 :]
     return Data(name, X[train], y[train], X[new], y[new])
 
 
 def _overlapping(n: int, d: int, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Return classes that overlap, with features of different size."""
+    """Return overlapping classes with features of different scales."""
     rng = np.random.default_rng(3)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) + 1.2 * (y[:, None] == np.arange(d))
@@ -64,7 +64,7 @@ def _overlapping(n: int, d: int, n_classes: int = 3) -> tuple[np.ndarray, np.nda
 
 
 def _repeated(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return every third sample three times, one of them with another label."""
+    """Add two copies of every third sample, and change the label of one copy."""
     again = np.arange(0, len(X), 3)
     rows = np.concatenate([np.arange(len(X)), again, again])
     labels = y[rows].copy()

@@ -1,4 +1,4 @@
-"""Cases of estimators: how they are fitted, and what is recorded of a fit."""
+"""Cases that fit estimators and record the results of the fits."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -14,11 +14,11 @@ from _same.spec import Spec
 from _same.variants import CLASSIFIERS, CLOSED, CLOSED_CLASSIFIERS, ITERATIVE, SEEDED
 
 FEW_ITERATIONS = 8
-LARGE = ("digits", "many")  # fits to these take long: few iterations
+LARGE = ("digits", "many")  # fits to these data sets use few iterations to save time
 
 
 def estimator_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
-    """Return a case for each learner, embedding and classifier, variant and data set."""
+    """Return a case for each estimator, variant and data set."""
     for kind, table in (("closed", CLOSED), ("iterative", ITERATIVE), ("", CLASSIFIERS)):
         for name, variants in table.items():
             for params in variants:
@@ -28,7 +28,7 @@ def estimator_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
 
 
 def _seeded(spec: Spec) -> Spec:
-    """Return a spec with a fixed random state, its own and that of an inner learner."""
+    """Return a spec with a fixed random state, also for an inner learner."""
     learner = spec.params.get("learner")
     if learner is not None:
         spec = spec.with_params(learner=_seeded(learner))
@@ -36,7 +36,7 @@ def _seeded(spec: Spec) -> Spec:
 
 
 def _kind_of(name: str, params: dict[str, Any]) -> str:
-    """Return whether a classifier's distance has a closed form."""
+    """Return whether the distance of a classifier has a closed form."""
     learner = params.get("learner")
     closed = name in CLOSED_CLASSIFIERS and (learner is None or learner.name in CLOSED)
     return "closed" if closed else "iterative"
@@ -55,7 +55,7 @@ def _case(api: ModuleType, spec: Spec, data: Data, kind: str) -> Case:
 
 
 def _shortened(spec: Spec) -> Spec:
-    """Return a spec whose learner, its own or inner, stops early."""
+    """Return a spec whose learner, or inner learner, stops after a few iterations."""
     if spec.name in ITERATIVE and "learner" not in spec.params:
         return spec.with_params(max_iter=FEW_ITERATIONS)
     learner = spec.params.get("learner")
@@ -63,7 +63,7 @@ def _shortened(spec: Spec) -> Spec:
 
 
 def fitted_facts(api: ModuleType, estimator: Any, data: Data, **supervision: Any) -> dict[str, Any]:
-    """Fit, and return what is determined: metric, distances, predictions, metadata."""
+    """Fit an estimator and return its reproducible results."""
     if hasattr(estimator, "predict"):
         return _of_predictor(api, estimator, data)
     labels = () if supervision else (data.y,)
@@ -72,7 +72,7 @@ def fitted_facts(api: ModuleType, estimator: Any, data: Data, **supervision: Any
 
 
 def mapped_facts(api: ModuleType, estimator: Any, data: Data) -> dict[str, Any]:
-    """Return what is known of a fitted learner or embedding."""
+    """Return the results of a fitted learner or embedding."""
     found: dict[str, Any] = {"metadata": api.metadata(estimator), "fitted": _attributes(estimator)}
     if callable(getattr(estimator, "metric", None)) and hasattr(estimator, "components_"):
         try:
@@ -87,8 +87,8 @@ def mapped_facts(api: ModuleType, estimator: Any, data: Data) -> dict[str, Any]:
     Z, Z_new = (np.asarray(to_host(estimator.transform(X))) for X in (data.X, data.X_new))
     found["distances"] = pdist(Z_new[:40])
     found["dtype"] = str(Z_new.dtype)
-    votes = KNeighborsClassifier(3, algorithm="brute").fit(Z.astype(np.float64), data.y)
-    found["predicted"] = votes.predict(Z_new.astype(np.float64))
+    classifier = KNeighborsClassifier(3, algorithm="brute").fit(Z.astype(np.float64), data.y)
+    found["predicted"] = classifier.predict(Z_new.astype(np.float64))
     if callable(getattr(estimator, "pair_distance", None)):
         rows = np.stack([np.arange(10), np.arange(10, 20)], axis=1)
         found["pair distances"] = estimator.pair_distance(rows, data.X)
@@ -116,7 +116,7 @@ def _of_predictor(api: ModuleType, estimator: Any, data: Data) -> dict[str, Any]
 
 
 def _attributes(estimator: Any) -> dict[str, Any]:
-    """Return the public fitted attributes that are numbers or arrays of them."""
+    """Return the public fitted attributes that are numbers or numeric arrays."""
     found = {}
     for name, value in vars(estimator).items():
         if not name.endswith("_") or name.startswith("_") or hasattr(value, "get_params"):

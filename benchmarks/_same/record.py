@@ -1,4 +1,4 @@
-"""Entries of a record: run a case, keep what it computed, write all entries to one file."""
+"""Run cases, record their results as entries, and save all entries in one file."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-MEASURED = ("time", "seconds", "memory", "fit_time", "bytes")  # these differ from run to run
+MEASURED = ("time", "seconds", "memory", "fit_time", "bytes")  # not reproducible, so not recorded
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,9 +25,9 @@ class Case:
     name : str
         Unique name of the entry.
     kind : {"closed", "iterative"}
-        Which limits apply.
+        The kind of computation, which determines the tolerances.
     run : callable
-        Returns a dictionary, perhaps nested, of what was computed.
+        Returns the results as a dictionary, which may be nested.
     single : bool
         Whether it computes in float32.
     """
@@ -40,7 +40,7 @@ class Case:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Entry:
-    """What a case computed: arrays, and facts that JSON can hold."""
+    """Results of a case: arrays, and facts that JSON can represent."""
 
     kind: str
     single: bool
@@ -49,14 +49,14 @@ class Entry:
 
 
 def run(case: Case) -> Entry:
-    """Return the entry of a case; an error is a fact like any other."""
+    """Run a case and return its entry. An error is recorded as a fact."""
     arrays: dict[str, np.ndarray] = {}
     facts: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             _flatten("", case.run(), arrays, facts)
-        except Exception as error:  # whatever it is, the other version must raise it as well
+        except Exception as error:  # the other version must raise the same error
             facts["error"] = type(error).__name__
             facts["error message"] = str(error)
     facts["warnings"] = sorted({each.category.__name__ for each in caught})
@@ -64,7 +64,7 @@ def run(case: Case) -> Entry:
 
 
 def record(cases: Iterable[Case], *, show: Callable[[str], None]) -> dict[str, Entry]:
-    """Run all cases in turn."""
+    """Run all cases one by one."""
     logging.getLogger("dimetric").setLevel(logging.ERROR)
     entries: dict[str, Entry] = {}
     for case in cases:
@@ -80,7 +80,7 @@ def record(cases: Iterable[Case], *, show: Callable[[str], None]) -> dict[str, E
 
 
 def _flatten(name: str, value: Any, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-    """Add a value under a dotted name, its parts under names of their own."""
+    """Add a value to an entry. The parts of a container get dotted names."""
     last = name.rpartition(".")[2]
     if last in MEASURED or last.endswith("_time") or hasattr(value, "get_params"):
         return
@@ -101,7 +101,7 @@ def _flatten(name: str, value: Any, arrays: dict[str, np.ndarray], facts: dict[s
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
-    """Return the parts of a mapping, record or sequence; None of anything else."""
+    """Return the parts of a mapping, record or sequence, or None for other values."""
     if isinstance(value, dict):
         return value
     if hasattr(value, "_asdict"):
@@ -114,7 +114,7 @@ def _parts(value: Any) -> dict[Any, Any] | None:
 
 
 def to_host(a: Any) -> np.ndarray:
-    """Return an array of any library as NumPy's."""
+    """Convert an array of any library to NumPy."""
     if hasattr(a, "detach"):
         a = a.detach().cpu().numpy()
     elif hasattr(a, "__array_namespace__") and not isinstance(a, np.ndarray):
@@ -123,7 +123,7 @@ def to_host(a: Any) -> np.ndarray:
 
 
 def save(entries: dict[str, Entry], about: dict[str, Any], path: Path) -> None:
-    """Write a record: an NPZ file with one JSON text beside the arrays."""
+    """Save a record as an NPZ file that contains the arrays and one JSON string."""
     numbers = {name: i for i, name in enumerate(entries)}
     manifest = {
         name: {"kind": entry.kind, "single": entry.single, "facts": entry.facts}
@@ -140,7 +140,7 @@ def save(entries: dict[str, Entry], about: dict[str, Any], path: Path) -> None:
 
 
 def load(path: Path) -> tuple[dict[str, Entry], dict[str, Any]]:
-    """Return the entries of a record, and what it says about itself."""
+    """Return the entries of a record and the information about it."""
     with np.load(path) as file:
         manifest = json.loads(str(file["manifest"]))
         arrays: dict[str, dict[str, np.ndarray]] = {}

@@ -1,4 +1,4 @@
-"""Cases of scores, choices and tests: quality, selection, stats, benchmark, advice, data."""
+"""Cases of quality, selection, stats, benchmark, advice and data."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from _same.record import Case
 from _same.spec import Spec
 
 LDA, NCA = Spec("LDA", reg=0.01), Spec("NCA", max_iter=10, random_state=0)
-UNLIMITED = 1e5  # seconds: nothing is left out for lack of time
+UNLIMITED_SECONDS = 1e5  # time budget large enough that nothing is skipped
 TABLE = """size;colour;weight;kind
 1,5;red;10;a
 2,5;green;12;b
@@ -52,16 +52,16 @@ def _quality(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Call
             {"metric": "cityblock"},
             {"sample_size": 30, "random_state": 0},
         ):
-            told = {key: "labels" if key == "y" else value for key, value in params.items()}
+            shown = {key: "labels" if key == "y" else value for key, value in params.items()}
             yield (
-                f"embedding_quality of {name}, {told}",
+                f"embedding_quality of {name}, {shown}",
                 lambda X=X, Z=Z, params=params: api.embedding_quality(X, Z, **params),
             )
         yield f"trustworthiness of {name}", lambda X=X, Z=Z: api.trustworthiness(X, Z)
     X, y = sets["wine"].X, sets["wine"].y
     for spec in (Spec("PCA"), LDA, Spec("KPCA"), Spec("MDS", n_components=3), Spec("Isomap")):
         fitted = lambda spec=spec: api.build(spec).fit(X, y)  # noqa: E731
-        yield f"eigenvalue shares of {spec}", lambda f=fitted: api.eigenvalue_shares(f())
+        yield f"eigenvalue shares of {spec}", lambda f=fitted: api.eigenvalue_ratios(f())
     for spec in (Spec("MDS"), Spec("Isomap", n_neighbors=8)):
         yield (
             f"residual variances of {spec}",
@@ -121,11 +121,11 @@ def _pairs(api: ModuleType, data: Data) -> Iterator[tuple[str, Callable[[], Any]
     ldml, lmnn = Spec("LDML", max_iter=10, random_state=0), Spec("LMNN", max_iter=10)
     fixed = {"cv": 3, "random_state": 0}
     for scoring in ("roc_auc", "accuracy"):
-        for shared in (False, True):
+        for share_samples in (False, True):
             yield (
-                f"cross_validate_pairs by {scoring}, shared={shared}",
-                lambda scoring=scoring, shared=shared: api.cross_validate_pairs(
-                    api.build(ldml), X, pairs, scoring=scoring, shared=shared, **fixed
+                f"cross_validate_pairs by {scoring}, share_samples={share_samples}",
+                lambda scoring=scoring, share_samples=share_samples: api.cross_validate_pairs(
+                    api.build(ldml), X, pairs, scoring=scoring, share_samples=share_samples, **fixed
                 ),
             )
     yield (
@@ -199,7 +199,7 @@ def _advice(api: ModuleType, sets: dict[str, Data]) -> Iterator[tuple[str, Calla
     def models(*names: str) -> dict[str, Any]:
         return {name: api.build(specs[name]) for name in names}
 
-    fixed = {"budget": UNLIMITED, "random_state": 3}
+    fixed = {"budget": UNLIMITED_SECONDS, "random_state": 3}
     yield "compare on wine", lambda: api.compare(X, y, models("PCA", "LDA", "NCA"), **fixed)
     yield "compare on 1200 rows", lambda: api.compare(many_X, many_y, models("PCA", "LDA"), **fixed)
     names = [f"f{i}" for i in range(X.shape[1])]

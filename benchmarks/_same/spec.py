@@ -1,8 +1,8 @@
-"""Description of an estimator, solver or kernel, independent of where its parameters live.
+"""Description of an estimator, solver or kernel that does not depend on its signature.
 
-A case names ``Spec("NCA", solver=Spec("SGD", batch_size=64))``. An adapter (:mod:`_same.api`)
-builds the estimator. The text of a spec is part of the name of a recorded entry, so that two
-versions of the library with different signatures record the same entries.
+A case contains a spec such as ``Spec("NCA", solver=Spec("SGD", batch_size=64))``, and an adapter
+(:mod:`_same.api`) builds the estimator. The name of a recorded entry contains the text of the spec,
+so that versions of the library with different signatures record the same entries.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False, init=False)
 class Spec:
-    """Name of a class and its keyword parameters; values may be specs again."""
+    """Name of a class and its keyword parameters. Values may be specs."""
 
     name: str
     params: dict[str, Any] = field(default_factory=dict)

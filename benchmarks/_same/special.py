@@ -1,4 +1,4 @@
-"""Cases of fits that take more than X and y: pairs, triplets, targets, starts, blocks, steps."""
+"""Cases that fit estimators to pairs, triplets or blocks, from a given start, or in a pipeline."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -13,7 +13,7 @@ from _same.estimators import fitted_facts, mapped_facts
 from _same.record import Case
 from _same.spec import Spec
 
-ON = ("iris", "wine", "duplicates", "float32", "array_api_strict")
+DATA_SETS = ("iris", "wine", "duplicates", "float32", "array_api_strict")
 FROM_PAIRS = (
     Spec("ITML", random_state=0),
     Spec("ITML", gamma=0.1, random_state=0, solver=Spec("BregmanProjections"), max_iter=30),
@@ -30,12 +30,12 @@ FROM_TRIPLETS = (
     Spec("LMNN", max_iter=5, random_state=0, solver=Spec("SGD", batch_size=32)),
     Spec("LMNN", max_iter=20, random_state=0, solver=Spec("ProjectedGradient")),
 )
-BY_NAME = ("LBFGS", "GradientDescent", "SGD", "ProjectedGradient")
+SOLVERS_WITH_SHORT_NAME = ("LBFGS", "GradientDescent", "SGD", "ProjectedGradient")
 
 
 def special_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
     """Return the cases of this file."""
-    for name in ON:
+    for name in DATA_SETS:
         if name in sets:
             yield from _supervised(api, sets[name])
     for name in ("iris", "wine"):
@@ -48,7 +48,7 @@ def special_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
 
 
 def _supervised(api: ModuleType, data: Data) -> Iterator[Case]:
-    """Fit from pairs and triplets of row numbers, and from labels of which some are missing."""
+    """Fit from pairs and triplets of rows, and from partly missing labels."""
     y = data.y
     pairs = api.Pairs.from_labels(y, 120, random_state=0)
     triplets = api.Triplets.from_labels(y, 150, random_state=0)
@@ -98,7 +98,7 @@ def _thresholds(api: ModuleType, data: Data, pairs: Any, triplets: Any) -> Any:
 
 
 def _started(api: ModuleType, data: Data) -> Iterator[Case]:
-    """Fit from a given map, from the last fit, to given targets."""
+    """Fit with a given start, a warm start and given targets."""
     d = data.X.shape[1]
     start = np.eye(2, d) + 0.1 * np.arange(2 * d).reshape(2, d) / d
     for name in ("NCA", "LMNN", "MCML", "LDML", "NCMML", "NCMC"):
@@ -129,8 +129,8 @@ def _in_blocks(api: ModuleType, data: Data) -> Iterator[Case]:
 
 
 def _by_short_name(api: ModuleType, data: Data) -> Iterator[Case]:
-    """Fit with the solver as a string."""
-    for solver in BY_NAME:
+    """Fit with a solver given as a string."""
+    for solver in SOLVERS_WITH_SHORT_NAME:
         text = api.short_name(solver)
 
         def run(text: str = text) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _pipeline(api: ModuleType, data: Data) -> Any:
 
 
 def _drawn(api: ModuleType, data: Data) -> dict[str, Any]:
-    """Return draws of pairs and triplets, by name."""
+    """Return random pairs and triplets by name."""
     Pairs, Triplets, X, y = api.Pairs, api.Triplets, data.X, data.y
     rows = np.stack([np.arange(50), (7 * np.arange(50) + 1) % 50], 1)
     rows = rows[rows[:, 0] != rows[:, 1]]

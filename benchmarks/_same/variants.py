@@ -1,4 +1,4 @@
-"""Variants of every estimator: parameters that take another way through the code."""
+"""Variants of each estimator: parameters that select other branches of the code."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ _GD = Spec("GradientDescent")
 _SGD = Spec("SGD", batch_size=32)
 _CONSTANT_RATE = Spec("GradientDescent", learning_rate="constant", eta0=0.01)
 _OTHER_RATE = Spec("SGD", batch_size=16, eta0=0.1, increase=1.1, decrease=0.3)
-_ON_METRICS = Spec("ProjectedGradient")
-_DESCENTS: list[dict[str, Any]] = [
+_PROJECTED = Spec("ProjectedGradient")
+_UNCONSTRAINED: list[dict[str, Any]] = [
     {},
     {"n_components": 2},
     {"reg": 0.1},
@@ -23,7 +23,7 @@ _DESCENTS: list[dict[str, Any]] = [
     {"solver": _SGD, "max_iter": 5},
     {"solver": _OTHER_RATE, "max_iter": 5, "n_components": 2},
 ]
-_CONVEX = [*_DESCENTS, {"solver": _ON_METRICS}, {"solver": _ON_METRICS, "reg": 0.1}]
+_CONVEX = [*_UNCONSTRAINED, {"solver": _PROJECTED}, {"solver": _PROJECTED, "reg": 0.1}]
 
 CLOSED: dict[str, list[dict[str, Any]]] = {
     "PCA": [
@@ -90,7 +90,7 @@ CLOSED: dict[str, list[dict[str, Any]]] = {
     ],
 }
 ITERATIVE: dict[str, list[dict[str, Any]]] = {
-    "NCA": _DESCENTS,
+    "NCA": _UNCONSTRAINED,
     "LMNN": [
         *_CONVEX,
         {"n_neighbors": 4, "mu": 0.7, "n_passes": 2},
@@ -99,7 +99,7 @@ ITERATIVE: dict[str, list[dict[str, Any]]] = {
     "MCML": _CONVEX,
     "LDML": [*_CONVEX, {"b": 2.0}],
     "NCMML": _CONVEX,
-    "NCMC": [*_DESCENTS, {"n_centroids": 2}, {"n_centroids": [1, 2, 3]}],
+    "NCMC": [*_UNCONSTRAINED, {"n_centroids": 2}, {"n_centroids": [1, 2, 3]}],
     "ITML": [
         {},
         {"gamma": 0.1, "prior": "covariance"},

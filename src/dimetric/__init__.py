@@ -1,7 +1,7 @@
-"""dimetric: learn a distance, and see your data under it.
+"""Dimensionality reduction and distance metric learning with scikit-learn's estimator interface.
 
-Dimensionality reduction and distance metric learning with scikit-learn's estimator interface.
-Names are loaded on first use, so that ``import dimetric`` is fast. ``__init__.pyi`` lists them.
+Public names are loaded on first use, which keeps ``import dimetric`` fast. ``__init__.pyi`` lists
+them.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """The only module that touches scikit-learn's private or experimental API.
 
-Parameter validation is private there, callbacks (1.9) are experimental, and so are the data-frame
-adapters. A change in a later scikit-learn is handled here alone; without callbacks a fit runs
-silently.
+Parameter validation and the data-frame adapters are private, and callbacks (scikit-learn 1.9) are
+experimental. If a later version changes them, only this module has to change. In a version without
+callbacks, a fit reports no progress.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # pragma: no cover - a scikit-learn without callbacks
+except ImportError:  # pragma: no cover - scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Replaces scikit-learn's class if there are no callbacks."""
+        """Empty substitute for scikit-learn's mixin."""
 
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method unchanged."""
@@ -35,25 +35,25 @@ __all__ = [
     "check_params",
     "check_same_namespace",
     "fit_method",
-    "framed",
+    "wrap_like_input",
 ]
 
 
 def check_params(estimator: BaseEstimator) -> None:
-    """Raise unless the parameters of an estimator meet its ``_parameter_constraints``."""
+    """Validate the parameters of an estimator against its ``_parameter_constraints``."""
     estimator._validate_params()
 
 
 def fit_method(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a ``fit``: validate parameters first, and always tear callbacks down.
+    """Decorate ``fit``: validate the parameters first, and tear callbacks down at the end.
 
-    This holds for a learner within a classifier too: its parameters are also set by users.
+    Parameters are also validated for a learner inside a classifier, because users set them too.
     """
     return with_callbacks(_fit_context(prefer_skip_nested_validation=False)(method))
 
 
 class Progress:
-    """Report the progress of a fit to the estimator's callbacks, which may ask to stop.
+    """Report the progress of a fit to the callbacks of the estimator, which may stop the fit.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Progress:
     X, y : array-like
         The data that callbacks may use.
     max_iter : int
-        Upper bound of the number of :meth:`step` calls; 0 for a fit without iterations.
+        Upper bound on the number of calls of :meth:`step`. 0 for a fit without iterations.
     """
 
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any, max_iter: int = 0) -> None:
@@ -72,20 +72,23 @@ class Progress:
             self._root = estimator._init_callback_context(max_subtasks=max_iter)
             self._root.call_on_fit_task_begin(**self._data)
 
-    def step(self, fitted: Callable[[], dict[str, Any]]) -> bool:
-        """Report the end of an iteration; return whether a callback asks to stop.
+    def step(self, fitted_attributes: Callable[[], dict[str, Any]]) -> bool:
+        """Report the end of an iteration, and return whether a callback requests a stop.
 
         Parameters
         ----------
-        fitted : callable
-            Returns, on demand, the attributes of an estimator fitted to this iterate.
+        fitted_attributes : callable
+            Returns the fitted attributes for the current iterate. Called only if a callback needs
+            them.
         """
         if self._root is None or not self._root._callbacks:
             return False
-        # A solver reports the end of an iteration, not its beginning.
+        # Solvers only report the end of an iteration, so its task begins and ends here.
         task = self._root.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(**self._data)
-        return bool(task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted))
+        return bool(
+            task.call_on_fit_task_end(**self._data, reconstruction_attributes=fitted_attributes)
+        )
 
     def end(self) -> None:
         """Report the end of the fit."""
@@ -93,14 +96,15 @@ class Progress:
             self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})
 
 
-def framed(values: Any, X: Any, estimator: Any) -> Any:
-    """Return `values` as a data frame of X's kind, if X is one and no container was chosen.
+def wrap_like_input(values: Any, X: Any, estimator: Any) -> Any:
+    """Return `values` as a data frame of the same library as X, if X is a data frame.
 
-    If ``set_output`` or ``sklearn.set_config`` chose one, scikit-learn converts the values.
+    If the user chose a container with ``set_output`` or ``sklearn.set_config``, return `values`
+    unchanged, because scikit-learn converts them.
     """
-    asked = getattr(estimator, "_sklearn_output_config", {}).get("transform")
+    chosen_container = getattr(estimator, "_sklearn_output_config", {}).get("transform")
     library = type(X).__module__.partition(".")[0]
-    if asked or get_config()["transform_output"] != "default":
+    if chosen_container or get_config()["transform_output"] != "default":
         return values
     if library not in ADAPTERS_MANAGER.adapters or not hasattr(X, "columns"):
         return values

@@ -1,4 +1,4 @@
-"""Look things up by name, and suggest similar names when there is no match."""
+"""Look up objects by name, and suggest similar names if a name is unknown."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -9,24 +9,24 @@ MAX_LISTED_NAMES = 50
 T = TypeVar("T")
 
 
-def look_up(name: str, known: Mapping[str, T], kind: str, *, more: str = "") -> T:
-    """Return what a name stands for, whatever the case of its letters.
+def look_up(name: str, known: Mapping[str, T], kind: str, *, hint: str = "") -> T:
+    """Return the object with a given name, ignoring case.
 
     Parameters
     ----------
     name : str
         The name to look up.
     known : mapping of str to object
-        What there is, by name.
+        The known objects by name.
     kind : str
-        What the names are names of, for the error message.
-    more : str, default=""
-        A further sentence for the error message.
+        Kind of the objects, such as "learner". Used in the error message.
+    hint : str, default=""
+        A sentence to end the error message with.
 
     Raises
     ------
     ValueError
-        If there is no such name. The message suggests similar ones.
+        If the name is unknown. The message suggests similar names.
 
     Examples
     --------
@@ -42,28 +42,28 @@ def look_up(name: str, known: Mapping[str, T], kind: str, *, more: str = "") -> 
         return known[name]
     if name.lower() in by_lower:
         return known[by_lower[name.lower()]]
-    sentences = [f"There is no {kind} {name!r}.", suggest(name, known), more]
+    sentences = [f"There is no {kind} {name!r}.", suggest(name, known), hint]
     raise ValueError(" ".join(each for each in sentences if each))
 
 
-def suggest(name: str, known: Iterable[str], intro: str = "There are") -> str:
+def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     """Return a sentence that suggests similar names, or lists all names if none is similar.
 
     Parameters
     ----------
     name : str
-        The name that was not found, in upper or lower case.
+        The unknown name. Case is ignored.
     known : iterable of str
-        The names that exist.
-    intro : str, default="There are"
-        How the list of all names begins.
+        The known names.
+    intro : str, default="Choose from"
+        Beginning of the sentence that lists all names.
 
     Examples
     --------
     >>> suggest("lmn", ["NCA", "LMNN", "LDA"])
     'Did you mean LMNN?'
     >>> suggest("?", ["NCA", "LMNN"])
-    'There are NCA, LMNN.'
+    'Choose from NCA, LMNN.'
     """
     names = [str(each) for each in known]
     by_lower = {each.lower(): each for each in names}

@@ -11,7 +11,7 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str]:
     Parameters
     ----------
     packages : iterable of str
-        Names of packages, as they are installed by. Those that are absent are left out.
+        Names of distributions, as given to pip. Packages that are not installed are left out.
 
     Examples
     --------

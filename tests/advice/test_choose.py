@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from benchmark_runs import Failing, Noting
+from benchmark_runs import FailingLearner, LoggingLearner
 from sklearn.datasets import load_iris, load_wine
 
 import dimetric
 from dimetric import KDA, LDA, NCA, NCMML, PCA
 from dimetric.advice._candidates import candidate_grid, candidate_learners
-from dimetric.advice._choose import _affordable, _split_rows, choose
+from dimetric.advice._choose import _limit_to_time, _split_rows, choose
 from dimetric.advice._insight import insight
 from dimetric.advice._race import RaceOptions, run_race, scores_on_common_folds
 from dimetric.advice._stratified import stratified_rows
@@ -32,7 +32,7 @@ def test_a_learner_that_helps_is_found_and_believed():
     assert found.best == "LDA"
     assert found.mean_scores["LDA"] > found.mean_scores["Euclidean"] + 0.1
     assert found.posterior.right > 0.99
-    assert found.verdict.startswith("LDA is better than Euclidean with probability")
+    assert found.verdict.startswith("LDA is better than Euclidean (")
     assert list(found.mean_scores) == sorted(
         found.mean_scores, key=lambda name: -found.mean_scores[name]
     )
@@ -105,13 +105,16 @@ def test_draws_are_in_proportion():
 @pytest.mark.slow
 def test_learners_that_fail_or_take_too_long_are_left_behind():
     X, y = load_wine(return_X_y=True)
-    models = {"Euclidean": None, "LDA": LDA(), "wrong": Failing(log="no/where")}
-    models["slow"] = Noting(seconds=60)
+    models = {"Euclidean": None, "LDA": LDA(), "wrong": FailingLearner(log="no/where")}
+    models["slow"] = LoggingLearner(seconds=60)
     cells, dropped = run_race(models, X, y, 4.0, RaceOptions(3, 3, 2, 0))
     scores, _, dropped = scores_on_common_folds(cells, models, dropped)
     assert set(scores) == {"Euclidean", "LDA"}
     assert dropped["wrong"] == "RuntimeError: no way"
-    assert dropped["slow"] in ("Stopped after 1 seconds.", "The time limit was reached.")
+    assert dropped["slow"] in (
+        "Exceeded the time budget of 1 seconds.",
+        "The time limit was reached.",
+    )
 
 
 def test_learners_are_compared_in_the_same_folds():
@@ -137,11 +140,11 @@ def test_the_fastest_finish_before_others_begin():
 
 def test_no_learner_left():
     X, y = load_wine(return_X_y=True)
-    with pytest.raises(ValueError, match=r"No learner could be judged: wrong: .*no way"):
-        choose(X, y, {"wrong": Failing(log="no/where")})
-    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is more than"):
+    with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
+        choose(X, y, {"wrong": FailingLearner(log="no/where")})
+    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is larger than"):
         choose(X, y, {"LDA": LDA()}, n_neighbors=200)
-    with pytest.raises(ValueError, match="no learner beside the Euclidean"):
+    with pytest.raises(ValueError, match="learners contains only Euclidean"):
         choose(X, y, {"Euclidean": None})
 
 
@@ -158,12 +161,12 @@ def test_time_is_over_when_it_is(monkeypatch):
 def test_grids_shrink_until_there_is_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
     options = RaceOptions(3, 5, 1, 0)
-    assert _affordable(grid, 1.0, 5 * 19.0, options) == (grid, 1)
-    assert _affordable(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
-    assert _affordable(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
-    assert _affordable(grid, 1.0, 5.0, options) == ({}, 1)
-    assert _affordable(grid, 1.0, 0.1, options) == ({}, 1)
-    assert _affordable({}, 0.0, 1.0, options) == ({}, 4)
+    assert _limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
+    assert _limit_to_time(grid, 1.0, 5 * 19.0 * 9, options) == (grid, 4)
+    assert _limit_to_time(grid, 1.0, 5 * 13.0, options) == ({"a": [1, 2], "b": [1, 2]}, 1)
+    assert _limit_to_time(grid, 1.0, 5.0, options) == ({}, 1)
+    assert _limit_to_time(grid, 1.0, 0.1, options) == ({}, 1)
+    assert _limit_to_time({}, 0.0, 1.0, options) == ({}, 4)
 
 
 @pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
@@ -197,8 +200,8 @@ def test_insight():
     assert list(found.importance.values()) == sorted(found.importance.values(), reverse=True)
     assert found.from_metric
     assert found.n_train + found.n_test == 400
-    assert len(found.gained) > 2 * len(found.lost)
-    for each in found.gained:
+    assert len(found.corrected_errors) > 2 * len(found.new_errors)
+    for each in found.corrected_errors:
         assert np.sum(y[each.after] == y[each.row]) >= 2
         assert np.sum(y[each.before] == y[each.row]) <= 1
         assert each.row not in each.before

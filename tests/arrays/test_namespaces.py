@@ -1,4 +1,4 @@
-"""The gaps of the array-API standard."""
+"""Functions that the array-API standard lacks."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ from dimetric._arrays.namespaces import smallest_in_rows, to_host
     seed=st.integers(0, 99),
 )
 @pytest.mark.parametrize("hidden", [False, True])
-def test_smallest_begins_a_sort(m, k, levels, seed, hidden, namespace):
-    """Few levels: more equal entries than are asked for. Long rows: groups of columns."""
+def test_smallest_in_rows_matches_sort(m, k, levels, seed, hidden, namespace):
+    # Few levels give many ties. Long rows are searched in groups of columns.
     rng = np.random.default_rng(seed)
     D = rng.integers(0, levels, size=(5, m)).astype(float)
     D[rng.random(D.shape) < 0.5 * hidden] = np.inf

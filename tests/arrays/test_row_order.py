@@ -5,7 +5,7 @@ import numpy as np
 from dimetric._arrays.row_order import canonical_order
 
 
-def test_canonical_order_sorts_by_class_whatever_the_order_was(rng):
+def test_canonical_order_sorts_by_class_for_any_permutation(rng):
     X, codes = rng.normal(size=(23, 4)), rng.integers(0, 3, 23)
     order = canonical_order(X, codes)
     assert sorted(order) == list(range(23))
@@ -14,8 +14,7 @@ def test_canonical_order_sorts_by_class_whatever_the_order_was(rng):
     np.testing.assert_array_equal(X[p][canonical_order(X[p], codes[p])], X[order])
 
 
-def test_canonical_order_is_that_of_the_values(rng):
-    """And so survives a shift."""
+def test_canonical_order_is_lexicographic_and_invariant_to_shifts(rng):
     for dtype in ("float64", "float32"):
         X = rng.integers(-2, 3, size=(60, 3)).astype(dtype) * [1, -0.5, 1e-3]
         one_class = np.zeros(60, dtype=int)

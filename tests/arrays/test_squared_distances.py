@@ -1,4 +1,4 @@
-"""Squared distances by one product, in every namespace."""
+"""Squared distances by matrix products, in every namespace."""
 
 import numpy as np
 import pytest
@@ -9,21 +9,20 @@ from dimetric._arrays.squared_distances import left_factor, right_factor, square
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_equal_to_distances_from_differences(dtype, namespace):
+def test_squared_distances_match_cdist(dtype, namespace):
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(7, 5)), rng.normal(size=(9, 5))
-    there = [namespace.asarray(Z.astype(dtype)) for Z in (A, B)]
+    arrays = [namespace.asarray(Z.astype(dtype)) for Z in (A, B)]
     rounding = 50 * np.finfo(dtype).eps
-    plain = squared_distances(*there)
-    by_factors = left_factor(there[0]) @ right_factor(there[1]).T
-    for found in (plain, by_factors):
+    by_factors = left_factor(arrays[0]) @ right_factor(arrays[1]).T
+    for found in (squared_distances(*arrays), by_factors):
         assert str(found.dtype).endswith(dtype)
         np.testing.assert_allclose(to_host(found), cdist(A, B, "sqeuclidean"), atol=rounding)
 
 
-def test_no_distance_is_negative_and_nothing_given_is_changed():
+def test_squared_distances_are_nonnegative_and_leave_the_input_unchanged():
     A = 1e8 + np.random.default_rng(0).normal(size=(50, 3))
     before = A.copy()
     assert squared_distances(A, A).min() == 0
-    assert (left_factor(A) @ right_factor(A).T).min() < 0  # what the factors leave to the caller
+    assert (left_factor(A) @ right_factor(A).T).min() < 0  # not clipped
     np.testing.assert_array_equal(A, before)

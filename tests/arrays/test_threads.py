@@ -1,4 +1,4 @@
-"""Work on several threads: who gets what, in which order results come, and what BLAS may do."""
+"""Threads: distribution of tasks, order of results, and the limit on BLAS threads."""
 
 import threading
 
@@ -15,35 +15,35 @@ from dimetric._arrays.threads import (
 
 
 def blas_threads():
-    """Of NumPy's BLAS; other packages bring their own, which may be built for one thread."""
+    """Return the thread counts of NumPy's BLAS. Other packages may have a single-threaded one."""
     libraries = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
     return {lib["num_threads"] for lib in libraries if "numpy" in lib["filepath"]}
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_fixed_deal(threads):
+def test_each_thread_gets_every_nth_task(threads):
     with threadpool_limits(threads, "blas"):
-        dealt = run_on_threads(list, range(8))
-    assert dealt == [list(range(t, 8, threads)) for t in range(threads)]
+        by_thread = run_on_threads(list, range(8))
+    assert by_thread == [list(range(t, 8, threads)) for t in range(threads)]
 
 
 @pytest.mark.parametrize("n_tasks", [0, 1, 7])
-def test_a_shared_queue_gives_every_task_once(n_tasks):
+def test_shared_queue_runs_every_task_once(n_tasks):
     with threadpool_limits(3, "blas"):
-        dealt = run_on_threads(list, range(n_tasks), shared_queue=True)
-    assert len(dealt) == max(1, min(3, n_tasks))
-    assert sorted(task for tasks in dealt for task in tasks) == list(range(n_tasks))
+        by_thread = run_on_threads(list, range(n_tasks), shared_queue=True)
+    assert len(by_thread) == max(1, min(3, n_tasks))
+    assert sorted(task for tasks in by_thread for task in tasks) == list(range(n_tasks))
 
 
 @pytest.mark.parametrize(
     ("n_rows", "expected"), [(None, 3), (10, 1), (2 * ROWS_PER_THREAD, 2), (10**6, 3)]
 )
-def test_little_work_starts_few_threads(n_rows, expected):
+def test_few_rows_use_few_threads(n_rows, expected):
     with threadpool_limits(3, "blas"):
         assert len(run_on_threads(list, range(9), n_rows=n_rows)) == expected
 
 
-def test_results_come_in_the_order_of_the_tasks():
+def test_results_are_in_the_order_of_the_tasks():
     second = threading.Event()
 
     def work(task):
@@ -58,7 +58,7 @@ def test_results_come_in_the_order_of_the_tasks():
 
 
 @pytest.mark.parametrize("run", [map_on_threads, run_on_threads])
-def test_blas_has_one_thread_meanwhile_and_an_error_gives_the_others_back(run):
+def test_blas_has_one_thread_and_an_error_restores_the_others(run):
     seen = []
 
     def work(task):
@@ -73,7 +73,7 @@ def test_blas_has_one_thread_meanwhile_and_an_error_gives_the_others_back(run):
     assert all(found == {1} for found in seen)
 
 
-def test_the_last_of_several_users_lifts_the_limit():
+def test_last_user_restores_the_blas_limit():
     with threadpool_limits(2, "blas"):
         with one_blas_thread() as outer:
             with one_blas_thread() as inner:
@@ -82,7 +82,7 @@ def test_the_last_of_several_users_lifts_the_limit():
         assert blas_threads() == {2}
 
 
-def test_the_same_number_of_threads_gives_the_same_bits():
+def test_results_are_reproducible_for_a_fixed_number_of_threads():
     A = np.random.default_rng(0).normal(size=(1000, 30))
 
     def total(rows):

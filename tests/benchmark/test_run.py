@@ -1,4 +1,4 @@
-"""Comparisons: the table, what goes wrong in it, and runs that are killed."""
+"""Tests of benchmark.run: scores, failures, worker processes, keys, and runs that are killed."""
 
 import multiprocessing
 import os
@@ -12,7 +12,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from benchmark_runs import Dying, Failing, Noting, alive, small_run, wait_for
+from benchmark_runs import (
+    CrashingLearner,
+    FailingLearner,
+    LoggingLearner,
+    alive,
+    small_run,
+    wait_for,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold
@@ -28,7 +35,7 @@ X, y = load_iris(return_X_y=True)
 
 
 def results(found):
-    """Return what must not depend on how a table came to be: all but time and memory."""
+    """Return the reproducible fields of all cells: all but time, memory and metadata."""
     return repr([(*cell[:7], cell.status, cell.message) for cell in found.cells])
 
 
@@ -40,7 +47,7 @@ def iris_with_folds():
 
 
 @pytest.mark.parametrize("scale", ["fold", "set", None])
-def test_scores_are_those_of_scikit_learn(scale):
+def test_scores_match_scikit_learn(scale):
     data = iris_with_folds()
     found = benchmark.run(
         [None, NCMClassifier()], [data], n_neighbors=[3, 5], fold_column="fold", scale=scale
@@ -62,7 +69,7 @@ def test_scores_are_those_of_scikit_learn(scale):
         assert cell.train == pytest.approx(np.mean(votes.argmax(axis=1) == y[~test]))
 
 
-def test_table():
+def test_result_as_frame_and_mean_scores():
     found = benchmark.run({"E": None, "LDA": LDA()}, ["iris", "wine"], cv=3, n_repeats=2)
     assert repr(found) == "BenchmarkResult(24 cells: 24 ok)"
     frame = found.frame()
@@ -74,41 +81,41 @@ def test_table():
     assert_allclose(means.values, grouped.to_numpy())
     assert np.all(found.scores("time").values > 0)
     assert all("time" in cell.metadata for cell in found.cells if cell.learner == "LDA")
-    with pytest.raises(ValueError, match="what='speed' must be"):
+    with pytest.raises(ValueError, match="field='speed' must be"):
         found.scores("speed")
     several = benchmark.run([None], ["iris"], cv=3, n_neighbors=[1, 3])
-    with pytest.raises(ValueError, match=r"Give n_neighbors: the benchmark has \[1, 3\]"):
+    with pytest.raises(ValueError, match=r"n_neighbors is required\. Choose one of \[1, 3\]"):
         several.scores()
     alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     assert_array_equal(several.scores(n_neighbors=3).values, alone.scores().values)
 
 
-def test_seeds_are_of_the_split():
-    first = benchmark.run({"a": Noting()}, ["iris"], cv=3)
-    again = benchmark.run({"b": Noting(2), "a": Noting()}, ["iris"], cv=3)
+def test_seeds_depend_on_the_split_only():
+    first = benchmark.run({"a": LoggingLearner()}, ["iris"], cv=3)
+    again = benchmark.run({"b": LoggingLearner(2), "a": LoggingLearner()}, ["iris"], cv=3)
     seeds = [cell.metadata["seed"] for cell in first.cells]
     assert len(set(seeds)) == 3
     assert seeds == [cell.metadata["seed"] for cell in again.cells if cell.learner == "a"]
     assert "array" not in first.cells[0].metadata
-    fixed = benchmark.run({"a": Noting(random_state=7)}, ["iris"], cv=2)
+    fixed = benchmark.run({"a": LoggingLearner(random_state=7)}, ["iris"], cv=2)
     assert [cell.metadata["seed"] for cell in fixed.cells] == [7, 7]
 
 
 def test_nested_tuning():
     params = {"power": {"power": [0, 1]}, "NCM": {"learner": [None, LDA()]}}
-    learners = {"power": Noting(), "NCM": NCMClassifier()}
+    learners = {"power": LoggingLearner(), "NCM": NCMClassifier()}
     found = benchmark.run(learners, ["iris"], cv=3, param_grids=params, tuning_cv=3)
     chosen = [cell.metadata["best_params"] for cell in found.cells if cell.learner == "power"]
-    assert chosen == [{"power": 1}] * 3  # all points are one with the other
+    assert chosen == [{"power": 1}] * 3  # with power 0, all samples are equal
     assert found.cells[1].metadata["best_params"] == {"learner": "LDA()"}
     with pytest.raises(
-        ValueError, match=r"param_grids has \['NCA'\], but no learner has this name"
+        ValueError, match=r"param_grids has keys \['NCA'\], which are not names of learners"
     ):
         benchmark.run(learners, ["iris"], param_grids={"NCA": {}})
 
 
-def test_failures_are_no_end(tmp_path):
-    learners = {"bad": Failing(log=tmp_path / "log"), "good": Noting()}
+def test_failed_fits_do_not_stop_the_run(tmp_path):
+    learners = {"bad": FailingLearner(log=tmp_path / "log"), "good": LoggingLearner()}
     options = {"cv": 2, "store": tmp_path / "cells"}
     found = benchmark.run(learners, ["iris"], **options)
     assert repr(found) == "BenchmarkResult(4 cells: 2 ok, 2 failed)"
@@ -121,77 +128,81 @@ def test_failures_are_no_end(tmp_path):
 
 
 @pytest.mark.slow
-def test_slow_dying_and_local_learners(tmp_path):
-    class Local(Noting):
+def test_statuses_in_worker_processes(tmp_path):
+    class Local(LoggingLearner):
         pass
 
     learners = {
-        "slow": Noting(seconds=60.0),
-        "dying": Dying(),
+        "slow": LoggingLearner(seconds=60.0),
+        "crashing": CrashingLearner(),
         "local": Local(),
-        "leaving": Dying(how="leave"),
+        "exiting": CrashingLearner(how="sys.exit"),
     }
     options = {"cv": 2, "n_jobs": 2, "store": tmp_path / "cells"}
     found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "slow": ("timeout", "Stopped after 1 seconds."),
-        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "slow": ("timeout", "Exceeded the time budget of 1 seconds."),
+        "crashing": ("crashed", "The worker process exited with status 3."),
         "local": ("ok", ""),
-        "leaving": ("failed", "SystemExit: bye"),
+        "exiting": ("failed", "SystemExit: bye"),
     }
     assert all(1 <= cell.time < 60 for cell in found.cells if cell.learner == "slow")
 
 
 @pytest.mark.slow
-def test_one_process_crashes_like_many():
-    learners = {"killed": Dying(how="kill"), "dying": Dying(), "good": Noting()}
+def test_crashes_in_a_single_worker():
+    learners = {
+        "killed": CrashingLearner(how="kill"),
+        "crashing": CrashingLearner(),
+        "good": LoggingLearner(),
+    }
     found = benchmark.run(learners, ["iris"], cv=2, n_jobs=1, time_budget=np.inf)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "killed": ("crashed", "The process of the fit ended by SIGSEGV."),
-        "dying": ("crashed", "The process of the fit ended with exit status 3."),
+        "killed": ("crashed", "The worker process was killed by SIGSEGV."),
+        "crashing": ("crashed", "The worker process exited with status 3."),
         "good": ("ok", ""),
     }
-    leaving = benchmark.run([Dying(how="leave")], ["iris"], cv=2)  # in this process
-    assert {cell.message for cell in leaving.cells} == {"SystemExit: bye"}
+    exiting = benchmark.run([CrashingLearner(how="sys.exit")], ["iris"], cv=2)  # in this process
+    assert {cell.message for cell in exiting.cells} == {"SystemExit: bye"}
 
 
 @pytest.mark.slow
-def test_jobs_change_nothing(tmp_path):
-    learners, told = ["NCA", "ITML", None], []
+def test_results_do_not_depend_on_n_jobs(tmp_path):
+    learners, calls = ["NCA", "ITML", None], []
     one = benchmark.run(learners, ["iris"], cv=3)
     two = benchmark.run(
-        learners, ["iris"], cv=3, n_jobs=2, callback=lambda *each: told.append(each)
+        learners, ["iris"], cv=3, n_jobs=2, callback=lambda *each: calls.append(each)
     )
     assert results(one) == results(two)
-    assert [each[0] for each in told] == list(range(10))
-    assert {each[1] for each in told} == {9}
+    assert [each[0] for each in calls] == list(range(10))
+    assert {each[1] for each in calls} == {9}
 
 
-def test_splitters_split():
+def test_cv_accepts_splitters_and_lists_of_splits():
     own = StratifiedKFold(4, shuffle=True, random_state=2)
     found = benchmark.run([None], ["iris"], cv=own)
     assert [(cell.repeat, cell.fold) for cell in found.cells] == [(0, i) for i in range(4)]
     listed = benchmark.run([None], {"iris": (X, y)}, cv=list(own.split(X, y)))
     assert results(listed) == results(found)
-    with pytest.raises(ValueError, match="n_repeats=2 needs an int as cv"):
+    with pytest.raises(ValueError, match="n_repeats=2 requires an int as cv"):
         benchmark.run([None], ["iris"], cv=own, n_repeats=2)
 
 
 def test_equal_learners_are_fitted_once(tmp_path):
     log = tmp_path / "log"
-    learners = {"a": Noting(log=log), "b": Noting(log=log)}
+    learners = {"a": LoggingLearner(log=log), "b": LoggingLearner(log=log)}
     found = benchmark.run(learners, ["iris"], cv=2, store=tmp_path / "cells")
     assert [cell.learner for cell in found.cells] == ["a", "b"] * 2
     assert len(log.read_text().splitlines()) == 2
     more = benchmark.run(learners, ["iris"], cv=2, store=tmp_path / "cells", n_neighbors=[3, 5])
-    assert len(log.read_text().splitlines()) == 4  # 5 neighbours were not there
+    assert len(log.read_text().splitlines()) == 4  # the cells of 5 neighbours were missing
     assert [c.test for c in more.cells if c.n_neighbors == 3] == [c.test for c in found.cells]
 
 
-def quick_processes():
-    """Return a context whose processes begin with everything imported."""
+def preloaded_processes():
+    """Return a multiprocessing context whose processes start with dimetric imported."""
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["dimetric.benchmark._run"])
     return processes
@@ -199,9 +210,9 @@ def quick_processes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_jobs", "n_kills"), [(None, 20), (2, 4)])
-def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
-    """Many times kill -9, at any moment; what was finished is not done again."""
-    processes = quick_processes()
+def test_killed_runs_resume_without_repeating_cells(tmp_path, n_jobs, n_kills):
+    """Kill runs at random moments: finished cells are neither lost nor computed again."""
+    processes = preloaded_processes()
     whole = small_run(None, tmp_path / "log")
     lines = (tmp_path / "log").read_text().splitlines()
     line_of = {cell[:5]: line for cell, line in zip(whole.cells, lines, strict=True)}
@@ -220,12 +231,12 @@ def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
             enough = n_lines + rng.randint(0, 4)
             while process.is_alive() and log.read_text().count("\n") < enough:
                 time.sleep(0.001)
-            time.sleep(rng.uniform(0.0, 0.02))  # anywhere between two fits, or in one
+            time.sleep(rng.uniform(0.0, 0.02))  # kill between two fits or during one
             kills += process.is_alive()
             process.kill()
             process.join()
             before, finished = finished, rows_of(store)
-            assert before.items() <= finished.items()  # nothing lost, nor computed anew
+            assert before.items() <= finished.items()  # finished cells do not change
             new = log.read_text().splitlines()[n_lines:]
             assert not {line_of[row[:5]] for row in before.values()} & set(new)
             n_lines += len(new)
@@ -235,14 +246,14 @@ def test_killed_runs_lose_and_repeat_nothing(tmp_path, n_jobs, n_kills):
 
 
 def rows_of(path):
-    """Return the cells in a store by their keys, as they are written."""
+    """Return the rows of the cells in a store, by key."""
     if not path.exists():
         return {}
     db = sqlite3.connect(path, timeout=60)
     try:
         return {row[0]: row[1:] for row in db.execute("SELECT * FROM cells")}
     except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):  # killed before there was one
+        if "no such table" not in str(error):  # killed before the table was created
             raise
         return {}
     finally:
@@ -250,12 +261,11 @@ def rows_of(path):
 
 
 @pytest.mark.slow
-def test_a_killed_run_leaves_no_process(tmp_path):
-    """Those who fit end when nobody is there to be told, in the midst of a fit."""
+def test_workers_of_a_killed_run_exit(tmp_path):
     log = tmp_path / "pids"
     code = (
-        "from benchmark_runs import Lasting; from dimetric import benchmark\n"
-        f"benchmark.run([Lasting(log={str(log)!r})], ['iris'], cv=2, n_jobs=2)"
+        "from benchmark_runs import EndlessLearner; from dimetric import benchmark\n"
+        f"benchmark.run([EndlessLearner(log={str(log)!r})], ['iris'], cv=2, n_jobs=2)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([sys.executable, "-c", code], env=env)
@@ -268,7 +278,7 @@ def test_a_killed_run_leaves_no_process(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_that_nobody_waits_for_ends_silently():
+def test_worker_without_a_parent_exits_silently():
     code = "from dimetric.benchmark._workers import main; main()"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     read, write = os.pipe()
@@ -285,9 +295,9 @@ def test_a_process_that_nobody_waits_for_ends_silently():
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_memory_of_a_fit_that_reuses_what_another_gave_back():
+def test_memory_of_a_fit_that_reuses_freed_memory():
     blocks = [np.ones(8000) for _ in range(1000)]
-    pin = np.ones(8000)  # what is below it is kept by the process
+    pin = np.ones(8000)  # keeps the process from shrinking its heap below this block
     del blocks
     with _cells._peak_memory() as found:
         blocks = [np.ones(8000) for _ in range(1000)]
@@ -297,7 +307,7 @@ def test_memory_of_a_fit_that_reuses_what_another_gave_back():
 
 @pytest.mark.slow
 def test_two_processes_share_the_work(tmp_path):
-    processes = quick_processes()
+    processes = preloaded_processes()
     store, log = tmp_path / "cells", tmp_path / "log"
     runs = [processes.Process(target=small_run, args=(store, log)) for _ in range(2)]
     for run in runs:
@@ -315,42 +325,47 @@ def test_two_processes_share_the_work(tmp_path):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_full_disk_ends_the_run(tmp_path, n_jobs):
     with closing(Store(tmp_path / "cells")) as store:
-        small = benchmark.run([Noting()], ["iris"], cv=2, store=store)
+        small = benchmark.run([LoggingLearner()], ["iris"], cv=2, store=store)
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(OSError, match=r"is full\. All cells that were finished are kept"):
-            benchmark.run([Noting()], ["iris"], cv=50, store=store, n_jobs=n_jobs)
-    again = benchmark.run([Noting()], ["iris"], cv=2, store=tmp_path / "cells", n_jobs=n_jobs)
+        with pytest.raises(OSError, match=r"is full\. Finished cells are saved"):
+            benchmark.run([LoggingLearner()], ["iris"], cv=50, store=store, n_jobs=n_jobs)
+    again = benchmark.run(
+        [LoggingLearner()], ["iris"], cv=2, store=tmp_path / "cells", n_jobs=n_jobs
+    )
     assert again.cells == small.cells
 
 
-def test_data_that_cannot_be_learned_from():
-    ones = {"ones": (X, np.ones(150)), "iris": (X, y)}
-    found = benchmark.run([None], ones, cv=2)
+def test_data_sets_with_one_class_no_classes_or_small_classes():
+    sets = {"ones": (X, np.ones(150)), "iris": (X, y)}
+    found = benchmark.run([None], sets, cv=2)
     assert [cell.status for cell in found.cells] == ["failed", "failed", "ok", "ok"]
     assert "Data set 'ones' has one class, " in found.cells[0].message
     with pytest.raises(ValueError, match="Data set 'sizes' has no classes"):
         benchmark.run([None], {"sizes": (X, X[:, 0])})
-    with pytest.warns(UserWarning, match="'few': cv=10 is more than the smallest class has"):
+    with pytest.warns(UserWarning, match="'few': cv=10 is larger than the size of the"):
         few = benchmark.run([None], {"few": (X[:104], y[:104])})
     assert [cell.fold for cell in few.cells] == [0, 1, 2, 3]
     rows = [0, 1, 60, 61]
     tiny = {"tiny": (X[rows], y[rows]), "iris": (X, y)}
-    with pytest.warns(UserWarning, match="Data set 'tiny': cv=5 is more than"):
+    with pytest.warns(UserWarning, match="Data set 'tiny': cv=5 is larger than"):
         found = benchmark.run([None], tiny, cv=5, n_neighbors=1)
     assert [cell.fold for cell in found.cells] == [0, 1, 0, 1, 2, 3, 4]
     assert {cell.status for cell in found.cells} == {"ok"}
 
 
-def test_too_many_neighbours_fail_alone():
+def test_too_many_neighbours_fail_only_their_own_cells():
     alone = benchmark.run([None], ["iris"], cv=3, n_neighbors=3)
     found = benchmark.run([None], ["iris"], cv=3, n_neighbors=[3, 100])
     assert [cell.status for cell in found.cells] == ["ok", "failed"] * 3
-    assert "n_neighbors=100 is more than the other training samples, 99" in found.cells[1].message
+    assert (
+        "n_neighbors=100 is larger than the number of other training samples, 99"
+        in found.cells[1].message
+    )
     assert_array_equal(found.scores(n_neighbors=3).values, alone.scores().values)
 
 
-def test_classifiers_have_scores_for_any_number_of_neighbours():
+def test_classifiers_are_reported_for_each_number_of_neighbours():
     found = benchmark.run([None, NCMClassifier()], ["iris"], cv=3, n_neighbors=[3, 5])
     means = found.scores(n_neighbors=3)
     assert means.learners == ["Euclidean", "NCMClassifier"]
@@ -363,29 +378,34 @@ def test_classifiers_have_scores_for_any_number_of_neighbours():
     [
         (["NCAA"], ["iris"], {}, "There is no learner 'NCAA'. Did you mean NCA"),
         (["lmn"], ["iris"], {}, "Did you mean LMNN"),
-        (["?"], ["iris"], {}, "There are ANMM, .*Euclidean"),
+        (["?"], ["iris"], {}, "Choose from ANMM, .*Euclidean"),
         ([], ["iris"], {}, "learners is empty"),
         (["NCA"], [], {}, "data_sets is empty"),
-        (["NCA"], {"a": 3}, {}, "A data set is a DataSet, a name, or"),
-        (["NCA"], [(X, y)], {}, "A data set is a DataSet, a name, or"),
-        (["NCA"], ["iris", "iris"], {}, "Two data sets are called 'iris'"),
-        ([LDA], ["iris"], {}, "must be a learner, as NCA"),
-        ({"a": Noting(log=(i for i in "a"))}, ["iris"], {}, "a has a parameter, or its code"),
+        (["NCA"], {"a": 3}, {}, "A data set must be a DataSet, a name, or"),
+        (["NCA"], [(X, y)], {}, "A data set must be a DataSet, a name, or"),
+        (["NCA"], ["iris", "iris"], {}, "Two data sets are named 'iris'"),
+        ([LDA], ["iris"], {}, "must be a learner, such as NCA"),
+        (
+            {"a": LoggingLearner(log=(i for i in "a"))},
+            ["iris"],
+            {},
+            "a has a parameter or uses an object",
+        ),
         (["NCA"], ["iris"], {"n_neighbors": 0}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_neighbors": (0,)}, "n_neighbors=0 must be"),
         (["NCA"], ["iris"], {"n_jobs": "2"}, "n_jobs='2' must be an int"),
-        (["NCA"], ["iris"], {"fold_column": "foldd"}, "No data set has a column 'foldd'"),
-        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but needs a row"),
+        (["NCA"], ["iris"], {"fold_column": "foldd"}, "fold_column='foldd' is not in"),
+        (["NCA"], {"a": ([1, 2, 3], [0, 1, 0])}, {}, r"'a': X has shape \(3,\), but must have"),
         (
             ["Kernelized"],
             ["iris"],
             {},
-            r"Kernelized needs parameters: give Kernelized\(\.\.\.\) in place",
+            r"Kernelized has required parameters\. Give Kernelized\(\.\.\.\) instead",
         ),
         (["KNNRegressor"], ["iris"], {}, "KNNRegressor is a regressor"),
         (["NCA"], ["iris"], {"scale": "all"}, "scale='all' must be 'fold', 'set' or None"),
         (["NCA"], ["iris"], {"time_budget": -1}, "time_budget=-1 must be a positive number"),
-        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be an int"),
+        (["NCA"], ["iris"], {"random_state": None}, "random_state=None must be a non-negative int"),
     ],
 )
 def test_bad_input(learners, data, options, error):
@@ -393,18 +413,18 @@ def test_bad_input(learners, data, options, error):
         benchmark.run(learners, data, **options)
 
 
-def test_names_in_any_case():
+def test_case_of_learner_names_is_ignored():
     found = benchmark.run(["lda", "euclidean"], ["iris"], cv=2)
     assert found.scores().learners == ["LDA", "Euclidean"]
 
 
 def test_unknown_data_set(tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
-    with pytest.raises(ValueError, match=r"There is no data set 'irs' here.* Did you mean iris"):
+    with pytest.raises(ValueError, match=r"There is no local data set 'irs'.* Did you mean iris"):
         benchmark.run([None], ["irs"])
-    with pytest.raises(ValueError, match="holds no data set"):
+    with pytest.raises(ValueError, match="hold no data sets"):
         benchmark.run([None], ["iris"], folder=tmp_path)
-    with pytest.raises(FileNotFoundError, match="There is no folder"):
+    with pytest.raises(FileNotFoundError, match="There is no directory"):
         benchmark.run([None], ["iris"], folder=tmp_path / "nowhere")
 
 
@@ -432,7 +452,7 @@ def column(j):
     ],
     ids=["lambdas", "closures", "defaults", "methods", "partial", "inner"],
 )
-def test_keys_tell_functions_apart(columns):
+def test_different_functions_have_different_keys(columns):
     first, last = (FunctionTransformer(each) for each in columns)
     found = benchmark.run({"first": first, "last": last}, {"a": (X, y)}, cv=2).scores().values
     alone = benchmark.run({"last": last}, {"a": (X, y)}, cv=2).scores().values
@@ -441,13 +461,13 @@ def test_keys_tell_functions_apart(columns):
 
 SCRIPT = """
 import sys
-from benchmark_runs import Noting
+from benchmark_runs import LoggingLearner
 from dimetric import benchmark
 KINDS = {"a", "b", "c", "d"}
 POWER = 1
 def power(Z):
     return Z ** POWER if "a" in KINDS and 1 in {1, 2, 3} else None
-class Own(Noting):
+class Own(LoggingLearner):
     @property
     def kind(self): return self.own()
     @classmethod
@@ -458,8 +478,8 @@ print(benchmark.run([Own(log=sys.argv[1])], ["iris"], cv=2, store=sys.argv[2]).c
 
 
 @pytest.mark.slow
-def test_an_edited_learner_is_another(tmp_path):
-    """The same script finds its cells again, in any process; one that was edited does not."""
+def test_editing_a_learner_changes_its_key(tmp_path):
+    """Run a script again: cells are reused unless an edit changes what the learner computes."""
     script, log = tmp_path / "script.py", tmp_path / "log"
     edits = [
         ("", ""),
@@ -478,15 +498,15 @@ def test_an_edited_learner_is_another(tmp_path):
     assert lines == [2, 2, 2, 4, 6, 8]
 
 
-def test_keys_hold_the_source_of_dimetric(tmp_path, monkeypatch):
+def test_keys_depend_on_the_source_of_dimetric(tmp_path, monkeypatch):
     for name in ("a.py", "b/c.py", "cli/d.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x = 1")
     before = source_digest(tmp_path)
-    (tmp_path / "cli" / "d.py").write_text("x = 2")  # computes nothing
+    (tmp_path / "cli" / "d.py").write_text("x = 2")  # a presentation package
     assert source_digest(tmp_path) == before
     (tmp_path / "b" / "c.py").write_text("x = 2")
     assert source_digest(tmp_path) != before
     key = key_of(LDA())
-    monkeypatch.setattr(_keys, "_own_source", lambda: "another")
+    monkeypatch.setattr(_keys, "_dimetric_digest", lambda: "another")
     assert key_of(LDA()) != key

@@ -1,4 +1,4 @@
-"""Benchmarks that are asked to stop, or to drop a learner."""
+"""Tests of the options stop and drop of benchmark.run."""
 
 import time
 from collections import Counter
@@ -6,17 +6,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from benchmark_runs import Lasting, Noting, alive, wait_for
+from benchmark_runs import EndlessLearner, LoggingLearner, alive, wait_for
 
 from dimetric import benchmark
 from dimetric.benchmark import Store
 
-ONE, TWO = (pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))  # processes
-IN_THIS_PROCESS_OR_OTHERS = pytest.mark.parametrize("n_jobs", [None, ONE, TWO])
+ONE, TWO = (pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))  # numbers of workers
+FOR_EACH_N_JOBS = pytest.mark.parametrize("n_jobs", [None, ONE, TWO])
 
 
 def children():
-    """Return the processes that this one has started and that are still alive."""
+    """Return the ids of the living child processes."""
     files = Path("/proc/self/task").glob("*/children")
     return {int(pid) for file in files for pid in file.read_text().split() if alive(int(pid))}
 
@@ -25,10 +25,10 @@ def names(cells):
     return [cell.learner for cell in cells]
 
 
-@IN_THIS_PROCESS_OR_OTHERS
+@FOR_EACH_N_JOBS
 def test_stop_after_the_first_cell(tmp_path, n_jobs):
     log, before = tmp_path / "log", children()
-    learners, asked = {"a": Noting(log=log), "b": Noting(2)}, []
+    learners, asked = {"a": LoggingLearner(log=log), "b": LoggingLearner(2)}, []
 
     def stop(cells):
         asked.append(names(cells))
@@ -36,14 +36,14 @@ def test_stop_after_the_first_cell(tmp_path, n_jobs):
 
     found = benchmark.run(learners, ["iris"], cv=5, n_jobs=n_jobs, stop=stop)
     assert len(found.cells) == 1
-    assert asked == [[], names(found.cells)]  # at the start, and once
+    assert asked == [[], names(found.cells)]  # called at the start and after the first cell
     assert not log.exists() or len(log.read_text().splitlines()) <= 2
-    assert children() == before  # no process is left
+    assert children() == before  # all workers have exited
 
 
-@IN_THIS_PROCESS_OR_OTHERS
-def test_stop_after_a_learner_and_go_on(tmp_path, n_jobs):
-    learners = {"a": Noting(), "b": Noting(2)}
+@FOR_EACH_N_JOBS
+def test_stopped_run_resumes(tmp_path, n_jobs):
+    learners = {"a": LoggingLearner(), "b": LoggingLearner(2)}
     options = {"cv": 4, "store": tmp_path / "cells", "n_jobs": n_jobs}
     whole = benchmark.run(learners, ["iris"], cv=4)
     found = benchmark.run(
@@ -52,25 +52,25 @@ def test_stop_after_a_learner_and_go_on(tmp_path, n_jobs):
     assert names(found.cells).count("b") == 4
     expected = {cell[:5]: cell.test for cell in whole.cells}
     assert all(expected[cell[:5]] == cell.test for cell in found.cells)
-    # Cells of the store count: the next run stops before it begins.
-    told = []
+    # stop also sees the cells from the store, so the next run stops before its first fit.
+    calls = []
     again = benchmark.run(
         learners,
         ["iris"],
         stop=lambda cells: len(cells) >= 4,
-        callback=lambda *each: told.append(each),
+        callback=lambda *each: calls.append(each),
         **options,
     )
     assert again.cells == found.cells
-    assert len(told) == 1
+    assert len(calls) == 1
     rest = benchmark.run(learners, ["iris"], **options)
     assert [cell[:7] for cell in rest.cells] == [cell[:7] for cell in whole.cells]
 
 
 @pytest.mark.slow
-def test_stop_kills_fits_that_still_run(tmp_path):
+def test_stop_kills_running_fits(tmp_path):
     log, started = tmp_path / "pids", time.monotonic()
-    learners = {"fast": Noting(), "lasting": Lasting(log=log)}
+    learners = {"fast": LoggingLearner(), "endless": EndlessLearner(log=log)}
 
     def stop(cells):
         if cells:
@@ -84,9 +84,9 @@ def test_stop_kills_fits_that_still_run(tmp_path):
     assert time.monotonic() - started < 120  # a fit lasts 600 seconds
 
 
-@IN_THIS_PROCESS_OR_OTHERS
-def test_dropped_learners_are_not_fitted_any_more(n_jobs):
-    learners = {"a": Noting(), "b": Noting(2), "c": Noting(3)}
+@FOR_EACH_N_JOBS
+def test_dropped_learners_are_not_fitted_again(n_jobs):
+    learners = {"a": LoggingLearner(), "b": LoggingLearner(2), "c": LoggingLearner(3)}
     found = benchmark.run(
         learners,
         ["iris"],
@@ -100,14 +100,14 @@ def test_dropped_learners_are_not_fitted_any_more(n_jobs):
 
 
 @pytest.mark.slow
-def test_a_dropped_learner_that_still_runs_is_killed(tmp_path):
+def test_running_fits_of_dropped_learners_are_killed(tmp_path):
     log = tmp_path / "pids"
-    learners = {"lasting": Lasting(log=log), "a": Noting(), "b": Noting(2)}
+    learners = {"endless": EndlessLearner(log=log), "a": LoggingLearner(), "b": LoggingLearner(2)}
 
     def drop(cells):
         if cells:
             wait_for(lambda: log.exists() and log.read_text().count("\n") >= 1)
-        return {"lasting"} if cells else ()
+        return {"endless"} if cells else ()
 
     found = benchmark.run(learners, ["iris"], cv=5, n_jobs=2, drop=drop)
     assert Counter(names(found.cells)) == {"a": 5, "b": 5}
@@ -115,8 +115,8 @@ def test_a_dropped_learner_that_still_runs_is_killed(tmp_path):
     assert not any(alive(int(pid)) for pid in log.read_text().split())
 
 
-def test_equal_learners_are_dropped_together_or_not_at_all():
-    learners = {"a": Noting(), "same": Noting(), "b": Noting(2)}
+def test_equal_learners_are_fitted_until_all_are_dropped():
+    learners = {"a": LoggingLearner(), "same": LoggingLearner(), "b": LoggingLearner(2)}
     seen = []
 
     def drop(cells):
@@ -124,19 +124,21 @@ def test_equal_learners_are_dropped_together_or_not_at_all():
         return {"a"}
 
     found = benchmark.run(learners, ["iris"], cv=2, drop=drop)
-    assert names(found.cells) == ["a", "same", "b"] * 2  # "same" is still asked for
+    assert names(found.cells) == ["a", "same", "b"] * 2  # "same" is not dropped
     assert seen[1] == ["a", "same"]
     both = benchmark.run(learners, ["iris"], cv=2, drop=lambda cells: ["a", "same"])
     assert names(both.cells) == ["b"] * 2
 
 
 @pytest.mark.parametrize("n_jobs", [None, TWO])
-@pytest.mark.parametrize("what", ["stop", "drop", "callback"])
-def test_errors_of_these_functions_are_raised(tmp_path, what, n_jobs):
+@pytest.mark.parametrize("hook", ["stop", "drop", "callback"])
+def test_errors_in_hooks_are_raised(tmp_path, hook, n_jobs):
     def wrong(*args):
         if args[-1]:
             raise KeyError("wrong")
         return ()
 
     with closing(Store(tmp_path / "cells")) as store, pytest.raises(KeyError, match="wrong"):
-        benchmark.run([Noting()], ["iris"], cv=3, n_jobs=n_jobs, store=store, **{what: wrong})
+        benchmark.run(
+            [LoggingLearner()], ["iris"], cv=3, n_jobs=n_jobs, store=store, **{hook: wrong}
+        )

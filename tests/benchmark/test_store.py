@@ -1,4 +1,4 @@
-"""The store of cells: durable, shared, and clear about what goes wrong."""
+"""Tests of the store: saved cells, claims of several processes, and error messages."""
 
 import math
 import os
@@ -16,8 +16,8 @@ from dimetric.benchmark import _store as store
 CELL = Cell("iris", "NCA", 3, 0, 1, 0.9, 0.8, 0.1, math.nan, metadata={"n_iter": 5})
 
 
-def other_owner(path, owner, until):
-    """Claim "fit" in another's name."""
+def claim_as(path, owner, until):
+    """Claim "fit" as another owner."""
     db = sqlite3.connect(path)
     with db:
         db.execute("INSERT OR REPLACE INTO claims VALUES ('fit', ?, ?)", (owner, until))
@@ -28,7 +28,7 @@ def same(a, b):
     return repr(a) == repr(b)  # NaN is not equal to itself
 
 
-def test_cells_come_back(tmp_path):
+def test_saved_cells_are_read_back(tmp_path):
     first = Store(tmp_path / "cells")
     assert first.get(["a"]) == {}
     first.add(
@@ -43,7 +43,7 @@ def test_cells_come_back(tmp_path):
     assert len(second) == 2
 
 
-def test_a_good_cell_is_never_changed(tmp_path):
+def test_only_cells_that_are_not_ok_can_change(tmp_path):
     cells = Store(tmp_path / "cells")
     cells.add("fit", {"a": CELL._replace(status="timeout")})
     cells.add("fit", {"a": CELL})
@@ -55,18 +55,18 @@ def test_a_good_cell_is_never_changed(tmp_path):
 def test_claims(tmp_path):
     one, two = Store(tmp_path / "cells"), Store(tmp_path / "cells")
     assert one.claim("fit", ["a"])
-    assert one.claim("fit", ["a"])  # ours
+    assert one.claim("fit", ["a"])  # the store has this claim already
     assert not two.claim("fit", ["a"])
     one.release()
     assert two.claim("fit", ["a"])
     two.add("fit", {"a": CELL._replace(status="failed")})
     assert not one.claim("fit", ["a"])
     assert one.claim("fit", ["a"], retry=True)
-    assert one.claim("fit", ["a", "b"])  # b is not there
+    assert one.claim("fit", ["a", "b"])  # b is not finished
 
 
 @pytest.mark.slow
-def test_claims_of_the_dead_are_free(tmp_path):
+def test_claims_of_dead_processes_expire(tmp_path):
     cells = Store(tmp_path / "cells")
     done = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"],
@@ -75,19 +75,19 @@ def test_claims_of_the_dead_are_free(tmp_path):
         check=True,
     )
     host, later = cells._owner.split(":")[0], time.time() + 1000
-    other_owner(cells.path, f"{host}:{os.getpid()}:0", later)
+    claim_as(cells.path, f"{host}:{os.getpid()}:0", later)
     assert not cells.claim("fit", ["a"])
-    other_owner(cells.path, f"elsewhere:{int(done.stdout)}:0", later)
+    claim_as(cells.path, f"elsewhere:{int(done.stdout)}:0", later)
     assert not cells.claim("fit", ["a"])
-    other_owner(cells.path, f"{host}:1:0", later)  # lives, though we may not signal it
+    claim_as(cells.path, f"{host}:1:0", later)  # alive, even if it belongs to another user
     assert not cells.claim("fit", ["a"])
-    other_owner(cells.path, f"{host}:{int(done.stdout)}:0", later)
+    claim_as(cells.path, f"{host}:{int(done.stdout)}:0", later)
     assert cells.claim("fit", ["a"])
-    other_owner(cells.path, f"elsewhere:{os.getpid()}:0", time.time() - 1)
+    claim_as(cells.path, f"elsewhere:{os.getpid()}:0", time.time() - 1)
     assert cells.claim("fit", ["a"])
 
 
-def test_renewed_claims_last(tmp_path, monkeypatch):
+def test_renewed_claims_do_not_expire(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "LEASE_SECONDS", 0.0)
     one, two = Store(tmp_path / "cells"), Store(tmp_path / "cells")
     one.claim("fit", ["a"])
@@ -103,20 +103,20 @@ def test_full_disk(tmp_path):
     cells._db.execute(f"PRAGMA max_page_count = {pages}")
     long = CELL._replace(message="x" * 100_000)
     with pytest.raises(
-        OSError, match=r"The disk with .*cells is full\. .* start the same run again"
+        OSError, match=r"The disk that contains .*cells is full\. .* start the same run again"
     ):
         cells.add("fit", {"b": CELL, "c": long})
-    assert list(cells.get("abc")) == ["a"]  # all or none
+    assert list(cells.get("abc")) == ["a"]  # the failed transaction added nothing
     cells._db.execute("PRAGMA max_page_count = 1000000")
     cells.add("fit", {"b": CELL, "c": long})
     assert list(Store(cells.path).get("abc")) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
-    ("free", "sentence"), [(0, "is full. All"), (10**9, "cannot be used: dis")]
+    ("free", "sentence"), [(0, "is full. Finished"), (10**9, "cannot be used: dis")]
 )
-def test_no_room_for_the_files_beside(tmp_path, monkeypatch, free, sentence):
-    """SQLite tells of those as of any other error of the disk."""
+def test_full_disk_for_temporary_files(tmp_path, monkeypatch, free, sentence):
+    """SQLite reports a general I/O error, so the free space tells whether the disk is full."""
 
     def connect(*args, **kwargs):
         error = sqlite3.OperationalError("disk I/O error")
@@ -130,9 +130,9 @@ def test_no_room_for_the_files_beside(tmp_path, monkeypatch, free, sentence):
         Store(tmp_path / "cells")
 
 
-def test_what_is_no_store(tmp_path):
-    (tmp_path / "text").write_text("no store at all, but long enough to be looked at" * 40)
-    with pytest.raises(ValueError, match="text is no store of cells: name another file"):
+def test_files_that_are_not_stores(tmp_path):
+    (tmp_path / "text").write_text("not a database, but longer than the header of one" * 40)
+    with pytest.raises(ValueError, match=r"text is not a benchmark store\. Choose another file"):
         Store(tmp_path / "text")
     with pytest.raises(OSError, match="cannot be used: unable to open"):
         Store(tmp_path / "nowhere" / "cells")
@@ -143,8 +143,11 @@ def test_what_is_no_store(tmp_path):
     db.execute("CREATE TABLE people (name TEXT)")
     db.close()
     before = (tmp_path / "others").read_bytes()
-    with pytest.raises(ValueError, match="others is no store of cells: name another file"):
+    with pytest.raises(ValueError, match=r"others is not a benchmark store\. Choose another file"):
         Store(tmp_path / "others")
     assert (tmp_path / "others").read_bytes() == before
-    with pytest.raises(ValueError, match="newer is a store of version 9; this dimetric reads 1"):
+    with pytest.raises(
+        ValueError,
+        match="newer has store version 9, but this version of dimetric reads only version 1",
+    ):
         Store(tmp_path / "newer")

@@ -1,4 +1,4 @@
-"""Nearest centroids against scikit-learn and the models of their learners."""
+"""Nearest-centroid classifiers compared with scikit-learn and with NCMML and NCMC."""
 
 import numpy as np
 import pytest
@@ -10,18 +10,18 @@ from sklearn.neighbors import NearestCentroid
 from dimetric import NCMC, NCMML, NCMCClassifier, NCMClassifier
 
 
-@pytest.mark.filterwarnings("ignore:self.within_class_std_dev_")  # of constant features
+@pytest.mark.filterwarnings("ignore:self.within_class_std_dev_")  # for constant features
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_digits])
-def test_nearest_mean_is_that_of_scikit_learn(load):
+def test_nearest_mean_matches_scikit_learn(load):
     X, y = load(return_X_y=True)
     ours, theirs = NCMClassifier().fit(X, y), NearestCentroid().fit(X, y)
     assert_allclose(ours.centroids_, theirs.centroids_, atol=1e-12)
     assert_array_equal(ours.predict(X), theirs.predict(X))
-    one_each = NCMCClassifier(1).fit(X, y)
-    assert_array_equal(one_each.predict(X), ours.predict(X))
+    one_centroid = NCMCClassifier(1).fit(X, y)
+    assert_array_equal(one_centroid.predict(X), ours.predict(X))
 
 
-def test_probabilities_are_the_model_of_NCMML():
+def test_probabilities_follow_the_model_of_NCMML():
     X, y = load_iris(return_X_y=True)
     model = NCMClassifier(NCMML()).fit(X, y)
     P = model.predict_proba(X)
@@ -30,7 +30,7 @@ def test_probabilities_are_the_model_of_NCMML():
     assert_allclose(model.centroids_, model.learner_.transform(model.learner_.centroids_))
 
 
-def test_nearest_of_many_centroids():
+def test_predictions_follow_the_nearest_centroid():
     X, y = load_wine(return_X_y=True)
     model = NCMCClassifier([1, 2, 3], random_state=0).fit(X, y)
     assert_array_equal(model.centroid_classes_, [0, 1, 1, 2, 2, 2])
@@ -41,13 +41,13 @@ def test_nearest_of_many_centroids():
     assert_allclose(model.predict_proba(X), P / P.sum(1, keepdims=True), atol=1e-10)
 
 
-def test_same_centroids_as_the_learner():
+def test_centroids_match_those_of_NCMC():
     X, y = load_iris(return_X_y=True)
     learner = NCMC(n_centroids=2, random_state=0).fit(X, y)
     assert_allclose(NCMCClassifier(2, random_state=0).fit(X, y).centroids_, learner.centroids_)
 
 
-def test_seeded():
+def test_random_state_makes_fit_reproducible():
     X, y = load_digits(return_X_y=True)
     a, b = (NCMCClassifier(3, random_state=4).fit(X, y) for _ in range(2))
     assert_array_equal(a.centroids_, b.centroids_)
@@ -55,7 +55,7 @@ def test_seeded():
 
 def test_bad_numbers_of_centroids():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"one for each of the 3 classes"):
+    with pytest.raises(ValueError, match=r"one integer for each of the 3 classes"):
         NCMCClassifier([1, 2]).fit(X, y)
     with pytest.raises(ValueError, match="integers of at least 1"):
         NCMCClassifier([0, 1, 2]).fit(X, y)

@@ -1,4 +1,4 @@
-"""What every classifier and regressor over a learned distance promises."""
+"""The contract of all classifiers and regressors that use a learned distance."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*samples have fewer than:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*classes have fewer distinct samples:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*classes have a single sample:UserWarning"),
-    pytest.mark.filterwarnings("ignore:y holds one class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:y has only one class:UserWarning"),
 ]
 X, y = samples(n=60)
 NEW = samples(n=30, seed=1)[0]
@@ -61,8 +61,8 @@ def fitted(model, X=X, y=y):
         MultiMetricKNNClassifier(2, max_iter=3),
     ]
 )
-def test_checks_of_scikit_learn(estimator, check):
-    """Each check raises an error where the estimator does not pass it."""
+def test_scikit_learn_checks(estimator, check):
+    """Each check raises an error if the estimator does not pass it."""
     check(estimator)
 
 
@@ -81,28 +81,28 @@ def test_pickle_and_copy(model):
 
 @each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_predictions_follow_X(model, namespace, dtype):
-    there = namespace.asarray(X.astype(dtype)), namespace.asarray(y)
+def test_predictions_are_in_the_namespace_of_X(model, namespace, dtype):
+    data = namespace.asarray(X.astype(dtype)), namespace.asarray(y)
     new = namespace.asarray(NEW.astype(dtype))
     expected = fitted(model, X.astype(dtype)).predict(NEW.astype(dtype))
-    found = fitted(model, *there)
+    found = fitted(model, *data)
     predicted = found.predict(new)
     assert isinstance(predicted, type(new))
     assert_allclose(host(predicted), expected, rtol=1e-4)
-    # A model that was fitted elsewhere goes to where it is asked.
+    # A model fitted to arrays of one namespace predicts for arrays of another.
     assert_allclose(host(fitted(model, X.astype(dtype)).predict(new)), expected, rtol=1e-4)
     assert_allclose(found.predict(NEW.astype(dtype)), expected, rtol=1e-4)
     if is_classifier(model):
         assert found.score(new, namespace.asarray(y[:30])) == np.mean(expected == y[:30])
     if hasattr(model, "predict_proba"):
-        shares = found.predict_proba(new)
-        assert isinstance(shares, type(new))
-        assert_allclose(host(shares), fitted(model).predict_proba(NEW), atol=1e-3)
+        probabilities = found.predict_proba(new)
+        assert isinstance(probabilities, type(new))
+        assert_allclose(host(probabilities), fitted(model).predict_proba(NEW), atol=1e-3)
 
 
 @each
 @pytest.mark.parametrize("library", [pd, pl])
-def test_frames(model, library):
+def test_data_frames(model, library):
     frame = library.DataFrame(X, columns=list("abcd")) if library is pd else pl.DataFrame(X)
     new = library.DataFrame(NEW, columns=list("abcd")) if library is pd else pl.DataFrame(NEW)
     found = fitted(model, frame)
@@ -118,9 +118,9 @@ def test_labels_of_any_kind(model):
     for names in (np.array(["a", "b", "c"]), np.array([-5, 2, 9]), np.array([0.5, 1.5, 2.5])):
         if names.dtype.kind == "f":
             names = np.array([1.0, 2.0, 4.0])
-        model_of_names = fitted(model, X, names[y])
-        assert_array_equal(model_of_names.classes_, names)
-        assert_array_equal(model_of_names.predict(NEW), names[expected])
+        named = fitted(model, X, names[y])
+        assert_array_equal(named.classes_, names)
+        assert_array_equal(named.predict(NEW), names[expected])
 
 
 @each
@@ -131,7 +131,7 @@ def test_row_order_does_not_matter(model):
 
 
 @each
-def test_inputs_are_left_alone(model):
+def test_fit_does_not_change_inputs_or_parameters(model):
     before = X.copy(), y.copy(), clone(model).get_params()
     found = fitted(model)
     found.predict(NEW)
@@ -146,21 +146,21 @@ def test_inputs_are_left_alone(model):
 @pytest.mark.parametrize(
     "model", [model for model in MODELS if hasattr(model, "predict_proba")], ids=str
 )
-def test_probabilities(model):
+def test_probabilities_sum_to_1_and_agree_with_predictions(model):
     model = fitted(model)
-    shares = model.predict_proba(NEW)
-    assert shares.shape == (30, 3)
-    assert_allclose(shares.sum(axis=1), 1)
-    assert_array_equal(model.classes_[shares.argmax(axis=1)], model.predict(NEW))
+    probabilities = model.predict_proba(NEW)
+    assert probabilities.shape == (30, 3)
+    assert_allclose(probabilities.sum(axis=1), 1)
+    assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(NEW))
 
 
 def takes_any_learner(model):
-    """Tell whether a model learns no distance of its own."""
+    """Tell whether a model fits no learner of its own."""
     return model.learner is not None or not isinstance(model, EnergyClassifier)
 
 
 @pytest.mark.parametrize("model", list(filter(takes_any_learner, MODELS)), ids=str)
-def test_any_transformer_is_a_learner(model):
+def test_learner_can_be_any_transformer(model):
     learner = make_pipeline(StandardScaler(), TheirPCA(2))
     Z = learner.fit_transform(X)
     new = learner.transform(NEW)
@@ -169,15 +169,15 @@ def test_any_transformer_is_a_learner(model):
     assert_allclose(found, plain.fit(Z, y).predict(new))
 
 
-def test_an_embedding_is_a_learner():
+def test_learner_can_be_an_embedding():
     model = KNNClassifier(1, learner=Isomap(n_neighbors=20)).fit(X, y)
     assert_allclose(host(model._points), model.learner_.embedding_)
     assert model.predict(NEW).shape == (30,)
 
 
 BAD = {
-    "huge": (lambda: (1e300 * X, y), "whose squares float64 cannot hold.*Scale X"),
-    "tiny": (lambda: (1e-300 * X, y), "whose squares float64 cannot hold.*Scale X"),
+    "huge": (lambda: (1e300 * X, y), "float64 can represent squares only if.*Rescale X"),
+    "tiny": (lambda: (1e-300 * X, y), "float64 can represent squares only if.*Rescale X"),
     "NaN": (lambda: (np.where(X > 3, np.nan, X), y), "contains NaN"),
     "lengths": (lambda: (X, y[:-1]), "inconsistent numbers of samples"),
     "no y": (lambda: (X, None), "requires y to be passed"),
@@ -196,7 +196,7 @@ def test_bad_samples(model, row):
 
 
 @each_classifier
-def test_continuous_labels(model):
+def test_continuous_labels_raise(model):
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         fitted(model, X, X[:, 0])
 
@@ -213,18 +213,20 @@ def test_bad_parameters(model):
 
 
 @each_classifier
-def test_scores(model):
+def test_score_is_the_weighted_accuracy(model):
     model = fitted(model)
-    right = model.predict(NEW) == y[:30]
+    correct = model.predict(NEW) == y[:30]
     weights = np.arange(30) + 1.0
-    assert model.score(NEW, y[:30]) == np.mean(right)
-    assert_allclose(model.score(NEW, y[:30], weights), np.average(right, weights=weights))
-    assert model.score(NEW, y[:30].astype(object)) == np.mean(right)
+    assert model.score(NEW, y[:30]) == np.mean(correct)
+    assert_allclose(model.score(NEW, y[:30], weights), np.average(correct, weights=weights))
+    assert model.score(NEW, y[:30].astype(object)) == np.mean(correct)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         model.score(NEW, y[:29])
-    with pytest.raises(ValueError, match=r"y holds texts, but the classes that were .* numbers"):
+    with pytest.raises(
+        ValueError, match="y has string labels, but the predicted labels are numeric"
+    ):
         model.score(NEW, y[:30].astype(str))
-    with pytest.raises(ValueError, match="needs the true labels y"):
+    with pytest.raises(ValueError, match="requires the true labels y"):
         model.score(NEW, None)
 
 
@@ -240,7 +242,7 @@ def test_one_class(model):
 
 
 @each
-def test_fit_is_silent(model, capfd):
+def test_fit_prints_nothing(model, capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted(model).predict(NEW)
@@ -256,6 +258,6 @@ def test_fit_is_silent(model, capfd):
         (CentroidClassifier, "_clusters"),
     ],
 )
-def test_base_classes_say_what_they_need(base, method):
+def test_base_classes_are_abstract(base, method):
     with pytest.raises(TypeError, match=f"abstract.*{method}"):
         base()

@@ -1,4 +1,4 @@
-"""Which class a classifier gives where."""
+"""Predictions of a classifier on a grid."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ MODEL = KNNClassifier().fit(X, y)
         ([1, 2, 3, 4.0], [1, 2, 3, 4]),
     ],
 )
-def test_predictions_on_the_section(section, held):
+def test_regions_match_predictions_on_the_section(section, held):
     found = decision_regions(MODEL, X, features=(2, 0), section=section, resolution=6)
     assert_allclose(found.section, held)
     for i in range(6):
@@ -33,7 +33,7 @@ def test_predictions_on_the_section(section, held):
             assert found.classes[found.codes[i, j]] == MODEL.predict(point[None])[0]
 
 
-def test_names_of_a_frame():
+def test_features_by_column_name():
     model = KNNClassifier().fit(FRAME, y)
     found = decision_regions(model, FRAME, features="petal width (cm)", resolution=4)
     assert found.features == (3,)
@@ -42,7 +42,7 @@ def test_names_of_a_frame():
     assert found.grid[0][-1] > high
 
 
-def test_constant_feature_has_a_range():
+def test_grid_of_a_constant_feature_has_a_margin():
     model = KNNClassifier(1).fit([[1.0], [1.0]], ["a", "b"])
     found = decision_regions(model, [[1.0], [1.0]], resolution=3)
     assert_allclose(found.grid[0], [0, 1, 2])
@@ -52,23 +52,23 @@ def test_constant_feature_has_a_range():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({}, "X has 4 features: give one, two or three"),
-        ({"features": (0, 9)}, "features: there is no 9"),
-        ({"features": ("height",)}, "features: there is no 'height'"),
-        ({"features": (0, 0)}, "one to three different ones"),
-        ({"features": (0, 1, 2, 3)}, "one to three different ones"),
+        ({}, "X has 4 features. Select one to three"),
+        ({"features": (0, 9)}, "features: 9 is not a feature of X"),
+        ({"features": ("height",)}, "features: 'height' is not a feature of X"),
+        ({"features": (0, 0)}, "one to three different features"),
+        ({"features": (0, 1, 2, 3)}, "one to three different features"),
         ({"features": (0,), "section": "mode"}, "section='mode' must be"),
-        ({"features": (0,), "section": 150}, "section=150 is no row of X"),
-        ({"features": (0,), "section": [1, 2]}, "or 4 values"),
-        ({"features": (0,), "section": [1, 2, 3, np.nan]}, "section holds NaN"),
+        ({"features": (0,), "section": 150}, "section=150 is not a row of X"),
+        ({"features": (0,), "section": [1, 2]}, "an array of 4 values"),
+        ({"features": (0,), "section": [1, 2, 3, np.nan]}, "section contains NaN"),
         ({"features": (0,), "resolution": 1}, "resolution=1 must be"),
     ],
 )
-def test_errors(options, error):
+def test_invalid_options_raise(options, error):
     with pytest.raises(ValueError, match=error):
         decision_regions(MODEL, X, **options)
 
 
-def test_not_fitted():
+def test_unfitted_classifier_raises():
     with pytest.raises(NotFittedError):
         decision_regions(KNNClassifier(), X, features=(0, 1))

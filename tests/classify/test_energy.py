@@ -1,4 +1,4 @@
-"""The energy classifier against a loop over its three terms."""
+"""The energy classifier compared with loops over the three terms of its energy."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ NEW = samples(n=12, seed=3)[0]
 
 
 def by_loops(model, Z, labels, new, k, mu):
-    """Return the energies, term by term."""
+    """Return the energies, computed term by term."""
 
     def d2(a, b):
         return float(np.sum((a - b) ** 2))
@@ -34,15 +34,15 @@ def by_loops(model, Z, labels, new, k, mu):
                 for z, label in zip(Z, labels, strict=True)
                 if label != c
             )
-            invaded = sum(
+            violated_by_x = sum(
                 max(0.0, 1 + d2(Z[i], Z[j]) - d2(Z[i], x))
                 for i in range(len(Z))
                 if labels[i] != c
                 for j in model.targets_[i]
                 if j >= 0
             )
-            missing = k / len(targets)
-            found[t, number] = missing * ((1 - mu) * near + mu * impostors) + mu * invaded
+            scale = k / len(targets)
+            found[t, number] = scale * ((1 - mu) * near + mu * impostors) + mu * violated_by_x
     return found
 
 
@@ -58,10 +58,10 @@ def by_loops(model, Z, labels, new, k, mu):
     ids=str,
 )
 def test_energy_is_the_sum_of_its_terms(model, block, monkeypatch):
-    cut = module.row_blocks
-    monkeypatch.setattr(module, "row_blocks", lambda n, size: cut(n, min(size, block)))
-    labels = np.where(np.arange(50) < 2, 3, y)  # a class of two
-    labels[7] = 4  # and one of one
+    row_blocks = module.row_blocks
+    monkeypatch.setattr(module, "row_blocks", lambda n, size: row_blocks(n, min(size, block)))
+    labels = np.where(np.arange(50) < 2, 3, y)  # class 3 has two samples
+    labels[7] = 4  # class 4 has one sample
     model.fit(X, labels)
     k = {None: getattr(model.learner, "n_neighbors", 3)}.get(model.n_neighbors, model.n_neighbors)
     mu = {None: getattr(model.learner, "mu", 0.5)}.get(model.mu, model.mu)
@@ -71,7 +71,7 @@ def test_energy_is_the_sum_of_its_terms(model, block, monkeypatch):
     assert_array_equal(model.predict(NEW), model.classes_[expected.argmin(axis=1)])
 
 
-def test_targets_are_those_of_the_learner():
+def test_targets_match_those_of_the_learner():
     model = EnergyClassifier().fit(X, y)
     assert isinstance(model.learner_, LMNN)
     assert_array_equal(model.targets_, model.learner_.targets_)
@@ -80,13 +80,13 @@ def test_targets_are_those_of_the_learner():
     assert_array_equal(order[again], EnergyClassifier(PCA()).fit(X, y).targets_[order])
 
 
-def test_parameters_are_handed_on():
+def test_parameters_are_passed_to_the_default_learner():
     model = EnergyClassifier(n_neighbors=2, mu=0.25).fit(X, y)
     assert (model.learner_.n_neighbors, model.learner_.mu) == (2, 0.25)
     assert EnergyClassifier(LMNN(n_neighbors=5)).fit(X, y).targets_.shape == (50, 5)
 
 
-def test_it_classifies():
+def test_accuracy_on_iris():
     X, y = load_iris(return_X_y=True)
     assert EnergyClassifier().fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.94
 

@@ -1,4 +1,4 @@
-"""Nearest neighbours against scikit-learn, and against loops where samples are equally near."""
+"""Nearest neighbours compared with scikit-learn, and with loops if distances are tied."""
 
 import numpy as np
 import pytest
@@ -23,9 +23,9 @@ LOADERS = [load_iris, load_wine, load_digits]
 
 
 def split(load):
-    """Return data in two parts that share some samples, and where others are repeated."""
+    """Return training and new samples, with duplicates within and between the two."""
     X, y = load(return_X_y=True)
-    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # no other equal distances
+    X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)  # no other ties
     train, new = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
     train, new = np.append(train, train[::10]), np.append(new, train[:40])
     return X[train], y[train], X[new], y[new]
@@ -41,10 +41,10 @@ def large_only_once():
 
 @pytest.mark.parametrize(("load", "k"), list(large_only_once()))
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_classifier_is_that_of_scikit_learn(load, weights, k):
+def test_classifier_matches_scikit_learn(load, weights, k):
     X, y, X_new, y_new = split(load)
     ours = KNNClassifier(k, weights=weights).fit(X, y)
-    # A tree: from scikit-learn's products of matrices, copies are not at distance 0.
+    # Use a tree: with matrix products, scikit-learn's distance of duplicates is not exactly 0.
     theirs = KNeighborsClassifier(k, weights=weights, algorithm="kd_tree").fit(X, y)
     for new in (X_new, None):
         assert_array_equal(ours.predict(new), theirs.predict(new))
@@ -54,7 +54,7 @@ def test_classifier_is_that_of_scikit_learn(load, weights, k):
     assert ours.score() == ours.score(None, y)
 
 
-def test_even_votes_go_to_the_first_class():
+def test_tied_votes_go_to_the_first_class():
     X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array(["b", "a", "d", "c"])
     for weights in WEIGHTS:
         ours = KNNClassifier(4, weights=weights).fit(X, y)
@@ -63,18 +63,20 @@ def test_even_votes_go_to_the_first_class():
     assert KNNClassifier(4).fit(X, y).predict([[2.0]]) == ["a"]
 
 
-def by_loops(X, y, new, k, alone):
-    """Return the votes of the k nearest; of equally near samples the first count."""
+def by_loops(X, y, new, k, exclude_self):
+    """Return the fractions of votes of the k nearest samples; ties go to the first samples."""
     found = []
     for i, x in enumerate(new):
-        order = sorted((np.sum((x - X[j]) ** 2), j) for j in range(len(X)) if j != i or not alone)
+        order = sorted(
+            (np.sum((x - X[j]) ** 2), j) for j in range(len(X)) if j != i or not exclude_self
+        )
         found.append(np.bincount([y[j] for _, j in order[:k]], minlength=3) / k)
     return np.array(found)
 
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(1, 20), st.integers(1, 9))
-def test_of_equally_near_samples_the_first_count(seed, d, k):
+def test_ties_go_to_the_first_samples(seed, d, k):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 2, size=(40, d)).astype(float), rng.integers(0, 3, size=40)
     y[:3] = 0, 1, 2
@@ -86,21 +88,21 @@ def test_of_equally_near_samples_the_first_count(seed, d, k):
 
 @pytest.mark.parametrize("k", [1, 3, 4, 8])
 @pytest.mark.parametrize("d", [1, 2, 3, 20])
-def test_ties_on_a_grid_are_those_of_scikit_learn(d, k):
+def test_ties_on_a_grid_match_scikit_learn(d, k):
     rng = np.random.default_rng(d)
     X, new = (rng.integers(0, 3, size=(n, d)).astype(float) for n in (80, 40))
     y, values = rng.integers(0, 3, size=80), rng.normal(size=80)
-    # Distances of whole numbers are exact, and a stable sort takes the first of equal ones.
+    # Distances between integers are exact, so a stable sort keeps tied samples in row order.
     D = np.sum((new[:, None] - X) ** 2, axis=2)
     nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
     ours = KNNClassifier(k).fit(X, y)
     assert_array_equal(ours.kneighbors(new)[1], nearest)
     theirs = KNeighborsClassifier(k, algorithm="brute").fit(X, y)
     assert_allclose(ours.kneighbors(new)[0], theirs.kneighbors(new)[0])
-    # Where no others are as far as the last, theirs are the same neighbours.
+    # scikit-learn finds the same neighbours unless the k-th distance is tied with the next.
     ordered = np.sort(D, axis=1)
-    clear = ordered[:, k - 1] < ordered[:, k]
-    assert_allclose(ours.predict_proba(new)[clear], theirs.predict_proba(new)[clear])
+    untied = ordered[:, k - 1] < ordered[:, k]
+    assert_allclose(ours.predict_proba(new)[untied], theirs.predict_proba(new)[untied])
     regressor = KNNRegressor(k).fit(X, values)
     assert_allclose(regressor.predict(new), values[nearest].mean(axis=1))
 
@@ -110,22 +112,22 @@ def test_ties_are_the_same_in_every_search(namespace, few, monkeypatch):
     import dimetric.classify._neighbors as module
 
     monkeypatch.setattr(module, "MAX_PRODUCT_SAMPLES", few)
-    monkeypatch.setattr(search, "compiled", lambda name: None)
+    monkeypatch.setattr(search, "import_compiled", lambda name: None)
     rng = np.random.default_rng(0)
     for d in (2, 15):
         X = rng.integers(0, 2, size=(300, d)).astype(float)
-        there = namespace.asarray(X)
+        data = namespace.asarray(X)
         D = np.sqrt(np.sum((X[:, None] - X) ** 2, axis=2))
         nearest = np.argsort(D[:, :200], axis=1, kind="stable")[:, :5]
-        assert_array_equal(nearest_in_order(there, 5, there[:200, :])[1], nearest)
+        assert_array_equal(nearest_in_order(data, 5, data[:200, :])[1], nearest)
         np.fill_diagonal(D, np.inf)
         nearest = np.argsort(D, axis=1, kind="stable")[:, :5]
-        assert_array_equal(nearest_in_order(there, 5)[1], nearest)
+        assert_array_equal(nearest_in_order(data, 5)[1], nearest)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("n_outputs", [0, 1, 3])
-def test_regressor_is_that_of_scikit_learn(weights, n_outputs):
+def test_regressor_matches_scikit_learn(weights, n_outputs):
     X, y = load_diabetes(return_X_y=True)
     X = X + np.random.default_rng(0).normal(scale=1e-4, size=X.shape)
     if n_outputs:
@@ -141,7 +143,7 @@ def test_regressor_is_that_of_scikit_learn(weights, n_outputs):
 
 @pytest.mark.parametrize("learner", [LDA(), PCA(2), NCA(max_iter=5)])
 @pytest.mark.filterwarnings("ignore:NCA did not converge")
-def test_neighbours_are_those_of_mapped_samples(learner):
+def test_neighbours_are_searched_among_mapped_samples(learner):
     X, y = load_wine(return_X_y=True)
     ours = KNNClassifier(5, learner=learner).fit(X, y)
     Z = learner.fit(X, y).transform(X)
@@ -151,7 +153,7 @@ def test_neighbours_are_those_of_mapped_samples(learner):
     assert_array_equal(ours.predict(), theirs.predict(None))
 
 
-def test_leave_one_out_is_leaving_one_out():
+def test_leave_one_out_matches_refits():
     X, y = load_iris(return_X_y=True)
     X = X + np.random.default_rng(0).normal(scale=1e-3, size=X.shape)
     model = KNNClassifier(3).fit(X, y)
@@ -165,7 +167,7 @@ def test_leave_one_out_is_leaving_one_out():
 
 
 @pytest.mark.parametrize("made", [sparse.csr_array, sparse.csc_matrix])
-def test_sparse(made):
+def test_sparse_matches_dense(made):
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
     found = KNNClassifier().fit(made(X), y)
@@ -175,26 +177,28 @@ def test_sparse(made):
     assert_array_equal(mapped.fit(made(X), y).predict(made(X)), expected)
 
 
-def test_asking_for_too_many():
+def test_too_many_neighbours_raise():
     X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
-    with pytest.raises(ValueError, match="n_neighbors=5 is more than n_samples=4"):
+    with pytest.raises(ValueError, match="n_neighbors=5 is larger than n_samples=4"):
         KNNClassifier(5).fit(X, y)
     model = KNNClassifier(4).fit(X, y)
     assert model.predict(X).shape == (4,)
-    with pytest.raises(ValueError, match="at most the number of other training samples, 3"):
+    with pytest.raises(ValueError, match="between 1 and the number of other training samples, 3"):
         model.predict()
-    with pytest.raises(ValueError, match=r"n_neighbors=0 must be .* at least 1"):
+    with pytest.raises(ValueError, match="n_neighbors=0 must be an int between 1 and"):
         model.kneighbors(X, 0)
 
 
 def test_bad_weights():
     X, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
-    with pytest.raises(ValueError, match="All neighbours of some sample have weight 0"):
+    with pytest.raises(ValueError, match="All neighbours of a sample have weight 0"):
         KNNClassifier(weights=lambda d: 0 * d).fit(X, y).predict(X)
     for wrong in (np.nan, np.inf, -1.0):
-        with pytest.raises(ValueError, match="weights must return numbers of at least 0"):
+        with pytest.raises(ValueError, match="weights must return finite numbers of at least 0"):
             KNNClassifier(weights=lambda d, w=wrong: w + 0 * d).fit(X, y).predict(X)
-    with pytest.raises(ValueError, match=r"shape of its distances, \(4, 3\), but it has .* \(3,\)"):
+    with pytest.raises(
+        ValueError, match=r"shape as the distances, \(4, 3\), but returned .* \(3,\)"
+    ):
         KNNClassifier(weights=lambda d: d[0]).fit(X, y).predict(X)
     with pytest.raises(ValueError, match="'weights' parameter of KNNRegressor"):
         KNNRegressor(weights="near").fit(X, y)

@@ -1,4 +1,4 @@
-"""The search in a metric for each class, against all distances."""
+"""The search with a metric for each class, compared with a sort of all distances."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ X, y = samples(n=30)
 
 
 @pytest.mark.parametrize("learner", [None, LDA()])
-def test_neighbours_are_those_in_the_metrics_of_their_classes(learner):
+def test_neighbours_match_a_sort_of_all_distances(learner):
     new = samples(n=9, seed=2)[0]
     model = MultiMetricKNNClassifier(4, learner=learner, max_iter=10).fit(X, y)
     for queries in (new, None):
@@ -40,25 +40,25 @@ def test_small_classes():
     assert np.isfinite(model.kneighbors()[0]).all()
 
 
-def test_it_learns():
+def test_accuracy_exceeds_euclidean():
     X, y = load_wine(return_X_y=True)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     learned = cross_val_score(MultiMetricKNNClassifier(max_iter=30), X, y, cv=3).mean()
     assert learned > cross_val_score(KNNClassifier(), X, y, cv=3).mean()
 
 
-def test_unit_does_not_matter():
+def test_scale_of_X_does_not_change_predictions():
     a = MultiMetricKNNClassifier(max_iter=5).fit(X, y)
     b = MultiMetricKNNClassifier(max_iter=5).fit(1024 * X, y)
     assert_allclose(a.components_, 1024 * b.components_, rtol=1e-6)
     assert_array_equal(a.predict(), b.predict())
 
 
-def test_ridge_shrinks():
-    free, held = (MultiMetricKNNClassifier(max_iter=20, reg=r).fit(X, y) for r in (0.0, 10.0))
-    assert np.sum(held.components_**2) < np.sum(free.components_**2)
+def test_ridge_shrinks_the_maps():
+    free, penalized = (MultiMetricKNNClassifier(max_iter=20, reg=r).fit(X, y) for r in (0.0, 10.0))
+    assert np.sum(penalized.components_**2) < np.sum(free.components_**2)
 
 
-def test_says_if_it_is_not_done():
+def test_warns_if_not_converged():
     with pytest.warns(ConvergenceWarning, match="MultiMetricKNNClassifier did not converge"):
         MultiMetricKNNClassifier(max_iter=1).fit(X, y)

@@ -29,7 +29,7 @@ def test_reproduce(typed, folder, monkeypatch):
     done = typed(*words, "--data", folder / "data")
     assert done.exit_code == 0, done.output
     assert "0.1234" in done.output
-    assert "LDA does as well as Euclidean" in done.output
+    assert "LDA and Euclidean are equivalent" in done.output
     assert "20 cells: 20 ok" in done.output
     names = {each.name for each in (folder / "out").iterdir()}
     assert names >= {
@@ -49,9 +49,9 @@ def test_fits_without_a_score(typed, folder):
              "--out", folder / "out", "--k", 500]  # fmt: skip
     done = typed(*words)
     assert done.exit_code == 1
-    assert "Euclidean, 10 fits failed: " in done.output
-    assert "n_neighbors=500 is more than" in done.output
-    assert "No fit has a score: the reasons are above" in done.output
+    assert "Euclidean: 10 fits failed: " in done.output
+    assert "n_neighbors=500 is larger than" in done.output
+    assert "all of its fits failed (see above)" in done.output
 
 
 def test_reproduce_as_json(typed, folder):
@@ -60,7 +60,7 @@ def test_reproduce_as_json(typed, folder):
     found = json.loads(done.stdout)["results"][0]
     assert found["blocks"][0]["learners"] == ["Euclidean", "LDA"]
     assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
-    assert found["verdicts"][0].startswith("LDA does as well as Euclidean")
+    assert found["verdicts"][0].startswith("LDA and Euclidean are equivalent")
     assert len(found["files"]) == 4
 
 
@@ -86,7 +86,7 @@ def test_version_and_help(typed):
     ("words", "error"),
     [
         (["--only", "irsi"], "dimetric: There is no data set 'irsi'. Did you mean iris"),
-        (["--data", "no/where", "--only", "iris"], "There is no folder no/where."),
+        (["--data", "no/where", "--only", "iris"], "There is no directory no/where."),
     ],
 )
 def test_errors_are_sentences(tmp_path, monkeypatch, words, error):
@@ -127,4 +127,4 @@ def test_interrupt(typed, tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.experiments._paper.reproduce", interrupted)
     done = typed("reproduce", "--out", tmp_path)
     assert done.exit_code == 130
-    assert "The same command goes on from here" in done.output
+    assert "Repeat the command to continue" in done.output

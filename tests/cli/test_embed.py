@@ -66,7 +66,7 @@ def test_same_command_same_picture(table, tmp_path, ending):
 def test_default_file_and_table_of_scores(table, tmp_path):
     done = typed(table, "--method", "PCA", "--drop", "kind")
     assert done.exit_code == 0, done.output
-    assert "PCA: 178 rows, 13 features to 2" in done.stdout
+    assert "PCA: 178 rows, from 13 features to 2 dimensions" in done.stdout
     assert "trustworthiness" in done.stdout
     assert (tmp_path / "wine-pca.png").exists()
 
@@ -75,7 +75,8 @@ def test_methods_that_learn_from_classes(table, tmp_path):
     done = typed(table, "--method", "lda", "--color", "kind", "--components", 3, "--out", "l.npz",
                  "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["notes"] == ["LDA has one dimension fewer than classes: 2."]
+    (note,) = json.loads(done.stdout)["notes"]
+    assert note.startswith("n_components was reduced to 2, because LDA finds at most")
     with np.load(tmp_path / "l.npz") as arrays:
         right = LDA().fit(SCALED, y).transform(SCALED)
         np.testing.assert_allclose(arrays["X"], right, atol=1e-6)
@@ -115,30 +116,35 @@ def test_any_transformer(table, tmp_path, monkeypatch):
     assert typed(table, "--method", "mine:Two", "--drop", "kind").exit_code == 0
     wrong = error_of(monkeypatch, table, "--method", "mine:Two", "--drop", "kind", "--option",
                      "rows=3")  # fmt: skip
-    assert "Two gave no embedding: of 178 rows it made (3, 2)." in wrong
-    assert "mine:Nothing embeds nothing" in error_of(monkeypatch, table, "--method", "mine:Nothing")
+    assert "Two did not return a finite array with one row for each of the 178 samples" in wrong
+    assert "mine:Nothing is not an embedding method" in error_of(
+        monkeypatch, table, "--method", "mine:Nothing"
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "error"),
     [
         (["--method", "isomop"], "There is no method 'isomop'. Did you mean isomap?"),
-        (["--method", "xyzzy"], "There are anmm,"),
+        (["--method", "xyzzy"], "Choose from anmm,"),
         (["--method", "nosuchmodule:UMAP"], "cannot be imported: No module named 'nosuchmodule'"),
         (["--method", "umap.nothing:X"], "pip install umap-learn"),
-        (["--method", "sklearn.decomposition:SparseCoder"], "cannot be made: "),
+        (["--method", "sklearn.decomposition:SparseCoder"], "cannot be created: "),
         (
             ["--method", "sklearn.feature_extraction.text:CountVectorizer"],
-            "CountVectorizer does not embed these rows: AttributeError",
+            "CountVectorizer failed on these rows with AttributeError",
         ),
         (["--method", "sklearn.manifold:TSME"], "has no class 'TSME'. Did you mean TSNE"),
-        (["--option", "neighbors=3"], "Isomap has no option 'neighbors'. Did you mean n_neighbors"),
-        (["--option", "n_neighbors"], "must be name=value"),
-        (["--out", "a.txt"], "a.txt is of no kind that can be written"),
-        (["--color", "kinds"], "there is no column 'kinds'. Did you mean kind"),
-        (["--scale", "much"], "--scale much must be"),
-        (["--method", "nca", "--color", "proline"], "no classes. Name another column by --color"),
-        (["--out", "no/where/a.png"], "there is no folder"),
+        (["--option", "neighbors=3"], "Isomap has no parameter 'neighbors'. Did you mean n_neighb"),
+        (["--option", "n_neighbors"], "must have the form name=value"),
+        (["--out", "a.txt"], "Unsupported file type: a.txt"),
+        (["--color", "kinds"], "--color: there is no column 'kinds'. Did you mean kind"),
+        (["--scale", "much"], "--scale must be"),
+        (
+            ["--method", "nca", "--color", "proline"],
+            "does not contain classes. Choose another column with --color",
+        ),
+        (["--out", "no/where/a.png"], "the directory"),
     ],
 )
 def test_errors_are_sentences(table, tmp_path, monkeypatch, words, error):
@@ -154,7 +160,7 @@ def test_few_rows(tmp_path):
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["scores"] == {}
-    assert "There are no scores" in found["notes"][-1]
+    assert "No scores" in found["notes"][-1]
     plain = typed(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png")
     assert "trustworthiness" not in plain.stdout
 
@@ -164,7 +170,7 @@ def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
                  "kind", "--out", "n.png", "--k", 500, "--json")  # fmt: skip
     found = json.loads(done.stdout)
     assert "n.png shows the first 2 of 5 dimensions." in found["notes"]
-    assert "The scores look at 88 neighbours: there are but 178 rows." in found["notes"]
+    assert "The scores use 88 neighbours, because there are only 178 rows." in found["notes"]
     assert "neighborhood_hit" not in found["scores"]
 
 
@@ -175,12 +181,12 @@ def test_many_rows_are_sampled(tmp_path, rng):
     done = typed(tmp_path / "many.csv", "--method", "mds", "--out", tmp_path / "m.csv")
     assert done.exit_code == 0, done.output
     assert "±" in done.stdout
-    assert "2000 of 5200 rows" in done.stderr
-    assert "MDS places 5200 rows by 1000 of them: --option n_landmarks=None" in done.stderr
+    assert "2,000 of 5,200 rows" in done.stderr
+    assert "MDS uses 1,000 of 5,200 rows as landmarks" in done.stderr
     words = (tmp_path / "many.csv", "--out", tmp_path / "k.csv", "--method", "kpca")
-    told = "KPCA places 5200 rows by 1000 of them: --option kernel__n_landmarks=None"
+    told = "set --option kernel__n_landmarks=None"
     assert told in typed(*words).stderr
-    assert "places" not in typed(*words, "--option", "kernel__n_landmarks=50").stderr
+    assert "landmarks" not in typed(*words, "--option", "kernel__n_landmarks=50").stderr
 
 
 def test_an_interrupt_leaves_nothing(table, tmp_path, monkeypatch):
@@ -198,7 +204,7 @@ def test_signs_that_no_font_has(table, tmp_path):
     frame.to_csv(table, index=False)
     done = typed(table, "--method", "pca", "--color", "kind", "--out", "h.png")
     assert done.exit_code == 0, done.output
-    assert "h.png has boxes for signs that no font here has" in done.stderr
+    assert "h.png shows boxes for characters that no installed font contains" in done.stderr
 
 
 def test_without_matplotlib(table, monkeypatch):

@@ -20,7 +20,7 @@ from dimetric import KPCA, LDA, Isomap, KNNClassifier
 from dimetric.cli import main as command
 from dimetric.cli.main import app
 from dimetric.data._encoder import TableEncoder
-from dimetric.export._index import mapped
+from dimetric.export._index import map_samples
 
 
 @pytest.fixture(autouse=True)
@@ -95,10 +95,10 @@ def test_info_of_a_learner_with_many_names(tmp_path):
 def test_info_of_no_model(folder, capsys, monkeypatch):
     for name, error in (
         ("nowhere", "There is no file nowhere."),
-        (str(folder), "is a folder, not a model file."),
+        (str(folder), "is a directory, not a model file."),
         (
             str(folder / "table.csv"),
-            "is not a model file: it is not a safetensors file, or it is cut",
+            "is not a model file: it is not a safetensors file, or it is trunc",
         ),
     ):
         monkeypatch.setattr("sys.argv", ["dimetric", "info", name])
@@ -122,7 +122,7 @@ def test_onnx(folder, table, dtype):
     model, columns, X = encoded(folder, table)
     out = folder / "m.onnx"
     text = done("export", folder / "knn.dimetric", "--to", "onnx", "--out", out, "--dtype", dtype)
-    assert "X has 6 columns of numbers: a, b, c, colour=blue, colour=green, colour=red" in text
+    assert "X has 6 numeric columns: a, b, c, colour=blue, colour=green, colour=red" in text
     session = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
     (label,) = session.run(["label"], {"X": X.astype(dtype)})
     np.testing.assert_array_equal(label, model.predict(columns))
@@ -147,10 +147,10 @@ def test_faiss(folder, table, words):
     result = typed("export", folder / "knn.dimetric", folder / "gaps.csv", "--to", "faiss",
                    "--out", out, "--id", "key", "--json", *words)  # fmt: skip
     assert json.loads(result.stdout)["samples"] == 89
-    assert json.loads(result.stdout)["notes"] == ["1 of 90 rows with missing values were left out."]
+    assert json.loads(result.stdout)["notes"] == ["Dropped 1 of 90 rows because of missing values."]
     _, ids = faiss.read_index(str(out)).search(X[:3].astype(np.float32), 10)
     there = np.delete(np.arange(90), 5)
-    Z = mapped(model, columns)
+    Z = map_samples(model, columns)
     near = np.argsort(np.linalg.norm(Z[:3, None] - Z[there], axis=2), axis=1)[:, :10]
     np.testing.assert_array_equal(ids, 7 * there[near] + 1)
 
@@ -158,9 +158,9 @@ def test_faiss(folder, table, words):
 def test_index_of_kept_samples(folder, table):
     model, columns, _ = encoded(folder, table)
     text = done("export", folder / "knn.dimetric", "--to", "usearch", "--out", folder / "index")
-    assert "90 samples" in text
+    assert "contains 90 samples" in text
     found = usearch.index.Index.restore(str(folder / "index"))
-    Z = mapped(model, columns).astype(np.float32)
+    Z = map_samples(model, columns).astype(np.float32)
     np.testing.assert_array_equal(found.search(Z[:4], 1, exact=True).keys.ravel(), np.arange(4))
 
 
@@ -180,7 +180,7 @@ def test_duckdb(folder, table):
         base.sql("CREATE TABLE things AS SELECT * FROM table_")
         base.execute((folder / "map.sql").read_text())
         found = base.sql("SELECT key FROM things_nearest(8, 10)").fetchnumpy()["key"]
-    Z = mapped(model, columns)
+    Z = map_samples(model, columns)
     near = np.argsort(np.linalg.norm(Z - Z[1], axis=1))[1:11]
     np.testing.assert_array_equal(found, 7 * near + 1)
 
@@ -195,15 +195,18 @@ def test_postgres(folder, columns, part):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["lda.dimetric", "--to", "faiss"], "Give the samples to find: LDA has not kept any"),
-        (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index needs a linear map"),
-        (["kpca.dimetric", "--to", "duckdb"], "SQL needs a linear map"),
-        (["knn.dimetric", "table.csv", "--to", "faiss", "--kind", "tree"], "kind must be one of"),
-        (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "knows samples by integ"),
+        (["lda.dimetric", "--to", "faiss"], "required, because LDA does not store its"),
+        (["kpca.dimetric", "table.csv", "--to", "faiss"], "A faiss index requires a linear map"),
+        (["kpca.dimetric", "--to", "duckdb"], "SQL requires a linear map"),
+        (["knn.dimetric", "--to", "faiss", "--kind", "tree"], "--kind must be 'flat' or 'hnsw'"),
+        (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kind"], "must contain integers"),
         (["knn.dimetric", "table.csv", "--to", "faiss", "--id", "kee"], "Did you mean key?"),
-        (["knn.dimetric", "empty.csv", "--to", "faiss"], "has no row without missing values"),
+        (
+            ["knn.dimetric", "empty.csv", "--to", "faiss"],
+            "All rows of empty.csv have missing values",
+        ),
         (["knn.dimetric", "nowhere.csv", "--to", "faiss"], "There is no file nowhere.csv"),
-        (["knn.dimetric", "--to", "onnx", "--dtype", "int8"], "dtype must be 'float32' or"),
+        (["knn.dimetric", "--to", "onnx", "--dtype", "int8"], "--dtype must be 'float32' or"),
         (["knn.dimetric", "--to", "duckdb", "--columns", "a,b"], "The model has 6 features"),
         (["isomap.dimetric", "--to", "onnx"], "Isomap cannot be exported"),
         (["table.csv", "--to", "onnx"], "table.csv is not a model file"),
@@ -225,10 +228,10 @@ def test_errors(words, error, folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["table.csv", "--to", "onnx"], "DATA is for faiss and usearch"),
-        (["--to", "faiss", "--id", "key"], "--id names a column of DATA"),
+        (["table.csv", "--to", "onnx"], "DATA can only be used with --to faiss or"),
+        (["--to", "faiss", "--id", "key"], "--id requires DATA"),
         (["--to", "oracle"], "'oracle' is not one of"),
-        (["--to", "numpy"], "ends in .py"),
+        (["--to", "numpy"], "must end in .py"),
         ([], "Missing option '--to'"),
     ],
 )

@@ -47,9 +47,9 @@ def test_fit_tells_what_it_did(typed, wine):
     done = typed("fit", wine, "--target", "kind", "--learner", "NCA", "--option", "n_components=2",
                  "--option", "init=pca", "--out", out)  # fmt: skip
     assert done.exit_code == 0
-    assert "Column 'id' numbers the rows: it was left out." in done.stderr
+    assert "Dropped column 'id': it looks like a row identifier." in done.stderr
     assert "NCA: 178 rows, 7 features" in done.stdout
-    assert "3 classes: grignolino 71, barolo 59, barbera 48" in done.stdout
+    assert "3 classes: grignolino (71), barolo (59), barbera (48)" in done.stdout
     learner = dimetric.load(out)[-1].learner_
     assert learner.n_components == 2
     assert learner.init == "pca"
@@ -62,7 +62,7 @@ def test_fit_as_json(typed, wine):
     found = json.loads(done.stdout)
     assert found["rows"] == 178
     assert found["classes"] == {"grignolino": 71, "barolo": 59, "barbera": 48}
-    assert 0.8 < found["left_one_out"] <= 1
+    assert 0.8 < found["leave_one_out_accuracy"] <= 1
     assert done.stderr == ""
 
 
@@ -79,7 +79,7 @@ def test_fit_without_classes(typed, wine):
 
 def test_the_target_is_guessed_aloud(typed, wine):
     done = typed("fit", wine, "--out", wine.parent / "m.dimetric", "--scale", "none")
-    assert "The classes are in column 'kind': no --target was given." in done.stderr
+    assert "No --target was given; column 'kind' is used." in done.stderr
     assert [name for name, _ in dimetric.load(wine.parent / "m.dimetric").steps] == [
         "columns", "model",
     ]  # fmt: skip
@@ -108,13 +108,13 @@ def test_transform_is_that_of_the_model(typed, wine, model, ending):
 def test_predict_is_that_of_the_model(typed, wine, model, cells, monkeypatch):
     monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", cells)
     out = wine.parent / "p.csv"
-    done = typed("predict", model, wine, "--out", out, "--shares", "--json")
+    done = typed("predict", model, wine, "--out", out, "--probabilities", "--json")
     assert done.exit_code == 0, done.output
     loaded = dimetric.load(model)
     found = pd.read_csv(out)
     assert found["prediction"].tolist() == loaded.predict(features(wine)).tolist()
-    shares = found[[f"share of {name}" for name in loaded.classes_]]
-    np.testing.assert_allclose(shares, loaded.predict_proba(features(wine)))
+    probabilities = found[[f"probability of {name}" for name in loaded.classes_]]
+    np.testing.assert_allclose(probabilities, loaded.predict_proba(features(wine)))
     told = json.loads(done.stdout)
     assert told["rows"] == 178
     assert sum(told["classes"].values()) == 178
@@ -128,14 +128,14 @@ def test_rows_with_gaps_have_empty_results(typed, wine, model):
     out = wine.parent / "p.csv"
     done = typed("predict", model, wine, "--out", out, "--keep", "id")
     assert done.stderr.splitlines() == [
-        "Column 'colour' holds 1 values that were no categories in the fit.",
-        "2 of 178 rows have missing values: their results are empty.",
+        "Found unknown categories in column 'colour' (number of values: 1).",
+        "Results are empty for 2 of 178 rows because of missing values.",
     ]
     found = pd.read_csv(out)
     assert found.index[found["prediction"].isna()].tolist() == [3, 170]
     assert found["id"].tolist() == frame["id"].tolist()
     done = typed("transform", model, wine, "--json", "--out", wine.parent / "z.npz")
-    assert json.loads(done.stdout)["empty"] == 2
+    assert json.loads(done.stdout)["incomplete_rows"] == 2
     with np.load(wine.parent / "z.npz") as found:
         assert np.flatnonzero(np.isnan(found["X"]).any(axis=1)).tolist() == [3, 170]
 
@@ -205,21 +205,22 @@ def test_nested_parameters(typed, wine, learner, options, expected):
     ("words", "sentence"),
     [
         (["--learner", "ncca"], "There is no learner 'ncca'. Did you mean NCA"),
-        (["--learner", "zzz"], "There are ANMM, Covariance"),
+        (["--learner", "zzz"], "Choose from ANMM, Covariance"),
         (["--learner", "Kernelized"], "There is no learner 'Kernelized'"),
-        (["--learner", "Euclidean", "--option", "a=1"], "The Euclidean distance has no --option"),
-        (["--option", "n_comp=2"], "NCA has no option 'n_comp'. Did you mean n_components?"),
+        (["--learner", "Euclidean", "--option", "a=1"], "--option cannot be used with Euclidean"),
+        (["--option", "n_comp=2"], "NCA has no parameter 'n_comp'. Did you mean n_components?"),
         (["--learner", "KDA", "--option", "gamma=1"], "Did you mean kernel__gamma?"),
         (["--learner", "KDA", "--option", "kernel__gamma=-1"], "'gamma' parameter of Kernel"),
-        (["--option", "n_components"], "must be name=value"),
+        (["--option", "n_components"], "must have the form name=value"),
         (["--option", "n_components=-1"], "'n_components' parameter of NCA"),
-        (["--target", "kin"], "there is no column 'kin'. Did you mean kind"),
-        (["--target", "alcohol"], "'alcohol' holds 126 different numbers in 178 rows: they are no"),
-        (["--target", "99"], "there are 9 columns"),
-        (["--scale", "big"], "--scale big must be"),
-        (["--missing", "fill"], "--missing fill must be"),
-        (["--drop", "kint"], "there is no column 'kint'"),
-        (["--out", "no/where/m.dimetric"], "there is no folder"),
+        (["--target", "kin"], "--target: there is no column 'kin'. Did you mean kind"),
+        (["--target", "alcohol"], "'alcohol' has 126 distinct numbers in 178 rows, so it"),
+        (["--target", "99"], "--target: column number 99 is out of range. There are 9 columns"),
+        (["--scale", "big"], "--scale must be"),
+        (["--missing", "fill"], "--missing must be"),
+        (["--drop", "kint"], "--drop: there is no column 'kint'"),
+        (["--out", "no/where/m.dimetric"], "the directory"),
+        (["--k", "179"], "--k 179 is larger than the number of rows, 178"),
     ],
 )
 def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
@@ -236,10 +237,13 @@ def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
         (["transform", "no.dimetric", "wine.csv"], "no.dimetric"),
         (["transform", "wine.csv", "wine.csv"], "wine.csv is not a model file"),
         (["transform", "wine.dimetric", "no.csv"], "There is no file no.csv"),
-        (["transform", "wine.dimetric", "other.csv"], "no column 'alcohol' and 6 others"),
+        (["transform", "wine.dimetric", "other.csv"], "no column 'alcohol' (6 more are missing)"),
         (["transform", "wine.dimetric", "wine.csv", "--keep", "idd"], "Did you mean id"),
-        (["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"], "z.xls cannot be written"),
-        (["predict", "pca.dimetric", "wine.csv"], "is a map without classes"),
+        (
+            ["transform", "wine.dimetric", "wine.csv", "--out", "z.xls"],
+            "Unsupported file type: z.xls",
+        ),
+        (["predict", "pca.dimetric", "wine.csv"], "was fitted without classes"),
     ],
 )
 def test_wrong_words_of_transform(monkeypatch, wine, model, typed, words, sentence):
@@ -324,14 +328,17 @@ def test_a_model_without_names_takes_no_class_for_a_feature(typed, tmp_path, mon
         frame.assign(**others).to_csv(table, index=False)
         done = typed("predict", path, table, "--out", out, "--keep", keep)
         assert done.exit_code == 0, done.exception
-        assert f"takes 4 by their places: {', '.join(map(repr, others))} left out." in done.stderr
+        names = ", ".join(map(repr, others))
+        assert f"4 features are matched by position. Ignored columns: {names}." in done.stderr
         np.testing.assert_array_equal(pd.read_csv(out)["prediction"], classifier.predict(X))
     np.savez(tmp_path / "iris.npz", X=X, y=y)
     done = typed("predict", path, tmp_path / "iris.npz", "--out", out)
-    assert "'y' left out." in done.stderr
+    assert "Ignored columns: 'y'." in done.stderr
     frame.assign(e=1.0).to_csv(table, index=False)
     told = error_of(monkeypatch, "predict", path, table)
-    assert "5 columns, but there were 4 in the fit, without names: give those alone" in told
+    assert (
+        "5 columns, but there were 4 columns without names during fit. Pass exactly these" in told
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
@@ -403,7 +410,7 @@ def test_ids_pass_through_as_they_are(typed, model, long_ids, missing, ending):
 def test_arrays_hold_no_missing_ids(typed, model, long_ids, monkeypatch):
     table, _ = long_ids(5)
     words = ("predict", model, table, "--keep", "id", "--out", table.with_name("p.npz"))
-    assert "write .csv or .parquet" in error_of(monkeypatch, *words)
+    assert "Write a .csv or .parquet file" in error_of(monkeypatch, *words)
     assert not table.with_name("p.npz").exists()
 
 
@@ -411,4 +418,4 @@ def test_a_column_that_is_kept_gives_way_to_no_result(monkeypatch, wine, model):
     frame = pd.read_csv(wine).rename(columns={"kind": "prediction"})
     frame.to_csv(wine, index=False)
     told = error_of(monkeypatch, "predict", model, wine, "--keep", "prediction")
-    assert "--keep: a result is called 'prediction', too" in told
+    assert "--keep: column 'prediction' has the same name as a column of results" in told

@@ -55,12 +55,12 @@ def test_before_and_after(folder, tmp_path):
     before, after = rows[nearest(scaled, at, 6)], rows[nearest(mapped, at, 6)]
     assert [each["row"] for each in found["before"]] == before.tolist()
     assert [each["row"] for each in found["after"]] == after.tolist()
-    assert set(found["came_in"]) == set(after) - set(before)
-    assert set(found["left"]) == set(before) - set(after)
+    assert set(found["new"]) == set(after) - set(before)
+    assert set(found["dropped"]) == set(before) - set(after)
     assert found["row"] == 65
     assert found["columns"]["kind"] == NAMES[65]
     assert float(found["before"][0]["columns"]["alcohol"]) == X[before[0], 0]
-    assert found["notes"] == ["1 of 178 rows with missing values were left out."]
+    assert found["notes"] == ["Dropped 1 of 178 rows because of missing values."]
     assert picture.stat().st_size > 10_000
 
 
@@ -72,15 +72,15 @@ def test_table(folder):
     assert lines[2] == "Euclidean"
     assert lines[3].split() == ["row", "distance", "kind", "hue", "proline"]
     assert lines[7] == "LDA"
-    assert lines[-1].endswith("left")
+    assert lines[-1].endswith("dropped.")
 
 
 def test_all_others(folder, tmp_path):
     done = typed(folder, "--row", 0, "--k", 1000, "--json")
     found = json.loads(done.stdout)
     assert len(found["before"]) == 176
-    assert found["came_in"] == []
-    assert "There are but 176 other rows." in found["notes"]
+    assert found["new"] == []
+    assert "--k 1000 was reduced to 176, the number of other rows." in found["notes"]
 
 
 def test_a_learner_alone(folder, tmp_path):
@@ -99,11 +99,14 @@ def test_a_learner_alone(folder, tmp_path):
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["--row", "500"], "--row 500 is not there, or has missing values"),
-        (["--row", "3"], "--row 3 is not there, or has missing values"),
+        (["--row", "500"], "--row 500 is out of range"),
+        (["--row", "3"], "--row 3 has missing values"),
         (["--row", "1", "--show", "alkohol"], "--show: there is no column 'alkohol'. Did you mean"),
         (["--row", "1", "--target", "sort"], "--target: there is no column 'sort'"),
-        (["--row", "1", "--out", "a.csv"], "a.csv is no picture: end it in .png, .svg, .pdf."),
+        (
+            ["--row", "1", "--out", "a.csv"],
+            "Unsupported file type: a.csv. Use one of .png, .svg, .pdf.",
+        ),
     ],
 )
 def test_errors_are_sentences(folder, monkeypatch, words, error):

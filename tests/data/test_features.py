@@ -1,4 +1,4 @@
-"""Rows of a file as the features that a fitted model takes."""
+"""Reading a file in chunks, as the features that a fitted model expects."""
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ def test_blocks(model, file, frame):
     expected = model[:-1].transform(frame.dropna())
     np.testing.assert_allclose(np.concatenate([block.features for block in blocks]), expected)
     assert (reader.n_rows, reader.n_incomplete) == (30, 2)
-    assert reader.notes() == ["2 of 30 rows have missing values: their results are empty."]
+    assert reader.notes() == ["Results are empty for 2 of 30 rows because of missing values."]
 
 
 def test_complete_rows(model, file, frame):
@@ -53,7 +53,7 @@ def test_complete_rows(model, file, frame):
     np.testing.assert_allclose(found.features, model[:-1].transform(frame.dropna()))
     assert found.rows.tolist() == frame.dropna().index.tolist()
     assert found.kept["id"].astype(int).tolist() == frame.dropna()["id"].tolist()
-    assert found.notes == ["2 of 30 rows with missing values were left out."]
+    assert found.notes == ["Dropped 2 of 30 rows because of missing values."]
     halved = FeatureReader(model, file).complete_rows(lambda X: X / 2)
     np.testing.assert_allclose(2 * halved.features, found.features)
 
@@ -63,11 +63,11 @@ def test_errors(model, file):
         list(FeatureReader(model, file, ["idd"]))
     with pytest.raises(ValueError, match="--id: there is no column 'idd'"):
         list(FeatureReader(model, file, ["idd"], option="--id"))
-    with pytest.raises(ValueError, match="does not say what features it takes"):
+    with pytest.raises(ValueError, match="KNNClassifier has no n_features_in_"):
         model_parts(KNNClassifier())
 
 
-def test_parts_of_models(model):
+def test_model_parts(model):
     parts = model_parts(model)
     assert parts.encoder is model[0]
     assert isinstance(parts.scalers[0], MinMaxScaler)

@@ -1,4 +1,4 @@
-"""Generated data sets: their truth against quadrature, geodesics and the axioms of sampling."""
+"""Generated data sets: their true coordinates, distributions and parameters."""
 
 import numpy as np
 import pytest
@@ -67,9 +67,9 @@ def test_graph_geodesics_equal_distances_of_the_coordinates(make, radius):
     graph = radius_neighbors_graph(X, radius, mode="distance")
     geodesic = shortest_path(graph, directed=False, indices=ends)[:, ends]
     straight = cdist(truth[ends], truth[ends])
-    far = straight > 4 * radius  # nearer than this the zigzag of the graph shows
+    far = straight > 4 * radius  # short paths in the graph zigzag too much
     ratio = geodesic[far] / straight[far]
-    # chords cut the bends a little short, zigzags make up a little more
+    # Chords shorten the paths slightly, and zigzags lengthen them slightly more.
     assert ratio.min() > 0.98
     assert ratio.max() < 1.04
 
@@ -84,7 +84,7 @@ def test_s_curve_is_uniform_on_its_sheet():
     assert uniform_p_value(truth[:, 1], 0, 2) > 0.01
 
 
-def test_uniform_roll_is_uniform_in_arc_length_and_the_usual_one_in_t():
+def test_uniform_roll_is_uniform_in_arc_length_and_the_default_roll_in_t():
     usual, even = make_swiss_roll(2000, random_state=0), uniform_roll(2000, random_state=0)
     assert uniform_p_value(usual.y, *ROLL_ENDS) > 0.01
     assert uniform_p_value(even.coordinates[:, 0], *roll_length_ends()) > 0.01
@@ -93,7 +93,7 @@ def test_uniform_roll_is_uniform_in_arc_length_and_the_usual_one_in_t():
 
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("hole", [False, True])
-def test_hole_empties_the_middle_ninth_and_no_other(hole, uniform):
+def test_hole_empties_only_the_middle_ninth(hole, uniform):
     _, t, truth = make_swiss_roll(4000, hole=hole, uniform=uniform, random_state=0)
     along, ends = (truth[:, 0], roll_length_ends()) if uniform else (t, ROLL_ENDS)
     counts, *_ = np.histogram2d(along, truth[:, 1], bins=3, range=[ends, [0, 21]])
@@ -106,7 +106,7 @@ def test_hole_empties_the_middle_ninth_and_no_other(hole, uniform):
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_noise_moves_the_points_by_its_size_and_leaves_the_truth(make):
+def test_noise_has_the_given_scale_and_keeps_the_coordinates(make):
     clean, noisy = (make(4000, noise=noise, random_state=0) for noise in (0.0, 0.3))
     np.testing.assert_array_equal(clean.coordinates, noisy.coordinates)
     np.testing.assert_array_equal(clean.y, noisy.y)
@@ -126,7 +126,7 @@ def test_classes_are_balanced_to_within_one(n_classes, extra, seed):
 @pytest.mark.parametrize("make", CLASS_MAKERS)
 def test_rows_are_shuffled(make):
     _, y, _ = make(2000, n_classes=4, random_state=0)
-    # sorted labels would repeat always, cyclic ones never
+    # sorted labels would nearly always repeat, and cyclic labels never
     assert np.mean(y[1:] == y[:-1]) == pytest.approx(1 / 4, abs=0.05)
 
 
@@ -150,7 +150,7 @@ def test_bands_are_thin_beyond_the_first_axis_and_noise_features_are_irrelevant(
             assert kstest(values[y == label], "norm").pvalue > 0.01
 
 
-def test_rings_are_polar_coordinates_and_their_radius_is_the_class():
+def test_coordinates_of_rings_are_polar_and_the_radius_is_the_class():
     X, y, truth = make_rings(600, n_classes=4, noise=0.0, random_state=0)
     radius, angle = truth.T
     np.testing.assert_allclose(X[:, 0] + 1j * X[:, 1], radius * np.exp(1j * angle))
@@ -165,7 +165,7 @@ def test_noisy_rings_are_separable_by_radius_and_not_by_lines():
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_random_state_decides_the_data(make):
+def test_random_state_makes_data_reproducible(make):
     def X(random_state):
         return make(50, random_state=random_state).X
 
@@ -191,7 +191,7 @@ def test_random_state_decides_the_data(make):
         (10, {"noise": np.nan}, r"noise=nan is not a finite number >= 0"),
     ],
 )
-def test_errors_every_set_shares(make, n_samples, options, message):
+def test_invalid_n_samples_and_noise_raise(make, n_samples, options, message):
     with pytest.raises(ValueError, match=message):
         make(n_samples, **options)
 
@@ -199,9 +199,9 @@ def test_errors_every_set_shares(make, n_samples, options, message):
 @pytest.mark.parametrize("make", CLASS_MAKERS)
 @pytest.mark.parametrize(
     ("n_classes", "message"),
-    [(0, r"n_classes=0 is not an integer >= 1"), (11, r"n_classes=11 is more than n_samples=10")],
+    [(0, r"n_classes=0 is not an integer >= 1"), (11, r"n_classes=11 is larger than n_samples=10")],
 )
-def test_errors_of_n_classes(make, n_classes, message):
+def test_invalid_n_classes_raises(make, n_classes, message):
     with pytest.raises(ValueError, match=message):
         make(10, n_classes=n_classes)
 
@@ -214,6 +214,6 @@ def test_errors_of_n_classes(make, n_classes, message):
         ({"length": 0}, r"length=0 is not a finite number > 0"),
     ],
 )
-def test_errors_of_parallel_bands(options, message):
+def test_invalid_parameters_of_parallel_bands_raise(options, message):
     with pytest.raises(ValueError, match=message):
         make_parallel_bands(10, **options)

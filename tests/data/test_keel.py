@@ -1,4 +1,4 @@
-"""KEEL files: the dialects of their headers, and back again."""
+"""KEEL files: variants of the format, round trips and errors."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def path(tmp_path):
     return tmp_path / "tiny.dat"
 
 
-def test_reading(path):
+def test_read_keel(path):
     path.write_text(TEXT)
     data = read_keel(path)
     assert data.name == "tiny set"
@@ -44,7 +44,7 @@ def test_reading(path):
     assert_array_equal(data.X, [[0.5, 3, 1, 0, 0], [0.25, 9, 0, 0, 1], [1e-3, 1, 1, 0, 0]])
     assert_array_equal(data.y, ["0", "1", "1"])
     assert data.target_name == "Class"
-    assert data.notes == ("Column 'long name' is one-hot: 3 categories.",)
+    assert data.notes == ("Column 'long name' is one-hot encoded (3 categories).",)
     assert read_keel(path, name="other").name == "other"
 
 
@@ -59,10 +59,10 @@ def test_without_inputs_and_outputs(path):
 
 def test_missing_values(path):
     path.write_text(TEXT.replace("0.25,9", "?,<null>"))
-    with pytest.warns(UserWarning, match="1 of 3 rows with missing values"):
+    with pytest.warns(UserWarning, match="Dropped 1 of 3 rows"):
         assert len(read_keel(path).X) == 2
     assert_array_equal(read_keel(path, missing="impute").X[1], [0.2505, 2, 0, 0, 1])
-    with pytest.raises(ValueError, match="1 of 3 rows have missing values"):
+    with pytest.raises(ValueError, match="Missing values in 1 of 3 rows"):
         read_keel(path, missing="raise")
 
 
@@ -72,7 +72,7 @@ def test_missing_values(path):
                elements=st.floats(-1e300, 1e300)),
     st.sampled_from(["texts", "integers", "reals"]),
 )  # fmt: skip
-def test_what_is_written_is_read(path, X, kind):
+def test_round_trip(path, X, kind):
     n = len(X)
     y = {
         "texts": np.array(["setosa", "iris x"])[np.arange(n) % 2],
@@ -99,32 +99,37 @@ def test_iris(path):
     ("old", "new", "sentence"),
     [
         ("@data", "@dat", "line 10: '@dat' is not a line of a KEEL header"),
-        ("real[0.0,1.0]", "string", "line 3: '@attribute At1 string' is not an attribute"),
-        ("real[0.0,1.0]", "", "line 3: .* is not an attribute"),
-        ("0.5, 3", "0.5, 3, 4", "line 11: 6 values, but there are 5 attributes"),
+        ("real[0.0,1.0]", "string", "line 3: '@attribute At1 string' is not a valid attribute"),
+        ("real[0.0,1.0]", "", "line 3: .* is not a valid attribute"),
+        ("0.5, 3", "0.5, 3, 4", "line 11: expected 5 values, one for each attribute, but found 6"),
         (
             "0.5, 3",
             "half, 3",
-            "line 11: 'half' is not a number, but 'At1' is an attribute of",
+            "line 11: 'half' is not a number, but attribute 'At1' is numeric",
         ),
-        ("3, red", "3, pink", r"line 11: 'pink' is not among the values of 'long name', \['red'"),
-        ("unused real", "Size real", "line 6: there is an attribute 'Size' already"),
-        ("@outputs Class", "@outputs Klass", "names 'Klass' in @inputs or @outputs"),
+        (
+            "3, red",
+            "3, pink",
+            r"line 11: 'pink' is not a value of attribute 'long name'. Its declared values are "
+            r"\['red'",
+        ),
+        ("unused real", "Size real", "line 6: duplicate attribute 'Size'"),
+        ("@outputs Class", "@outputs Klass", "lists 'Klass' in @inputs or @outputs"),
         ("@outputs Class", "@outputs Class, Size", "has 2 outputs"),
-        (TEXT[TEXT.index("0.5, 3") :], "", "holds no rows after @data"),
+        (TEXT[TEXT.index("0.5, 3") :], "", "has no rows after @data"),
         (TEXT, "", "not a KEEL file: it has no @data"),
         (TEXT, "@data\n1\n", "has no @attribute before @data"),
         (TEXT, "1,2,3\n", "line 1: '1,2,3' is not a line of a KEEL header"),
     ],
 )
-def test_bad_files(path, old, new, sentence):
+def test_invalid_files_raise(path, old, new, sentence):
     assert old in TEXT
     path.write_text(TEXT.replace(old, new, 1))
     with pytest.raises(ValueError, match=sentence):
         read_keel(path)
 
 
-def test_no_file(path):
+def test_missing_and_binary_files_raise(path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*tiny.dat"):
         read_keel(path)
     path.write_bytes(b"\x00\xff\xfe\xfa")
@@ -133,7 +138,7 @@ def test_no_file(path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_other_ways_to_write(path, encoding):
+def test_encodings(path, encoding):
     text = TEXT.replace("@relation  ", "@relation\t").replace("tiny", "café")
     path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
     assert read_keel(path).name == "café set"
@@ -159,7 +164,7 @@ def test_quotes_and_comments(path, old, new):
     assert data.feature_names == expected.feature_names
 
 
-def test_names_of_attributes(path):
+def test_attribute_names(path):
     path.write_text(
         "@relation t\n@attribute x[1] real [0,1]\n@attribute 'b, c' real [0,1]\n"
         "@attribute d real\n@attribute y {it's, 50 %}\n@inputs 'b, c', x[1]\n@outputs y\n"
@@ -173,14 +178,14 @@ def test_names_of_attributes(path):
 
 
 @pytest.mark.parametrize("name", ["b, c", "it's", 'an "x"', "x[1]", "a{", "%x", "'q'"])
-def test_odd_names_are_read_as_written(path, name):
+def test_special_characters_in_names_are_kept(path, name):
     write_keel(path, [[1.0], [2.5]], ["it's", "é"], feature_names=[name], relation="")
     data = read_keel(path)
     assert data.feature_names == (name,)
     assert_array_equal(data.y, ["it's", "é"])
 
 
-def test_categories_that_look_like_numbers(tmp_path):
+def test_numeric_looking_categories_stay_categories(tmp_path):
     path = tmp_path / "a.dat"
     path.write_text(
         "@relation a\n@attribute kind {1, 2, 3}\n@attribute class {x, y}\n@data\n1, x\n2, y\n"

@@ -1,4 +1,4 @@
-"""Which values are missing, in each place of a table."""
+"""Detection of missing values in classes, numbers, other columns and KEEL files."""
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,14 @@ from dimetric.data._missing import (
     marks_missing,
 )
 
-NOTHING = [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), pd.NaT, pd.NA]
-SOMETHING = [0, 0.0, False, "", "NA", "nan", np.inf, pd.Timestamp(0), ["a"]]
+MISSING = [None, float("nan"), np.float32("nan"), np.datetime64("NaT"), pd.NaT, pd.NA]
+PRESENT = [0, 0.0, False, "", "NA", "nan", np.inf, pd.Timestamp(0), ["a"]]
 
 
 def test_single_values():
-    assert all(is_missing_value(each) for each in NOTHING)
-    assert not any(is_missing_value(each) for each in SOMETHING)
-    assert all(marks_missing(each) for each in NOTHING)
+    assert all(is_missing_value(each) for each in MISSING)
+    assert not any(is_missing_value(each) for each in PRESENT)
+    assert all(marks_missing(each) for each in MISSING)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_arrays(values, missing):
     assert_array_equal(is_missing(values), missing)
 
 
-def test_each_place_has_its_markers():
+def test_markers_depend_on_the_kind_of_column():
     assert CLASS_MISSING_MARKERS < MISSING_MARKERS < NUMBER_MISSING_MARKERS
     for text, classes, others, numbers, keel in [
         ("", True, True, True, True),

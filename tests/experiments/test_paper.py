@@ -1,4 +1,4 @@
-"""The published experiments: data sets, learners, tables and what is said about them."""
+"""Tests of the published experiments: data sets, learners, tables and reports."""
 
 import csv
 
@@ -12,12 +12,17 @@ from sklearn.model_selection import StratifiedKFold
 from dimetric.benchmark import BenchmarkResult
 from dimetric.benchmark._store import Cell
 from dimetric.data import DataSet
-from dimetric.experiments import _plans as _experiments
+from dimetric.experiments import _plans as plans
 from dimetric.experiments import _protocol as protocol
 from dimetric.experiments import _report as report
 from dimetric.experiments._paper import Reproduction, reproduce
 from dimetric.experiments._plans import plan
-from dimetric.experiments._protocol import FOLD, SETS, SMALL_SETS, published_set
+from dimetric.experiments._protocol import (
+    DATA_SETS,
+    FOLD_COLUMN,
+    SMALL_DATA_SETS,
+    load_published_data_set,
+)
 from dimetric.experiments._report import markdown, write
 from dimetric.experiments._tables import Block
 
@@ -25,8 +30,8 @@ X, y = load_iris(return_X_y=True)
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """No test looks at a folder or package that happens to be there."""
+def without_installed_data(monkeypatch):
+    """Ignore data folders and packages on this computer, and do not download data."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
     monkeypatch.setattr("dimetric.data._named.find_spec", lambda name: None)
     monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
@@ -34,18 +39,20 @@ def alone(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Iris under many names, with the columns of published splits and a table of results."""
+    """Write iris under several names, with columns of published splits, and tables of scores."""
     (tmp_path / "keel").mkdir()
     frame = pd.DataFrame(X, columns=list("abcd")).assign(**{"class": y + 1})
     row = np.arange(150)
     fold10 = row % 10 + 1
     frame.assign(fold10=fold10).to_csv(tmp_path / "keel/iris.csv", index=False)
     frame.assign(fold10=row % 5 + 1).to_csv(tmp_path / "keel/letter.csv", index=False)
-    thirds = {"fold5": row // 10 % 3 + 1, "pos5": 200 - row}
+    subset_columns = {"fold5": row // 10 % 3 + 1, "pos5": 200 - row}
     for name in ("banana", "page-blocks"):
-        frame.assign(fold10=fold10, **thirds).to_csv(tmp_path / f"keel/{name}.csv", index=False)
-    place = np.where(row % 3 == 0, 300 - row, 0)
-    frame.assign(paper460=place).to_csv(tmp_path / "keel/spambase.csv", index=False)
+        frame.assign(fold10=fold10, **subset_columns).to_csv(
+            tmp_path / f"keel/{name}.csv", index=False
+        )
+    position = np.where(row % 3 == 0, 300 - row, 0)
+    frame.assign(paper460=position).to_csv(tmp_path / "keel/spambase.csv", index=False)
     frame.to_csv(tmp_path / "keel/ring.csv", index=False)
     frame.to_csv(tmp_path / "keel/sonar.csv", index=False)
     (tmp_path / "paper_tables").mkdir()
@@ -57,54 +64,58 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_there_are_as_many_sets_as_published():
-    assert len(SETS) == len(set(SETS)) == 34
-    assert len(set(SMALL_SETS)) == 21
-    assert set(SMALL_SETS) < set(SETS)
-    assert set(protocol.USED_SHARES) < set(SETS)
+def test_numbers_of_data_sets():
+    assert len(DATA_SETS) == len(set(DATA_SETS)) == 34
+    assert len(set(SMALL_DATA_SETS)) == 21
+    assert set(SMALL_DATA_SETS) < set(DATA_SETS)
+    assert set(protocol.USED_FRACTIONS) < set(DATA_SETS)
 
 
-def test_published_sets(folder):
-    iris = published_set("iris", folder)
+def test_published_subsets_and_folds(folder):
+    iris = load_published_data_set("iris", folder)
     assert_array_equal(iris.X, X)
-    assert_array_equal(iris.extra[FOLD], np.arange(150) % 10 + 1)
+    assert_array_equal(iris.extra[FOLD_COLUMN], np.arange(150) % 10 + 1)
     assert not iris.notes
     second = np.flatnonzero(np.arange(150) // 10 % 3 == 1)[::-1]  # in the order of pos5
-    banana = published_set("banana", folder)
+    banana = load_published_data_set("banana", folder)
     assert_array_equal(banana.X, X[second])
-    blocks = published_set("page-blocks", folder)
+    blocks = load_published_data_set("page-blocks", folder)
     assert_array_equal(blocks.X, X[second[y[second] != 2]])
-    letter = published_set("letter", folder)
+    letter = load_published_data_set("letter", folder)
     assert_array_equal(letter.X, X[1::5])
-    assert_array_equal(published_set("spambase", folder).X, X[::3][::-1])
+    assert_array_equal(load_published_data_set("spambase", folder).X, X[::3][::-1])
 
 
-def test_reduced_sets_are_shuffled(folder):
-    banana = published_set("banana", folder)
+def test_reduced_data_sets_are_split_after_shuffling(folder):
+    banana = load_published_data_set("banana", folder)
     folds = StratifiedKFold(10, shuffle=True, random_state=28).split(banana.X, banana.y)
     for number, (_, test) in enumerate(folds, start=1):
-        assert_array_equal(np.flatnonzero(banana.extra[FOLD] == number), test)
+        assert_array_equal(np.flatnonzero(banana.extra[FOLD_COLUMN] == number), test)
 
 
-def test_sets_without_published_splits(folder):
-    ring = published_set("ring", folder)
+def test_data_sets_without_published_splits(folder):
+    ring = load_published_data_set("ring", folder)
     assert len(ring.X) == 30
-    assert ring.notes == ("20% of the samples were drawn: which ones were published is not there.",)
-    sonar = published_set("sonar", folder)
-    assert sonar.notes == ("Split by a shuffle: the published folds are not there.",)
-    assert len(np.unique(published_set("digits").extra[FOLD])) == 10
+    note = "The published subset is missing. A random 20% of the samples was chosen."
+    assert ring.notes == (note,)
+    sonar = load_published_data_set("sonar", folder)
+    note = "The published folds are missing. The samples were split at random."
+    assert sonar.notes == (note,)
+    assert len(np.unique(load_published_data_set("digits").extra[FOLD_COLUMN])) == 10
 
 
-def test_small_classes_have_fewer_folds(folder):
+def test_small_classes_reduce_the_number_of_folds(folder):
     pd.DataFrame({"a": np.arange(12.0), "class": list("aabbbbbbbbbb")}).to_csv(
         folder / "keel/glass.csv", index=False
     )
-    with pytest.warns(UserWarning, match="smallest class has 2 members: there are 2 folds, not 10"):
-        glass = published_set("glass", folder)
-    assert_array_equal(np.unique(glass.extra[FOLD]), [1, 2])
+    with pytest.warns(
+        UserWarning, match=r"smallest class has 2 samples\. 2 folds are used instead of 10"
+    ):
+        glass = load_published_data_set("glass", folder)
+    assert_array_equal(np.unique(glass.extra[FOLD_COLUMN]), [1, 2])
 
 
-def test_plans():
+def test_models_of_each_experiment():
     rng = np.random.default_rng(0)
     data = DataSet(rng.normal(size=(90, 60)), np.arange(90) % 4, (), name="sonar")
     first = plan(1, 5, data)
@@ -130,8 +141,8 @@ def test_plans():
         "Euclidean + NCM (3 ctrd)",
         "NCMC (3 ctrd)",
     ]
-    of_two = second["sonar", "NCMC (2 ctrd)"]
-    assert of_two.n_centroids == of_two.learner.n_centroids == 2
+    two_centroids = second["sonar", "NCMC (2 ctrd)"]
+    assert two_centroids.n_centroids == two_centroids.learner.n_centroids == 2
     third = plan(3, 3, data)
     assert len(third) == 26
     assert (
@@ -155,18 +166,18 @@ def test_plans():
 
 
 def test_baselines():
-    columns = list(_experiments._centroids(3))
-    assert _experiments.baselines(2, columns) == {
+    columns = list(plans._centroids(3))
+    assert plans.baselines(2, columns) == {
         "NCMML": "Euclidean + NCM",
         "NCMC (2 ctrd)": "Euclidean + NCM (2 ctrd)",
         "NCMC (3 ctrd)": "Euclidean + NCM (3 ctrd)",
     }
-    assert _experiments.baselines(3, ["Euclidean", "KDA"]) == {"KDA": "Euclidean"}
-    assert _experiments.baselines(4, ["PCA"]) == {}
+    assert plans.baselines(3, ["Euclidean", "KDA"]) == {"KDA": "Euclidean"}
+    assert plans.baselines(4, ["PCA"]) == {}
 
 
 def test_reproduce(folder, tmp_path, monkeypatch):
-    options = {"folder": folder, "only": ["iris"], "store": tmp_path / "cells"}
+    options = {"folder": folder, "data_sets": ["iris"], "store": tmp_path / "cells"}
     learners = ["Euclidean", "LMNN", "DML-eig"]
     found = reproduce(1, learners=learners, **options)
     (block,) = found.blocks
@@ -176,12 +187,12 @@ def test_reproduce(folder, tmp_path, monkeypatch):
     assert np.all(block.test > 0.9)
     assert len(found.result.cells) == 30
     assert list(found.posteriors()) == [("Euclidean", "LMNN"), ("Euclidean", "DML-eig")]
-    told = []
+    calls = []
     again = reproduce(
-        1, k=5, learners=learners, callback=lambda *each: told.append(each), **options
+        1, k=5, learners=learners, callback=lambda *each: calls.append(each), **options
     )
-    # What is not tied to k was judged for 5 neighbours at once.
-    assert [each[0] for each in told if each[2] is None] == [20, 0]
+    # Learners that are not tied to k were already scored for k = 5.
+    assert [each[0] for each in calls if each[2] is None] == [20, 0]
     assert again.name == "experiment1-5nn"
     monkeypatch.setenv("DIMETRIC_DATA", str(folder))
     named = reproduce(1, learners=learners, **(options | {"folder": None}))
@@ -190,13 +201,13 @@ def test_reproduce(folder, tmp_path, monkeypatch):
 
 
 def test_reproduce_dimensions(folder, monkeypatch):
-    monkeypatch.setattr(_experiments, "DIMENSIONS", (1, 2, 20))
-    found = reproduce(4, k=5, folder=folder, only=["sonar"], learners=["LDA", "PCA"])
+    monkeypatch.setattr(plans, "DIMENSIONS", (1, 2, 20))
+    found = reproduce(4, k=5, folder=folder, data_sets=["sonar"], learners=["LDA", "PCA"])
     (block,) = found.blocks
     assert (block.name, block.rows) == ("sonar", ["1", "2", "classes - 1", "max"])
     assert block.learners == ["PCA", "LDA"]
     assert_array_equal(np.isnan(block.test), [[0, 0], [0, 0], [0, 0], [0, 1]])
-    assert_array_equal(block.test[1], block.test[2])  # two dimensions both
+    assert_array_equal(block.test[1], block.test[2])  # both have two components
     expected = [[0.8, 0.7], [np.nan] * 2, [0.5, np.nan], [0.6, np.nan]]
     assert_array_equal(block.published_test, expected)
     assert found.posteriors() == {}
@@ -206,40 +217,42 @@ def test_reproduce_dimensions(folder, monkeypatch):
 @pytest.mark.parametrize("experiment", [2, 3])
 def test_other_experiments(experiment):
     learners = {2: ["NCMML", "Euclidean + NCM"], 3: ["Euclidean", "KPCA [RBF]"]}[experiment]
-    found = reproduce(experiment, only=["iris"], learners=learners)
+    found = reproduce(experiment, data_sets=["iris"], learners=learners)
     assert np.all(found.blocks[0].test > 0.8)
     assert found.name == {2: "experiment2", 3: "experiment3-3nn"}[experiment]
-    assert "Split by a shuffle" in markdown(found)
+    assert "The published folds are missing." in markdown(found)
 
 
-def made(test, published, name=""):
+def reproduction_of(test, published, name=""):
     rows = [f"row {i}" for i in range(len(test))]
     learners = ["Euclidean", "NCA"]
     test, published = np.array(test), np.array(published)
     block = Block(name, rows, learners, test + 0.05, test, published + 0.05, published)
-    ends = {"train": 0.9, "test": 0.8, "time": 0.5}
-    cells = [Cell(row, each, 3, 0, 0, **ends) for row in rows for each in learners]
+    scores = {"train": 0.9, "test": 0.8, "time": 0.5}
+    cells = [Cell(row, each, 3, 0, 0, **scores) for row in rows for each in learners]
     cells.append(Cell("row 0", "NCA", 3, 0, 1, status="failed", message="a\nlong | story"))
     return Reproduction(1, 3, [block], BenchmarkResult(cells), {"NCA": "Euclidean"}, {})
 
 
-def test_averages_are_over_rows_that_can_be_compared():
+def test_averages_use_comparable_rows():
     nan = np.nan
-    found = made([[0.5, 0.7], [nan, 0.9], [0.3, 0.1]], [[0.6, 0.8], [0.9, 0.9], [0.2, nan]])
+    found = reproduction_of(
+        [[0.5, 0.7], [nan, 0.9], [0.3, 0.1]], [[0.6, 0.8], [0.9, 0.9], [0.2, nan]]
+    )
     means, ranks = found.blocks[0].averages()
     assert_allclose(means, [0.4, 0.8])
     assert_allclose(ranks, [2, 1])
     assert_allclose(found.blocks[0].averages("published_test")[0], [0.4, 0.85])
-    ours = made([[0.5, 0.7], [0.3, 0.1]], [[nan, nan], [nan, nan]]).blocks[0]
+    ours = reproduction_of([[0.5, 0.7], [0.3, 0.1]], [[nan, nan], [nan, nan]]).blocks[0]
     assert_allclose(ours.averages()[0], [0.4, 0.4])
     assert_array_equal(ours.averages("published_test"), np.full((2, 2), nan))
-    mostly = made([[0.5, nan], [0.3, nan]], [[nan, nan], [nan, nan]]).blocks[0]
+    mostly = reproduction_of([[0.5, nan], [0.3, nan]], [[nan, nan], [nan, nan]]).blocks[0]
     assert_array_equal(mostly.averages()[0], [0.4, nan])
 
 
-def test_report(tmp_path):
+def test_written_files(tmp_path):
     scores = [[0.5, 0.7]] * 8
-    found = made(scores, [[0.55, 0.75]] * 8)
+    found = reproduction_of(scores, [[0.55, 0.75]] * 8)
     files = write(found, tmp_path / "new")
     assert [each.name for each in files] == [
         "experiment1-3nn.md",
@@ -249,7 +262,7 @@ def test_report(tmp_path):
     text = files[0].read_text()
     assert "| row 3 | 0.5000 (0.5500) | 0.7000 (0.7500) |" in text
     assert "| NCA | 0.7000 | 0.7500 | -0.0500 | 1.00 | 1.00 | 0.7500 | 0.8000 |" in text
-    assert "- NCA is better than Euclidean with probability 1.00." in text
+    assert "- NCA is better than Euclidean (100 % probability)." in text
     assert "| row 0 | NCA | 1 | failed | a long / story |" in text
     assert "numpy" in text
     with open(files[1]) as file:
@@ -266,31 +279,32 @@ def test_report(tmp_path):
     }
 
 
-def test_machine_without_proc(monkeypatch):
-    def nothing(*args):
+def test_environment_without_proc(monkeypatch):
+    def fail(*args):
         raise OSError
 
-    monkeypatch.setattr(report, "open", nothing, raising=False)
+    monkeypatch.setattr(report, "open", fail, raising=False)
     monkeypatch.setattr(report, "PACKAGES", ("numpy", "no-such-package"))
-    assert "Python" in report._machine()
-    assert "no-such" not in report._machine()
+    assert "Python" in report._environment()
+    assert "no-such" not in report._environment()
 
 
-def test_averages_tell_over_how_many_rows_they_are():
+def test_report_states_the_rows_that_averages_cover():
     nan = np.nan
     scores = [[0.5, 0.7]] * 8
-    assert "Of 8 rows" not in markdown(made(scores, scores))
-    found = made([[0.5, nan], *scores[1:]], scores)
-    told = "Of 8 rows, averages of NCA are over 7; ranks are over 7, where all these learners have"
-    assert told in markdown(found)
+    assert "of the 8 rows" not in markdown(reproduction_of(scores, scores))
+    found = reproduction_of([[0.5, nan], *scores[1:]], scores)
+    assert "The averages of NCA cover 7 of the 8 rows." in markdown(found)
+    ranks = "The ranks cover the 7 of 8 rows in which all ranked learners have a score."
+    assert ranks in markdown(found)
 
 
 def test_bad_input(folder):
     with pytest.raises(ValueError, match="experiment=5 must be 1, 2, 3 or 4"):
         reproduce(5)
     with pytest.raises(ValueError, match=r"no data set 'irsi'. Did you mean iris"):
-        reproduce(1, only=["irsi"])
+        reproduce(1, data_sets=["irsi"])
     with pytest.raises(ValueError, match=r"no learner 'DMLeig'. Did you mean DML-eig"):
-        reproduce(1, only=["iris"], learners=["DMLeig"])
-    with pytest.raises(ValueError, match="There is no data set 'wisconsin' here"):
-        reproduce(1, only=["wisconsin"], folder=folder)
+        reproduce(1, data_sets=["iris"], learners=["DMLeig"])
+    with pytest.raises(ValueError, match="There is no local data set 'wisconsin'"):
+        reproduce(1, data_sets=["wisconsin"], folder=folder)

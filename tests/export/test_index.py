@@ -1,4 +1,4 @@
-"""Indexes find the neighbours that we do."""
+"""faiss and usearch indexes find the same neighbours as dimetric."""
 
 import sys
 
@@ -13,7 +13,7 @@ from usearch.index import Index
 
 from dimetric import KPCA, LDA, LMNN, NCA, PCA, Isomap, KNNClassifier
 from dimetric.export import to_faiss, to_usearch
-from dimetric.export._index import mapped
+from dimetric.export._index import map_samples
 
 N = 400
 MODELS = [
@@ -26,8 +26,8 @@ MODELS = [
 
 
 def top10(model, X, new):
-    """Return the row numbers of the nearest samples by our own search."""
-    Z, queries = mapped(model, X), mapped(model, new)
+    """Return the row indices of the 10 nearest samples, found by KNNClassifier."""
+    Z, queries = map_samples(model, X), map_samples(model, new)
     return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors(queries)[1]
 
 
@@ -35,20 +35,20 @@ def top10(model, X, new):
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_faiss(model, kind, tmp_path):
     X, y = samples(N)
-    X = X + 100  # the origin is far away
+    X = X + 100  # far from the origin
     model = fit(model, X, y)
     new = samples(50, seed=1)[0] + 100
     to_faiss(model, X, tmp_path / "index", kind=kind)
     index = faiss.read_index(str(tmp_path / "index"))
     distances, rows = index.search(new.astype(np.float32), 10)
     np.testing.assert_array_equal(rows, top10(model, X, new))
-    apart = mapped(model, new)[:, None] - mapped(model, X)[rows]
+    apart = map_samples(model, new)[:, None] - map_samples(model, X)[rows]
     np.testing.assert_allclose(distances, np.sum(apart**2, axis=2), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("model", [PCA(2), make_pipeline(StandardScaler(), LDA())], ids=str)
 def test_faiss_far_from_the_origin(model):
-    """What is left of the digits of float32 tells neighbours, and the map loses none of it."""
+    """The map keeps the precision that the samples have in float32."""
     X, y = samples(N)
     X = (X + 1e5).astype(np.float32).astype(float)
     model = fit(model, X, y)
@@ -63,14 +63,14 @@ def test_usearch(model, tmp_path):
     new = samples(50, seed=1)[0]
     to_usearch(model, X, tmp_path / "index")
     index = Index.restore(str(tmp_path / "index"))
-    queries = mapped(model, new).astype(np.float32)
+    queries = map_samples(model, new).astype(np.float32)
     wanted = top10(model, X, new)
     np.testing.assert_array_equal(index.search(queries, 10, exact=True).keys, wanted)
-    found = index.search(queries, 10).keys  # in its graph
+    found = index.search(queries, 10).keys  # approximate search in the graph
     assert np.mean(found == wanted) > 0.95
 
 
-def test_usearch_is_the_same_every_time(tmp_path):
+def test_usearch_index_is_deterministic(tmp_path):
     X, y = samples(N)
     model = NCA().fit(X, y)
     for i in range(10):
@@ -83,7 +83,7 @@ def test_ids_are_kept(make):
     X, y = samples(N)
     model = KNNClassifier(learner=LDA()).fit(X, y)
     ids = 7 * np.arange(N)[::-1] + 1
-    queries = X[:5] if make is to_faiss else mapped(model, X[:5])
+    queries = X[:5] if make is to_faiss else map_samples(model, X[:5])
     for index, wanted in ((make(model, X, ids=ids), ids[:5]), (make(model), np.arange(5))):
         found = index.search(queries.astype(np.float32), 1)
         keys = found[1] if make is to_faiss else found.keys
@@ -94,15 +94,17 @@ def test_ids_are_kept(make):
 def test_errors(make, monkeypatch):
     X, y = samples()
     model = LDA().fit(X, y)
-    with pytest.raises(ValueError, match="Give the samples to find: LDA has not kept any"):
+    with pytest.raises(
+        ValueError, match="required, because LDA does not store its training samples"
+    ):
         make(model)
-    with pytest.raises(ValueError, match="ids must be integers, one for each of 60 samples"):
+    with pytest.raises(ValueError, match="ids must be integers, one for each of the 60 samples"):
         make(model, X, ids=["a"] * 60)
     with pytest.raises(ValueError, match="ids must be integers"):
         make(model, X, ids=np.arange(59))
-    with pytest.raises(ValueError, match="all different"):
+    with pytest.raises(ValueError, match="ids must be unique"):
         make(model, X, ids=np.zeros(60, int))
-    with pytest.raises(ValueError, match="all different, and not negative"):
+    with pytest.raises(ValueError, match="ids must be unique and non-negative"):
         make(model, X, ids=np.arange(60) - 1)
     with pytest.raises(ValueError, match="X has 3 features"):
         make(model, X[:, :3])
@@ -112,16 +114,16 @@ def test_errors(make, monkeypatch):
         make(model, X)
 
 
-def test_faiss_takes_linear_maps_only():
+def test_faiss_rejects_kernel_maps_and_unknown_kinds():
     X, y = samples()
-    with pytest.raises(ValueError, match="A faiss index needs a linear map"):
+    with pytest.raises(ValueError, match="A faiss index requires a linear map"):
         to_faiss(KPCA(2).fit(X), X)
     with pytest.raises(ValueError, match="kind must be one of flat, hnsw, not 'tree'"):
         to_faiss(LDA().fit(X, y), X, kind="tree")
 
 
-def test_mapped_needs_a_map():
+def test_map_samples_requires_transform():
     X, y = samples()
     model = KNeighborsRegressor().fit(X, y)
-    with pytest.raises(ValueError, match="KNeighborsRegressor maps no samples"):
-        mapped(model, X)
+    with pytest.raises(ValueError, match="KNeighborsRegressor has no transform method"):
+        map_samples(model, X)

@@ -1,4 +1,4 @@
-"""The names of the package, which are loaded when they are used."""
+"""The public names of dimetric.export, which are loaded on first use."""
 
 from pathlib import Path
 
@@ -21,5 +21,5 @@ def test_the_documented_exports_work(tmp_path, monkeypatch):
     text = (Path(__file__).parents[2] / "docs/export.md").read_text()
     monkeypatch.chdir(tmp_path)
     exec(text.split("```python")[1].split("```")[0], {})
-    endings = {each.suffix for each in tmp_path.iterdir()}
-    assert endings == {".dimetric", ".onnx", ".py", ".faiss", ".usearch", ".sql"}
+    extensions = {each.suffix for each in tmp_path.iterdir()}
+    assert extensions == {".dimetric", ".onnx", ".py", ".faiss", ".usearch", ".sql"}

@@ -1,4 +1,4 @@
-"""Python files compute what our models do, with NumPy alone."""
+"""Exported Python modules compute the same as the models, with only NumPy."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ VOTES = [
 ]
 
 
-def loaded(model):
+def exported_module(model):
     module = {}
     exec(compile(to_numpy(model), "model.py", "exec"), module)
     return module
@@ -42,17 +42,17 @@ def test_maps(model):
     model = fit(model, X, y)
     new = X[::2] * 1.1
     np.testing.assert_allclose(
-        loaded(model)["transform"](new), model.transform(new), rtol=1e-9, atol=1e-9
+        exported_module(model)["transform"](new), model.transform(new), rtol=1e-9, atol=1e-9
     )
 
 
 @pytest.mark.parametrize("labels", [[3, 5, 9], ["c", 'ä"\n\\', "日本"]], ids=["numbers", "texts"])
 @pytest.mark.parametrize("model", VOTES, ids=str)
-def test_votes(model, labels):
+def test_classifiers(model, labels):
     X, codes = samples()
     labels = np.array(labels)
     model = fit(model, X, labels[codes])
-    module = loaded(model)
+    module = exported_module(model)
     new = np.concatenate([X[::5], samples(seed=1)[0]])
     predicted = module["predict"](new)
     assert predicted.dtype == labels.dtype
@@ -65,17 +65,19 @@ def test_votes(model, labels):
         np.testing.assert_array_equal(found[1], wanted[1])
 
 
-def test_whole_numbers():
-    """Whose distances are often equal: the first rows come first, as here."""
+def test_equally_near_points_are_sorted_by_row_index():
     rng = np.random.default_rng(0)
+    # Integer features make many distances equal.
     X, y = rng.integers(0, 4, size=(200, 3)).astype(float), rng.integers(0, 5, 200)
     new = rng.integers(0, 4, size=(200, 3)).astype(float)
     model = KNNClassifier(10).fit(X, y)
-    np.testing.assert_array_equal(loaded(model)["neighbors"](new)[1], model.kneighbors(new)[1])
+    np.testing.assert_array_equal(
+        exported_module(model)["neighbors"](new)[1], model.kneighbors(new)[1]
+    )
 
 
 @pytest.mark.slow
-def test_file_needs_numpy_alone(tmp_path):
+def test_file_needs_only_numpy(tmp_path):
     X, y = samples()
     model = KNNClassifier(learner=LDA()).fit(X, y)
     to_numpy(model, tmp_path / "learned.py")
@@ -91,23 +93,23 @@ def test_file_needs_numpy_alone(tmp_path):
     assert done.stdout.split() == [str(each) for each in model.predict(X)]
 
 
-def test_hostile_names_stay_names():
+def test_names_and_classes_that_contain_code_are_escaped():
     X, y = samples()
     names = ['"""', "'); raise SystemExit #", "\\", "x\ny{0}"]
-    module = loaded(LDA().fit(pd.DataFrame(X, columns=names), y))
+    module = exported_module(LDA().fit(pd.DataFrame(X, columns=names), y))
     assert module["FEATURES"] == names
     labels = np.array(['"]); raise SystemExit #', "'''", "{}"])
-    assert loaded(KNNClassifier().fit(X, labels[y]))["predict"](X[:1]) == labels[y[:1]]
+    assert exported_module(KNNClassifier().fit(X, labels[y]))["predict"](X[:1]) == labels[y[:1]]
 
 
 def test_errors():
     X, y = samples()
-    neighbors = loaded(KNNClassifier().fit(X, y))["neighbors"]
+    neighbors = exported_module(KNNClassifier().fit(X, y))["neighbors"]
     assert neighbors(X[:2], len(X))[1].shape == (2, len(X))
     for k in (0, len(X) + 1):
-        with pytest.raises(ValueError, match=f"k is {k}; it must be from 1 to {len(X)}"):
+        with pytest.raises(ValueError, match=f"k={k} must be between 1 and {len(X)}"):
             neighbors(X[:2], k)
-    with pytest.raises(ValueError, match=r"X has shape \(2, 3\); it must have 4 columns"):
-        loaded(LDA().fit(X, y))["transform"](X[:2, :3])
+    with pytest.raises(ValueError, match=r"X has shape \(2, 3\), but must have 4 columns"):
+        exported_module(LDA().fit(X, y))["transform"](X[:2, :3])
     with pytest.raises(ValueError, match="Isomap cannot be exported"):
         to_numpy(Isomap().fit(X))

@@ -1,4 +1,4 @@
-"""ONNX graphs compute what our models do, in another runtime."""
+"""ONNX graphs compute the same as the models, in onnxruntime."""
 
 import numpy as np
 import onnx
@@ -81,7 +81,7 @@ def test_maps(model, dtype):
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("labels", [[3, 5, 9], ["c", "ä", "日本"], [1.0, 2.0, 4.0]], ids=str)
 @pytest.mark.parametrize("model", VOTES, ids=str)
-def test_votes(model, labels, dtype):
+def test_classifiers(model, labels, dtype):
     X, codes = samples()
     X = X.astype(dtype)
     labels = np.array(labels)
@@ -95,7 +95,7 @@ def test_votes(model, labels, dtype):
         )
 
 
-def test_equally_near_points_vote_in_order():
+def test_first_of_equally_near_points_votes():
     X = np.array([[1.0], [-1.0], [1.0], [-1.0], [5.0]])
     model = KNNClassifier(1).fit(X, ["b", "a", "c", "d", "e"])
     new = np.array([[0.0], [1.0], [-1.0]])
@@ -105,8 +105,8 @@ def test_equally_near_points_vote_in_order():
 
 @pytest.mark.parametrize("k", [1, 3, 10])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_whole_numbers(k, weights):
-    """Whose distances are often equal, and more of them than there are candidates."""
+def test_ties_are_broken_by_row_index(k, weights):
+    """Integer features make more distances equal than there are candidates."""
     rng = np.random.default_rng(k)
     X, y = rng.integers(0, 4, size=(200, 5)).astype(float), rng.integers(0, 5, 200)
     new = rng.integers(0, 4, size=(200, 5)).astype(float)
@@ -118,7 +118,7 @@ def test_whole_numbers(k, weights):
 
 @pytest.mark.parametrize("far", [1e4, 1e8])
 def test_outlier(far):
-    """One point far away takes no digits from the others."""
+    """A distant point does not reduce the precision for the others."""
     X, y = samples()
     X[-1] = far
     model = KNNClassifier(3).fit(X, y)
@@ -128,7 +128,7 @@ def test_outlier(far):
 
 
 def test_copies_of_a_query():
-    """All of them in the middle, where all lengths are 0."""
+    """All points equal their mean, so all squared lengths are 0."""
     X, y = np.zeros((30, 3)), np.arange(30) % 2
     model = KNNClassifier(3).fit(X, y)
     assert run(to_onnx(model, dtype="float64"), X[:2])["label"].tolist() == [0, 0]
@@ -158,13 +158,16 @@ def cubic(X, Y):
         (Isomap(), "Isomap cannot be exported"),
         (EnergyClassifier(), "EnergyClassifier cannot be exported"),
         (make_pipeline(MinMaxScaler(clip=True), PCA()), "MinMaxScaler cannot be exported"),
-        (MultiMetricKNNClassifier(max_iter=2), "a metric for each class"),
-        (KNNClassifier(weights=np.exp), "weights that are a function"),
-        (KPCA(2, kernel=cubic), "The kernel is a Python function"),
+        (MultiMetricKNNClassifier(max_iter=2), "because it has a metric for each class"),
+        (
+            KNNClassifier(weights=np.exp),
+            "KNNClassifier cannot be exported, because its weights are a function",
+        ),
+        (KPCA(2, kernel=cubic), "A kernel that is a Python function cannot be exported"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*did not converge")
-def test_refused(model, error):
+def test_unsupported_models_raise(model, error):
     X, y = samples()
     with pytest.raises(ValueError, match=error):
         to_onnx(model.fit(X, y))

@@ -1,4 +1,4 @@
-"""Databases find the neighbours that we do."""
+"""DuckDB and PostgreSQL find the same neighbours as dimetric."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ from dimetric import KPCA, LDA, LMNN, NCA, PCA, KNNClassifier
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
 from dimetric.export import to_sql
-from dimetric.export._index import mapped
-from dimetric.export._quote import quoted
+from dimetric.export._index import map_samples
+from dimetric.export._quote import quote_name
 
 MODELS = [
     PCA(2),
@@ -30,8 +30,8 @@ QUERIES = (3, 77, 150)
 
 
 def top10(model, X, queries=QUERIES):
-    """Return the row numbers nearest to some rows, themselves left out, by our own search."""
-    Z = mapped(model, X)
+    """Return the 10 rows nearest to each query row, without this row, found by KNNClassifier."""
+    Z = map_samples(model, X)
     return KNNClassifier(10).fit(Z, np.arange(len(Z)) % 2).kneighbors()[1][list(queries)]
 
 
@@ -53,7 +53,7 @@ def test_duckdb(model, form):
             for row in QUERIES
         ]
         z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
-    Z = mapped(model, frame[NAMES])
+    Z = map_samples(model, frame[NAMES])
     np.testing.assert_allclose(z, Z, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal([each["id"] - 100 for each in found], top10(model, frame[NAMES]))
     for row, each in zip(QUERIES, found, strict=True):
@@ -78,22 +78,22 @@ def test_duckdb_column_of_vectors(form):
 
 
 @pytest.mark.parametrize("form", ["expression", "matrix"])
-def test_rows_with_missing_values_are_left_out(form):
+def test_rows_with_missing_values_are_skipped(form):
     frame, _, y = data(50)
     model = LDA().fit(frame[NAMES], y)
     frame.loc[7, NAMES[2]] = None
     with duckdb.connect() as base:
         base.sql("CREATE TABLE samples AS SELECT * FROM frame")
         base.execute(
-            "UPDATE samples SET " + quoted(NAMES[2]) + " = NULL WHERE id = 107"
-        )  # NaN is a number there
+            "UPDATE samples SET " + quote_name(NAMES[2]) + " = NULL WHERE id = 107"
+        )  # DuckDB does not treat NaN as missing
         base.execute(to_sql(model, form=form))
         ids = base.sql("SELECT id FROM samples_mapped ORDER BY id").fetchnumpy()["id"]
     np.testing.assert_array_equal(ids, frame["id"].drop(7))
 
 
 @pytest.mark.parametrize("missing", ["raise", "impute"])
-def test_columns_of_texts(missing):
+def test_categorical_columns(missing):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {
@@ -107,7 +107,7 @@ def test_columns_of_texts(missing):
     new.loc[1, 'b"ig'] = "perhaps"
     if missing == "impute":
         new.loc[2, "colour"] = new.loc[3, 'b"ig'] = new.loc[4, "size"] = None
-    with pytest.warns(UserWarning, match="were no categories"):
+    with pytest.warns(UserWarning, match="Found unknown categories"):
         wanted = model.transform(new)
     new = new.assign(id=range(60))
     with duckdb.connect() as base:
@@ -121,15 +121,15 @@ def test_columns_of_texts(missing):
 
 
 @pytest.mark.parametrize("words", [("no", "yes"), ("N", "Y"), ("False", "true"), ("f", "t")])
-def test_words_that_are_truth_values_in_the_database(words):
-    """As DuckDB makes of columns of a CSV that hold nothing but yes and no."""
+def test_categories_stored_as_booleans(words):
+    """DuckDB reads a CSV column of yes and no as booleans."""
     X, y = samples(60)
     frame = pd.DataFrame({"a": X[:, 0], "said": np.array(words)[(X[:, 1] > 0).astype(int)]})
     model = make_pipeline(TableEncoder(), PCA(2)).fit(frame, y)
-    there = frame.assign(id=np.arange(60), said=frame["said"] == words[1])
+    stored = frame.assign(id=np.arange(60), said=frame["said"] == words[1])
     with duckdb.connect() as base:
-        base.register("there", there)
-        base.sql("CREATE TABLE samples AS SELECT * FROM there")
+        base.register("stored", stored)
+        base.sql("CREATE TABLE samples AS SELECT * FROM stored")
         assert "BOOLEAN" in str(base.sql("DESCRIBE samples"))
         base.execute(to_sql(model))
         z = np.array(base.sql("SELECT z FROM samples_mapped ORDER BY id").fetchall())[:, 0]
@@ -138,14 +138,16 @@ def test_words_that_are_truth_values_in_the_database(words):
 
 @pytest.mark.parametrize("form", ["expression", "matrix"])
 @pytest.mark.parametrize("id", ["z1", "Z", "row_id_", "k_", "x", "Shift", "weights", "distance"])
-def test_names_of_ids(id, form):
-    """They find the right rows, or are refused."""
+def test_names_of_the_id_column(id, form):
+    """Names that the script uses raise an error; other names work."""
     X, y = samples(60)
     model = LDA().fit(X, y)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(**{id: np.arange(60)})
     inner = {"expression": {"z1"}, "matrix": {"x", "Shift", "weights"}}[form]
     if id in inner | {"Z", "row_id_", "k_"}:
-        with pytest.raises(ValueError, match=f"cannot be called '{id}' here: rename it"):
+        with pytest.raises(
+            ValueError, match=f"cannot be named '{id}', because the script uses this name"
+        ):
             to_sql(model, id=id, columns=list("abcd"), form=form)
         return
     script = to_sql(model, id=id, columns=list("abcd"), form=form)
@@ -157,8 +159,8 @@ def test_names_of_ids(id, form):
     assert [each[0] for each in found] == top10(model, X[:60], (3,))[0].tolist()
 
 
-def test_blanks_around_texts(tmp_path):
-    """A file's texts are read without those before them, which a database keeps."""
+def test_leading_spaces_of_categories(tmp_path):
+    """dimetric strips leading spaces when it reads a file, but the database keeps them."""
     file = tmp_path / "table.csv"
     file.write_text("id,a,colour\n" + "".join(
         f"{i},{i * i % 7}, {['red', 'green', 'blue'][i % 3]} \n" for i in range(30)
@@ -186,9 +188,9 @@ def test_hostile_names():
     model = LDA().fit(X, y)
     with duckdb.connect() as base:
         base.sql("CREATE TABLE other (a integer)")
-        base.sql(f"CREATE TABLE {quoted(table)} AS SELECT * FROM frame")
+        base.sql(f"CREATE TABLE {quote_name(table)} AS SELECT * FROM frame")
         base.execute(to_sql(model, table=table, id=key, columns=NAMES))
-        rows = base.sql(f"SELECT * FROM {quoted(table + '_nearest')}(103, 5)").fetchall()
+        rows = base.sql(f"SELECT * FROM {quote_name(table + '_nearest')}(103, 5)").fetchall()
         assert len(rows) == 5
         assert base.sql("SELECT * FROM other").fetchall() == []
     text = to_sql(model, dialect="postgres", table=table, id=key, columns=NAMES)
@@ -201,31 +203,31 @@ def test_file_and_errors(tmp_path):
     model = LDA().fit(frame[NAMES], y)
     text = to_sql(model, tmp_path / "map.sql")
     assert (tmp_path / "map.sql").read_text(encoding="utf-8") == text
-    with pytest.raises(ValueError, match="SQL needs a linear map"):
+    with pytest.raises(ValueError, match="SQL requires a linear map"):
         to_sql(KPCA(2).fit(X))
     with pytest.raises(ValueError, match="dialect must be one of duckdb, postgres and form"):
         to_sql(model, dialect="oracle")
     for columns in (["a"], ["a", "b", "c", "c"]):
-        with pytest.raises(ValueError, match="The model has 4 features: name as many columns"):
+        with pytest.raises(ValueError, match="The model has 4 features, but columns has"):
             to_sql(model, columns=columns)
     with pytest.raises(ValueError, match="'' cannot be the name"):
         to_sql(model, table="x", id="")
     with pytest.raises(ValueError, match=r"'a\\x00' cannot be the name"):
         to_sql(model, table="a\0")
-    with pytest.raises(ValueError, match="cannot be called 'z' here"):
+    with pytest.raises(ValueError, match="cannot be named 'z', because"):
         to_sql(model, id="z")
 
 
-# DIMETRIC_POSTGRES is a connection string, as libpq has it, of a server for tests.
+# DIMETRIC_POSTGRES is the libpq connection string of a test server.
 needs_postgres = pytest.mark.skipif(
     "DIMETRIC_POSTGRES" not in os.environ, reason="DIMETRIC_POSTGRES names no server with pgvector"
 )
 
 
 def in_postgres(script):
-    """Return what a script prints; it has a schema of its own."""
+    """Run a script in a temporary schema, and return the words that it prints."""
     psql = ["psql", os.environ["DIMETRIC_POSTGRES"], "-v", "ON_ERROR_STOP=1", "-Atq"]
-    schema = f"dimetric_test_{os.getpid()}"  # tests may run beside each other
+    schema = f"dimetric_test_{os.getpid()}"  # tests may run in parallel
     before = (
         "DO 'BEGIN PERFORM pg_advisory_lock(77); END'; SET client_min_messages = warning; "
         "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; "
@@ -250,7 +252,7 @@ def in_postgres(script):
 def test_postgres(model, form):
     frame, X, y = data()
     model = fit(model, frame[NAMES], y)
-    columns = ", ".join(f"{quoted(name)} float8" for name in NAMES)
+    columns = ", ".join(f"{quote_name(name)} float8" for name in NAMES)
     rows = ", ".join(
         f"({', '.join(map(repr, row))}, {100 + i})" for i, row in enumerate(X.tolist())
     )
@@ -271,14 +273,15 @@ def test_postgres_vectors_under_hostile_names(form):
     model = LDA().fit(X, y)
     table, key, column = 'a"; DROP TABLE b;--\nc', "$nearest$; DROP TABLE b", "e'm"
     rows = ", ".join(f"('row {i}', '{row}')" for i, row in enumerate(X.tolist()))
+    quoted = [quote_name(each) for each in (table, key, column, f"{table}_nearest")]
     script = (
-        f"CREATE TABLE {quoted(table)} ({quoted(key)} text, {quoted(column)} vector(4));\n"
-        f"CREATE TABLE b (i integer); INSERT INTO {quoted(table)} VALUES {rows};\n"
+        f"CREATE TABLE {quoted[0]} ({quoted[1]} text, {quoted[2]} vector(4));\n"
+        f"CREATE TABLE b (i integer); INSERT INTO {quoted[0]} VALUES {rows};\n"
         + to_sql(model, dialect="postgres", table=table, id=key, columns=column, form=form)
-        + f"SELECT substr({quoted(key)}, 5) FROM {quoted(table + '_nearest')}('row 3', 10);\n"
+        + f"SELECT substr({quoted[1]}, 5) FROM {quoted[3]}('row 3', 10);\n"
         "SELECT count(*) FROM b"
     )
     found = np.array(in_postgres(script), dtype=int)
-    Z = mapped(model, X)
+    Z = map_samples(model, X)
     wanted = np.argsort(np.linalg.norm(Z - Z[3], axis=1))[1:11]
     np.testing.assert_array_equal(found, [*wanted, 0])

@@ -1,4 +1,4 @@
-"""The kernel as one parameter object: shortcuts, nested parameters, checks, randomness."""
+"""Tests of the parameter object Kernel: short forms, nested parameters, validation, randomness."""
 
 import numpy as np
 import pytest
@@ -26,24 +26,24 @@ def fitted(learner, kernel):
     return clone(learner).set_params(kernel=kernel).fit(X, y)
 
 
-# A name is short for an object
+# Short forms
 
 
 @each
 @pytest.mark.parametrize("name", ["rbf", "poly", rbf_kernel])
-def test_a_name_or_a_function_is_short_for_the_object(learner, name):
-    short, whole = (fitted(learner, kernel) for kernel in (name, Kernel(name)))
-    assert_array_equal(short.transform(X), whole.transform(X))
+def test_name_or_function_is_short_for_the_object(learner, name):
+    short, full = (fitted(learner, kernel) for kernel in (name, Kernel(name)))
+    assert_array_equal(short.transform(X), full.transform(X))
 
 
 @each
-def test_every_learner_has_one_parameter_of_the_kernel(learner):
+def test_learners_do_not_repeat_parameters_of_the_kernel(learner):
     own = set(learner.get_params(deep=False))
     assert "kernel" in own
     assert not own & (set(Kernel().get_params()) - {"n_components", "random_state"})
 
 
-def test_repr_and_clone():
+def test_repr_and_clone_include_the_kernel():
     kernel = Kernel("poly", degree=2)
     assert repr(KDA(kernel=kernel)) == "KDA(kernel=Kernel(degree=2, name='poly'))"
     again = clone(KDA(kernel=kernel)).kernel
@@ -52,19 +52,19 @@ def test_repr_and_clone():
 
 
 @each
-def test_fits_do_not_change_the_object(learner):
+def test_fit_does_not_change_the_kernel(learner):
     kernel = Kernel(n_landmarks=30, random_state=0)
     before = kernel.get_params()
     fitted(learner, kernel)
     assert kernel.get_params() == before
-    assert vars(kernel).keys() == before.keys()  # and nothing was learned into it
+    assert vars(kernel).keys() == before.keys()  # fit added no attribute
 
 
 # Nested parameters
 
 
 @each
-def test_nested_parameters_of_an_object(learner):
+def test_nested_parameters_of_a_kernel_object(learner):
     learner = clone(learner).set_params(kernel=Kernel())
     assert learner.get_params()["kernel__gamma"] == "scale"
     learner.set_params(kernel__name="laplacian", kernel__gamma=0.05)
@@ -73,17 +73,17 @@ def test_nested_parameters_of_an_object(learner):
 
 
 @each
-def test_nested_parameters_of_a_name_name_the_object(learner):
+def test_error_for_nested_parameters_of_a_name_suggests_the_object(learner):
     name = type(learner).__name__
     message = (
-        r"kernel='rbf' is short for an object of dimetric\.kernels: "
-        rf".* {name}\(kernel=Kernel\(gamma=0.1\)\)"
+        r"kernel__gamma cannot be set while kernel='rbf'\. Pass an object from dimetric\.kernels "
+        rf"instead: {name}\(kernel=Kernel\(gamma=0.1\)\)"
     )
     with pytest.raises(ValueError, match=message):
         clone(learner).set_params(kernel__gamma=0.1)
     with pytest.raises(ValueError, match=rf"{name}\(kernel=Kernel\(gamma=0.1, name='poly'\)\)"):
         clone(learner).set_params(kernel="poly", kernel__gamma=0.1)
-    with pytest.raises(ValueError, match=r"kernel=<function rbf_kernel .* is short for an object"):
+    with pytest.raises(ValueError, match=r"cannot be set while kernel=<function rbf_kernel"):
         clone(learner).set_params(kernel=rbf_kernel, kernel__params={"gamma": 0.1})
     with pytest.raises(ValueError, match=message):
         GridSearchCV(KNNClassifier(learner=learner), {"learner__kernel__gamma": [0.1]}).fit(X, y)
@@ -91,14 +91,14 @@ def test_nested_parameters_of_a_name_name_the_object(learner):
     assert (both.kernel.name, both.kernel.gamma) == ("poly", 0.1)
 
 
-def test_a_grid_over_kernels():
+def test_grid_search_over_kernels():
     model = KNNClassifier(3, learner=KDA())
     grid = {"learner__kernel": ["linear", Kernel(gamma=1e-8, n_components=2), "rbf"]}
     found = GridSearchCV(model, grid, cv=3).fit(X, y)
     assert found.best_params_["learner__kernel"] in ("linear", "rbf")
 
 
-# Checks
+# Validation
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_grid_over_kernels():
         ({"params": [1]}, "'params' parameter of Kernel must be"),
         (
             {"params": {"gamma": 2.0}},
-            r"a kernel that is a function. For Kernel\('rbf'\) set gamma",
+            r"a kernel that is a function, but the kernel is 'rbf'. Set gamma",
         ),
         ({"n_components": 0}, "'n_components' parameter of Kernel must be"),
         ({"n_components": "all"}, "'n_components' parameter of Kernel must be"),
@@ -125,25 +125,27 @@ def test_a_grid_over_kernels():
     ids=str,
 )
 @each
-def test_wrong_parameters_are_told_in_the_name_of_the_object(learner, params, message):
+def test_error_for_an_invalid_parameter_names_the_kernel(learner, params, message):
     with pytest.raises(ValueError, match=message):
         fitted(learner, Kernel(**params))
 
 
 @each
-def test_what_is_no_kernel(learner):
+def test_error_for_an_invalid_kernel(learner):
     with pytest.raises(ValueError, match=r"'kernel' parameter of .* must be .*'rbf'.*Kernel"):
         fitted(learner, "rbff")
     with pytest.raises(ValueError, match="'kernel' parameter of"):
         fitted(learner, 3)
     learner = clone(learner)
     learner.kernel = Kernel
-    with pytest.raises(TypeError, match=r"an object is needed: kernel=Kernel\(\)"):
+    with pytest.raises(TypeError, match=r"must be an object, .* Use kernel=Kernel\(\)"):
         learner.fit(X, y)
 
 
-def test_kpca_has_components_of_its_own():
-    with pytest.raises(ValueError, match=r"KPCA has n_components of its own.*KPCA\(n_components=5"):
+def test_kpca_rejects_n_components_of_the_kernel():
+    with pytest.raises(
+        ValueError, match=r"kernel of KPCA must have n_components='auto'.*KPCA\(n_components=5"
+    ):
         KPCA(kernel=Kernel(n_components=5)).fit(X)
 
 
@@ -151,7 +153,7 @@ def test_kpca_has_components_of_its_own():
 
 
 @pytest.mark.parametrize(("learner", "rank"), [(KDA(), 100), (KLMNN(2, max_iter=1), 30)])
-def test_auto_is_the_rank_of_the_learner(learner, rank):
+def test_auto_is_the_default_rank_of_the_learner(learner, rank):
     assert fitted(learner, Kernel(gamma=5.0)).metadata()["kernel_rank"] == rank
     assert fitted(learner, Kernel(gamma=5.0, n_components=7)).metadata()["kernel_rank"] == 7
 
@@ -164,7 +166,7 @@ def test_landmarks_depend_on_the_random_state_of_the_kernel(learner):
 
 
 @each
-def test_comparisons_seed_the_landmarks(learner):
+def test_benchmarks_seed_the_landmarks(learner):
     learner = clone(learner).set_params(kernel=Kernel(n_landmarks=20))
     one, same, other = (seeded(learner, seed).fit(X, y) for seed in (0, 0, 1))
     assert_array_equal(one.landmarks_, same.landmarks_)
@@ -172,9 +174,9 @@ def test_comparisons_seed_the_landmarks(learner):
     assert learner.kernel.random_state is None
 
 
-def test_without_a_linear_learner_there_is_no_learner():
-    class Nothing(KernelizedMetric):
+def test_subclasses_must_define_the_linear_learner():
+    class Incomplete(KernelizedMetric):
         kernel = "rbf"
 
     with pytest.raises(TypeError, match=r"abstract method '?_linear"):
-        Nothing()
+        Incomplete()

@@ -1,6 +1,7 @@
-"""Learners in feature space: with the linear kernel themselves, with others themselves on features.
+"""Tests of learners in feature space: Kernelized, KDA, KANMM, KDMLMJ and KLMNN.
 
-KDA, KANMM, KDMLMJ and KLMNN are Kernelized with a learner; what is special to each is here too.
+With the linear kernel, each equals its linear learner. With a polynomial kernel, it equals the
+linear learner on explicit features.
 """
 
 import numpy as np
@@ -63,14 +64,15 @@ def assert_same_distances(Z, expected, tol=1e-6):
 
 
 @pytest.mark.parametrize(("linear", "kernel"), PAIRS, ids=str)
-def test_linear_kernel_is_the_learner(linear, kernel):
+def test_linear_kernel_matches_the_linear_learner(linear, kernel):
     expected = linear.fit(X[::2], y[::2]).transform(X)
-    tol = 1e-6 if kernel._max_steps() == 0 else 1e-4  # of where a descent stops
+    # Iterative solvers stop at slightly different points.
+    tol = 1e-6 if kernel._max_steps() == 0 else 1e-4
     assert_same_distances(kernel.fit(X[::2], y[::2]).transform(X), expected, tol)
 
 
 @pytest.mark.parametrize("n_components", [None, 3])
-def test_klmnn_is_lmnn_in_its_objective(n_components):
+def test_linear_klmnn_reaches_the_objective_of_lmnn(n_components):
     linear = LMNN(n_components).fit(X, y).metadata()
     kernel = KLMNN(n_components, max_iter=300, kernel=LINEAR).fit(X, y).metadata()
     assert kernel["final_objective"] == pytest.approx(linear["final_objective"], rel=1e-3)
@@ -86,20 +88,20 @@ def test_klmnn_is_lmnn_in_its_objective(n_components):
     ],
     ids=str,
 )
-def test_polynomial_kernel_is_the_learner_on_products(linear, kernel):
-    """Features have the weights of the binomial theorem: (g x.y + c)^2 is their inner product.
+def test_polynomial_kernel_matches_the_linear_learner_on_monomials(linear, kernel):
+    """(g x.y + c)^2 is the inner product of monomials with binomial weights.
 
-    reg and alpha are shares of a mean over coordinates, of which both have equally many.
+    reg and alpha are relative to a mean over coordinates. Both learners have the same number.
     """
     gamma, coef0 = 0.3, 0.7
     A = X[:, :4]
     i, j = np.triu_indices(4)
     weight = np.where(i == j, 1.0, np.sqrt(2)) * gamma
     explicit = np.hstack([A[:, i] * A[:, j] * weight, np.sqrt(2 * gamma * coef0) * A])
-    products = explicit @ explicit.T + coef0**2  # of a constant feature, which is no coordinate
+    products = explicit @ explicit.T + coef0**2  # the constant feature has no variance
     assert_allclose(products, polynomial_kernel(A, None, 2, gamma, coef0), atol=1e-12)
     poly = {"name": "poly", "degree": 2, "gamma": gamma, "coef0": coef0}
-    kernel = clone(kernel).set_params(**{f"kernel__{name}": each for name, each in poly.items()})
+    kernel = clone(kernel).set_params(**{f"kernel__{name}": value for name, value in poly.items()})
     found = kernel.fit(A, y)
     assert found.metadata()["kernel_rank"] == 14
     tol = 1e-6 if kernel._max_steps() == 0 else 1e-3
@@ -108,7 +110,7 @@ def test_polynomial_kernel_is_the_learner_on_products(linear, kernel):
 
 @pytest.mark.parametrize("learner", [KDA(), KANMM(2), KDMLMJ(2), KLMNN(2, reg=0.1)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_named_function_and_precomputed_are_one(learner):
+def test_named_function_and_precomputed_kernels_agree(learner):
     train, new = X[::2], X[1::10]
     rank = None if isinstance(learner, KLMNN) else "auto"
     named, called, given = (
@@ -122,7 +124,7 @@ def test_named_function_and_precomputed_are_one(learner):
     named.fit(train, y[::2])
     called.fit(train, y[::2])
     given.fit(rbf_kernel(train, gamma=0.05), y[::2])
-    if learner._max_steps():  # iterations stop here or there
+    if learner._max_steps():  # solvers stop at slightly different points
         values = [fitted.metadata()["final_objective"] for fitted in (named, called, given)]
         assert_allclose(values, values[0], rtol=1e-3)
         return
@@ -133,8 +135,8 @@ def test_named_function_and_precomputed_are_one(learner):
 
 @pytest.mark.parametrize("rank", [20, 0.9])
 @pytest.mark.parametrize("name", ["rbf", "laplacian", "linear", "poly"])
-def test_what_is_chosen_of_the_space_does_not_depend_on_how_the_kernel_is_given(rank, name):
-    """Nor on the order of samples, which a precomputed kernel does not tell the learner."""
+def test_reduced_rank_does_not_depend_on_how_the_kernel_is_given(rank, name):
+    """It does not depend on the order of the samples either, even if the kernel is precomputed."""
     A, params = X[:, :6], {"gamma": 0.05} if name != "linear" else {}
     called = {"poly": polynomial_kernel, "rbf": rbf_kernel}.get(
         name, laplacian_kernel if name == "laplacian" else linear_kernel
@@ -145,8 +147,8 @@ def test_what_is_chosen_of_the_space_does_not_depend_on_how_the_kernel_is_given(
     assert_same_distances(own.fit(A, y).transform(A), Z)
     given = KDA(kernel=Kernel("precomputed", n_components=rank))
     assert_same_distances(given.fit(K, y).transform(K), Z)
-    back = K[::-1, ::-1]
-    assert_same_distances(given.fit(back, y[::-1]).transform(back)[::-1], Z)
+    reversed_K = K[::-1, ::-1]
+    assert_same_distances(given.fit(reversed_K, y[::-1]).transform(reversed_K)[::-1], Z)
 
 
 @pytest.mark.parametrize(
@@ -160,25 +162,23 @@ def test_what_is_chosen_of_the_space_does_not_depend_on_how_the_kernel_is_given(
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_training_samples_get_their_own_coordinates(kernel):
-    seen = {}
+def test_transform_of_training_samples_maps_their_coordinates(kernel):
+    recorded = {}
     kernel = clone(kernel)
-    space, kept = kernel._space, {}
+    map_attributes = kernel._map_attributes
 
-    def noted(*args, **kwargs):
-        kept["space"] = space(*args, **kwargs)
-        return kept["space"]
+    def record(coordinates, L, X):
+        recorded.update(coordinates=coordinates, L=L)
+        return map_attributes(coordinates, L, X)
 
-    kernel._space = noted
-    map_of = kernel._map
-    kernel._map = lambda space, L, X: seen.update(L=L) or map_of(space, L, X)
+    kernel._map_attributes = record
     kernel.fit(X, y)
-    expected = kept["space"].scores() @ host(seen["L"]).T
+    expected = recorded["coordinates"].compute() @ host(recorded["L"]).T
     assert_allclose(kernel.transform(X), expected, atol=1e-7 * np.abs(expected).max())
 
 
-def test_neighbours_are_those_of_the_feature_space():
-    """On the sphere of the cosine kernel other samples are near than in the space around it."""
+def test_neighbours_are_searched_in_feature_space():
+    """The cosine kernel projects samples onto a sphere, where they have other neighbours."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(80, 4)) * rng.uniform(0.1, 5, size=(80, 1))
     labels = np.arange(80) % 2
@@ -187,21 +187,21 @@ def test_neighbours_are_those_of_the_feature_space():
     assert_same_distances(found.transform(A), DMLMJ().fit(unit, labels).transform(unit))
 
 
-def test_classes_that_no_line_separates():
+def test_kda_separates_circles_but_lda_does_not():
     C, labels = make_circles(400, factor=0.5, noise=0.1, random_state=0)
     train, test = slice(0, 200), slice(200, None)
     knn = make_pipeline(KDA(), KNeighborsClassifier(3)).fit(C[train], labels[train])
     assert knn.score(C[test], labels[test]) > 0.95
-    line = make_pipeline(LDA(), KNeighborsClassifier(3)).fit(C[train], labels[train])
-    assert line.score(C[test], labels[test]) < 0.7
+    linear = make_pipeline(LDA(), KNeighborsClassifier(3)).fit(C[train], labels[train])
+    assert linear.score(C[test], labels[test]) < 0.7
 
 
 @pytest.mark.parametrize(
     "kernel", [KDA(), KANMM(), KANMM(orthonormal="coefficients"), KDMLMJ()], ids=str
 )
-def test_one_class_is_told_in_the_name_of_the_learner(kernel):
+def test_error_for_one_class_names_the_learner(kernel):
     name = type(kernel).__name__
-    with pytest.raises(ValueError, match=f"^{name} needs at least 2 classes; y holds 1"):
+    with pytest.raises(ValueError, match=f"^{name} requires at least 2 classes, but y has only 1"):
         kernel.fit(X, np.zeros(len(X), dtype=int))
 
 
@@ -212,15 +212,16 @@ def test_one_class_is_told_in_the_name_of_the_learner(kernel):
 def test_landmarks_that_span_the_samples_are_exact(kernel, namespace):
     exact = clone(kernel).set_params(kernel=LINEAR).fit(X, y)
     few = clone(exact).set_params(kernel__n_landmarks=60, kernel__random_state=0)
-    there = namespace.asarray(X)
-    few.fit(there, y)
+    converted = namespace.asarray(X)
+    few.fit(converted, y)
     assert few.components_.shape[1] == 60
-    assert_same_distances(host(few.transform(there)), exact.transform(X))
+    assert_same_distances(host(few.transform(converted)), exact.transform(X))
 
 
-def test_rank_and_regulariser_are_told():
-    few = Kernel(n_components=12)
-    for learner, reg in [(KDA(reg=0.2, kernel=few), 0.2), (KDMLMJ(alpha=0.3, kernel=few), 0.3)]:
+def test_metadata_contains_ranks_and_reg():
+    kernel = Kernel(n_components=12)
+    learners = [(KDA(reg=0.2, kernel=kernel), 0.2), (KDMLMJ(alpha=0.3, kernel=kernel), 0.3)]
+    for learner, reg in learners:
         facts = learner.fit(X, y).metadata()
         assert facts["kernel_rank"] == 12
         assert facts["reg"] == reg
@@ -229,7 +230,7 @@ def test_rank_and_regulariser_are_told():
     assert KANMM(3).fit(X, y).metadata()["rank"] == 3
 
 
-def test_rank_is_that_of_centred_samples():
+def test_kernel_rank_is_the_rank_of_centred_samples():
     facts = KDA(kernel=Kernel(gamma=5.0, n_components=None)).fit(X, y).metadata()
     assert (
         facts["kernel_rank"]
@@ -238,28 +239,28 @@ def test_rank_is_that_of_centred_samples():
     )
 
 
-def test_components_of_kdmlmj_are_not_all_by_default():
+def test_kdmlmj_keeps_at_most_30_components_by_default():
     assert KDMLMJ().fit(X, y).metadata()["n_components"] == 30
     assert KDMLMJ(kernel="linear").fit(X, y).metadata()["n_components"] == 13
     assert KDMLMJ(40).fit(X, y).metadata()["n_components"] == 40
 
 
-def test_singular_scatters_are_safe():
-    """With a definite kernel, samples of a class need not spread: reg keeps the map finite."""
-    loose = KDA(kernel=Kernel(gamma=50.0, n_components=None)).fit(X[::2], y[::2])
-    Z = loose.transform(X)
+def test_reg_keeps_maps_finite_if_classes_have_no_spread():
+    """A kernel that separates all samples can map each class to a single point."""
+    kda = KDA(kernel=Kernel(gamma=50.0, n_components=None)).fit(X[::2], y[::2])
+    Z = kda.transform(X)
     assert np.isfinite(Z).all()
     assert np.abs(Z).max() < 1e3
 
 
-# The source's form of KANMM
+# KANMM with orthonormal coefficients
 
 
-def test_kanmm_with_orthonormal_coefficients():
-    """Eigenvectors of the scatters of rows of K, by their definition."""
+def test_orthonormal_coefficients_match_the_definition():
+    """They are eigenvectors of the difference of scatters, computed from the rows of K."""
     A, labels = X[::3], y[::3]
     K = rbf_kernel(A, gamma=0.05)
-    D = cdist(A, A)  # ascending as distances of the feature space are
+    D = cdist(A, A)  # distances in feature space have the same order
     total = np.zeros((len(A), len(A)))
     for i in range(len(A)):
         others = np.delete(np.argsort(D[i], kind="stable"), 0)
@@ -277,10 +278,10 @@ def test_kanmm_with_orthonormal_coefficients():
     assert not np.allclose(pdist(other.transform(A)), pdist(found.transform(A)), rtol=0.1)
 
 
-# A citizen of scikit-learn
+# scikit-learn conventions
 
 
-def test_nested_parameters_clone_and_search():
+def test_nested_parameters_work_with_clone_and_grid_search():
     learner = Kernelized(NCA(2, max_iter=3), kernel=Kernel())
     assert learner.get_params()["learner__max_iter"] == 3
     again = clone(learner).set_params(learner__n_components=1, kernel__gamma=0.2)
@@ -294,25 +295,28 @@ def test_nested_parameters_clone_and_search():
     assert search.fit(X, y).best_score_ > 0.9
 
 
-def test_the_learner_given_is_left_alone():
+def test_fit_does_not_change_the_given_learner():
     inner = LDA()
     Kernelized(inner).fit(X, y)
     assert not hasattr(inner, "components_")
+
+
+def test_error_for_an_invalid_learner():
     with pytest.raises(ValueError, match="'learner' parameter of Kernelized must be an instance"):
         Kernelized(KPCA()).fit(X, y)
     with pytest.raises(ValueError, match="'reg' parameter of LDA must be a float"):
         Kernelized(LDA(reg=-1)).fit(X, y)
 
 
-def test_learner_without_labels():
+def test_learner_that_needs_no_labels():
     assert_same_distances(
         Kernelized(Covariance(reg=0.1), kernel=LINEAR).fit(X).transform(X),
         Covariance(reg=0.1).fit(X).transform(X),
     )
 
 
-def test_callbacks_see_maps_of_samples():
-    class Seen:
+def test_callbacks_get_maps_of_samples():
+    class Recorder:
         maps = ()
 
         def setup(self, estimator, context): ...
@@ -325,13 +329,13 @@ def test_callbacks_see_maps_of_samples():
             if context.task_name == "iteration":
                 self.maps += (fitted_estimator.transform(X),)
 
-    seen, (A, labels) = Seen(), load_iris(return_X_y=True)
-    learner = Kernelized(NCA(2, reg=1e-4, max_iter=500)).set_callbacks(seen).fit(A, labels)
-    assert len(seen.maps) == learner.n_iter_ == learner.metadata()["n_iter"]
-    assert_allclose(seen.maps[-1], learner.transform(A), atol=1e-9)
+    recorder, (A, labels) = Recorder(), load_iris(return_X_y=True)
+    learner = Kernelized(NCA(2, reg=1e-4, max_iter=500)).set_callbacks(recorder).fit(A, labels)
+    assert len(recorder.maps) == learner.n_iter_ == learner.metadata()["n_iter"]
+    assert_allclose(recorder.maps[-1], learner.transform(A), atol=1e-9)
 
 
-def test_equal_samples_are_at_distance_0():
+def test_identical_samples_have_distance_0():
     twice = np.vstack([X, X])
     learner = KDMLMJ(n_neighbors=2).fit(twice, np.tile(y, 2))
     assert_array_equal(learner.pair_distance([[0, 178], [5, 183]], twice), 0)
@@ -343,17 +347,17 @@ def test_pairs_and_triplets_instead_of_labels():
     same = Kernelized(LSI(), kernel=LINEAR).fit(X, pairs=pairs)
     assert_same_distances(same.transform(X), lsi.transform(X), tol=1e-4)
     assert_allclose(same.pair_distance(pairs, X), lsi.pair_distance(pairs, X), rtol=1e-3)
-    curved = Kernelized(LSI()).fit(X, pairs=pairs)
-    curved.calibrate_threshold(pairs, X)
-    assert np.mean(curved.predict_pairs(pairs, X) == pairs.is_similar) > 0.9
+    nonlinear = Kernelized(LSI()).fit(X, pairs=pairs)
+    nonlinear.calibrate_threshold(pairs, X)
+    assert np.mean(nonlinear.predict_pairs(pairs, X) == pairs.is_similar) > 0.9
     triplets = Triplets.from_labels(y, 200, random_state=0)
-    judged = Kernelized(LMNN(reg=0.1)).fit(X, triplets=triplets)
-    assert judged.score_triplets(triplets, X) > 0.95
+    lmnn = Kernelized(LMNN(reg=0.1)).fit(X, triplets=triplets)
+    assert lmnn.score_triplets(triplets, X) > 0.95
     with pytest.raises(TypeError, match="Kernelized learns from labels y or pairs, not triplets"):
         Kernelized(LSI()).fit(X, triplets=triplets)
 
 
-def test_samples_without_labels():
+def test_unlabelled_samples_are_allowed():
     some = np.where(np.arange(len(y)) % 3 == 0, y, -1)
     learner = Kernelized(LMNN(unlabelled=-1, reg=0.1)).fit(X, some)
     assert_array_equal(learner.classes_, [0, 1, 2])

@@ -1,4 +1,4 @@
-"""KPCA: against PCA and scikit-learn's, one way against the other, landmarks, hard kernels."""
+"""Tests of KPCA: PCA and scikit-learn as references, landmarks, inverse map, degenerate kernels."""
 
 import re
 import tracemalloc
@@ -14,12 +14,10 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.preprocessing import scale
 
 from dimetric import KPCA, PCA
-from dimetric.kernels import Kernel
-from dimetric.kernels import _function as maps
-from dimetric.kernels import _space as space
+from dimetric.kernels import Kernel, _coordinates, _function
+from dimetric.kernels._coordinates import cholesky_coordinates, landmark_coordinates
 from dimetric.kernels._factor import factor
-from dimetric.kernels._space import exact_space
-from dimetric.linalg import classical_scaling as coordinates
+from dimetric.linalg import classical_scaling
 
 
 def wine():
@@ -36,21 +34,21 @@ def assert_same_distances(Z, expected, tol=1e-8):
 
 
 @pytest.mark.parametrize("k", [None, 3, 0.9])
-def test_linear_kernel_is_pca(k):
+def test_linear_kernel_matches_pca(k):
     X = wine()
     pca, kpca = PCA(k).fit(X), KPCA(k, kernel="linear").fit(X)
     new = X[:20] + 0.1
     assert_allclose(np.abs(kpca.transform(new)), np.abs(pca.transform(new)), atol=1e-9)
     assert_allclose(kpca.eigenvalues_, pca.singular_values_**2, rtol=1e-9)
-    share = pca.metadata()["accumulated_eigenvalues"]
-    assert kpca.metadata()["accumulated_eigenvalues"] == pytest.approx(share)
+    fraction = pca.metadata()["accumulated_eigenvalues"]
+    assert kpca.metadata()["accumulated_eigenvalues"] == pytest.approx(fraction)
 
 
 @pytest.mark.parametrize("X", [wine(), digits()], ids=["wine", "digits"])
 @pytest.mark.parametrize("kernel", ["poly", "rbf", "cosine", "sigmoid"])
 @pytest.mark.parametrize("k", [2, 12])
 @pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
-def test_is_scikit_learns(X, kernel, k):
+def test_matches_scikit_learn(X, kernel, k):
     params = {"gamma": 0.01, "degree": 2}
     ours = KPCA(k, kernel=Kernel(kernel, **params)).fit(X)
     theirs = KernelPCA(k, kernel=kernel, **params, eigen_solver="dense").fit(X)
@@ -62,12 +60,12 @@ def test_is_scikit_learns(X, kernel, k):
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian"])
 @pytest.mark.parametrize("k", [3, None])
-def test_iteration_is_decomposition(kernel, k, monkeypatch, namespace):
+def test_iterative_solution_matches_the_decomposition(kernel, k, monkeypatch, namespace):
     X = digits(120)
     expected = KPCA(k, kernel=kernel).fit(X)
-    monkeypatch.setattr(space, "DENSE_SAMPLES", 50)
-    monkeypatch.setattr(space, "BLOCK", 1000)
-    monkeypatch.setattr(coordinates, "BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(_coordinates, "DENSE_SAMPLES", 50)
+    monkeypatch.setattr(_coordinates, "BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(classical_scaling, "BLOCK_ENTRIES", 1000)
     found = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
     assert_allclose(host(found.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
     new = X[:9] * 0.9
@@ -75,7 +73,7 @@ def test_iteration_is_decomposition(kernel, k, monkeypatch, namespace):
     assert_same_distances(host(found.transform(namespace.asarray(new))), Z, 1e-6)
 
 
-def test_polynomial_kernel_is_pca_of_products():
+def test_polynomial_kernel_matches_pca_of_monomials():
     """(g x.y + c)^2 is the inner product of weighted monomials up to degree 2."""
     X = wine()[:, :4]
     gamma, coef0 = 0.3, 0.7
@@ -89,7 +87,7 @@ def test_polynomial_kernel_is_pca_of_products():
     assert_same_distances(kpca.transform(X), pca.transform(explicit))
 
 
-def test_named_function_and_precomputed_are_one():
+def test_named_function_and_precomputed_kernels_agree():
     X, new = wine(), wine()[:10] + 0.1
     named = KPCA(5, kernel=Kernel("poly", gamma=0.1, degree=2)).fit(X)
     params = {"gamma": 0.1, "degree": 2}
@@ -101,15 +99,15 @@ def test_named_function_and_precomputed_are_one():
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
-def test_training_samples_get_their_own_coordinates(kernel):
+def test_transform_of_training_samples_returns_their_coordinates(kernel):
     X = digits()
     for k in (4, None):
         kpca = KPCA(k, kernel=kernel)
-        scores = kpca.fit(X)._space(X, k, principal=True).scores()
-        assert_allclose(kpca.transform(X), scores, atol=1e-7 * np.abs(scores).max())
+        expected = kpca.fit(X)._fit_coordinates(X, k, principal=True).compute()
+        assert_allclose(kpca.transform(X), expected, atol=1e-7 * np.abs(expected).max())
 
 
-def test_coefficients_are_those_of_the_formula():
+def test_coefficients_satisfy_the_formula():
     X = wine()
     kpca = KPCA(3, kernel=Kernel(gamma=0.05)).fit(X)
     K = rbf_kernel(X, gamma=0.05)
@@ -119,7 +117,7 @@ def test_coefficients_are_those_of_the_formula():
     Z = kpca.transform(X)
     assert_allclose(centred @ Z, Z * kpca.eigenvalues_, atol=1e-8)  # eigenvectors
     assert_allclose(Z, (K - kpca.offset_) @ A.T, atol=1e-12)
-    with pytest.raises(AttributeError, match=r"no matrix M of the features gives.*transformer\(\)"):
+    with pytest.raises(AttributeError, match=r"has no matrix M\. Use transformer\(\)"):
         kpca.metric()
 
 
@@ -130,10 +128,10 @@ def test_coefficients_are_those_of_the_formula():
 def test_all_samples_as_landmarks_are_exact(kernel):
     X, new = wine(), wine()[:10] + 0.1
     exact = KPCA(4, kernel=kernel).fit(X)
-    landmarks = space.landmark_space(exact._kernel, X, X, 4)
+    landmarks = landmark_coordinates(exact._kernel, X, X, 4)
     A = landmarks.lift(np.eye(4))
     Z = (exact._kernel(new, X) - landmarks.mean) @ A.T
-    assert_allclose(landmarks.values, exact.eigenvalues_, rtol=1e-9)
+    assert_allclose(landmarks.eigenvalues, exact.eigenvalues_, rtol=1e-9)
     assert_same_distances(Z, exact.transform(new), 1e-7)
     assert_array_equal(
         KPCA(4, kernel=Kernel(kernel, n_landmarks=178)).fit(X).transform(X), exact.transform(X)
@@ -144,16 +142,16 @@ def test_all_samples_as_landmarks_are_exact(kernel):
 def test_landmarks_that_span_the_samples_are_exact(landmarks, namespace):
     X = wine()[:, :5]
     exact = KPCA(3, kernel="linear").fit(X)
-    there = namespace.asarray(X)
+    converted = namespace.asarray(X)
     kernel = Kernel("linear", n_landmarks=30, landmarks=landmarks, random_state=0)
-    few = KPCA(3, kernel=kernel).fit(there)
-    assert_same_distances(host(few.transform(there)), exact.transform(X), 1e-7)
+    few = KPCA(3, kernel=kernel).fit(converted)
+    assert_same_distances(host(few.transform(converted)), exact.transform(X), 1e-7)
     if landmarks != "kmeans":
         assert_array_equal(host(few.X_fit_), X[host(few.landmarks_)])
 
 
 @pytest.mark.parametrize("landmarks", ["uniform", "greedy", "kmeans"])
-def test_more_landmarks_are_nearer_to_exact(landmarks):
+def test_more_landmarks_are_more_accurate(landmarks):
     X = digits(300)
     exact = KPCA(5).fit(X).eigenvalues_.sum()
     kernels = [Kernel(n_landmarks=m, landmarks=landmarks, random_state=0) for m in (10, 60, 299)]
@@ -168,10 +166,10 @@ def test_landmarks_of_a_precomputed_kernel(landmarks):
     K = rbf_kernel(X, gamma=0.05)
     given = KPCA(3, kernel=Kernel("precomputed", **params)).fit(K)
     rows = given.landmarks_
-    expected = space.landmark_space(given._kernel, K[:, rows], K[np.ix_(rows, rows)], 3)
-    assert_allclose(given.eigenvalues_, expected.values)
+    expected = landmark_coordinates(given._kernel, K[:, rows], K[np.ix_(rows, rows)], 3)
+    assert_allclose(given.eigenvalues_, expected.eigenvalues)
     assert given.transform(K[:5]).shape == (5, 3)
-    with pytest.raises(ValueError, match="'kmeans' needs samples"):
+    with pytest.raises(ValueError, match="'kmeans' does not support a precomputed kernel"):
         KPCA(3, kernel=Kernel("precomputed", n_landmarks=9, landmarks="kmeans")).fit(K)
 
 
@@ -188,16 +186,16 @@ def test_greedy_landmarks_of_an_indefinite_kernel(X, coef0):
 
 
 def test_greedy_landmarks_of_a_kernel_without_an_origin():
-    """Of minus squared distances the diagonal is 0: only differences of samples have lengths."""
+    """The diagonal of minus squared distances is 0, so only differences of samples have lengths."""
     X = wine()[:, :5]
     K = -0.5 * ((X[:, None] - X[None]) ** 2).sum(2)
     found = KPCA(5, kernel=Kernel("precomputed", n_landmarks=20, landmarks="greedy")).fit(K)
-    assert len(found.landmarks_) == 6  # as many as a simplex of 5 dimensions has corners
+    assert len(found.landmarks_) == 6  # 6 points span 5 dimensions
     assert_same_distances(found.transform(K), X, 1e-7)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_uniform_landmarks_differ(seed):
+def test_uniform_landmarks_are_distinct(seed):
     X = wine()[:20]
     many = np.vstack([np.repeat(X[:1], 300, axis=0), X])
     found = KPCA(3, kernel=Kernel(n_landmarks=15, random_state=seed)).fit(many)
@@ -207,74 +205,74 @@ def test_uniform_landmarks_differ(seed):
     assert_same_distances(few.transform(X), KPCA(3).fit(many).transform(X))
 
 
-def test_equal_landmarks_are_told_from_equal_samples():
+def test_errors_distinguish_identical_landmarks_from_identical_samples():
     X = np.vstack([np.zeros((50, 2)), np.eye(2)])
-    with pytest.raises(ValueError, match=r"all landmarks are the same point.*landmarks='greedy'"):
+    with pytest.raises(ValueError, match=r"All landmarks are identical.*landmarks='greedy'"):
         KPCA(1, kernel=Kernel("precomputed", n_landmarks=2, random_state=0)).fit(X @ X.T)
     greedy = Kernel("precomputed", n_landmarks=3, landmarks="greedy")
     found = KPCA(1, kernel=greedy).fit(X @ X.T)
     assert len(found.landmarks_) == 3
     for landmarks in ("uniform", "greedy"):
-        with pytest.raises(ValueError, match="all samples are the same point"):
+        with pytest.raises(ValueError, match="All samples are identical under this kernel"):
             KPCA(1, kernel=Kernel(n_landmarks=9, landmarks=landmarks, random_state=0)).fit(X[:50])
 
 
-# The way back
+# Inverse map
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
-def test_way_back_is_scikit_learns(kernel, namespace):
+def test_inverse_transform_matches_scikit_learn(kernel, namespace):
     X = wine()
     params = {"fit_inverse_transform": True, "alpha": 0.01}
     ours = KPCA(6, kernel=Kernel(kernel, gamma=0.1), **params).fit(namespace.asarray(X))
     theirs = KernelPCA(6, kernel=kernel, gamma=0.1, **params).fit(X)
     back = theirs.inverse_transform(theirs.transform(X))
-    got = ours.inverse_transform(ours.transform(namespace.asarray(X)))
-    assert_allclose(host(got), back, atol=1e-6 * np.abs(back).max())
+    found = ours.inverse_transform(ours.transform(namespace.asarray(X)))
+    assert_allclose(host(found), back, atol=1e-6 * np.abs(back).max())
 
 
-def test_way_back_must_be_asked_for():
+def test_inverse_transform_requires_the_parameter():
     X = wine()
     with pytest.raises(AttributeError, match="no attribute 'inverse_transform'") as raised:
         KPCA(2).fit(X).inverse_transform(X[:, :2])
     assert "set fit_inverse_transform=True" in str(raised.value.__cause__)
-    with pytest.raises(ValueError, match="not a precomputed kernel"):
+    with pytest.raises(ValueError, match="does not support a precomputed kernel"):
         KPCA(2, kernel="precomputed", fit_inverse_transform=True).fit(X @ X.T)
     with pytest.raises(ValueError, match="Z has 3 columns, but KPCA maps to 2"):
         KPCA(2, fit_inverse_transform=True).fit(X).inverse_transform(X[:, :3])
 
 
-def test_way_back_without_a_ridge(namespace):
-    """It is the limit of small ridges where equal samples make the kernel singular."""
+def test_inverse_transform_without_a_ridge(namespace):
+    """The result is the limit of small ridges, even if identical samples make K singular."""
     X = np.vstack([wine(), wine()[:20]])
-    there, params = namespace.asarray(X), {"kernel": "linear", "fit_inverse_transform": True}
-    none, small = (KPCA(13, **params, alpha=alpha).fit(there) for alpha in (0.0, 1e-7))
-    Z = none.transform(there)
+    converted, params = namespace.asarray(X), {"kernel": "linear", "fit_inverse_transform": True}
+    none, small = (KPCA(13, **params, alpha=alpha).fit(converted) for alpha in (0.0, 1e-7))
+    Z = none.transform(converted)
     centred = X - X.mean(axis=0)
     assert_allclose(host(none.inverse_transform(Z)), centred, atol=1e-8)
     assert_allclose(host(small.inverse_transform(Z)), centred, atol=1e-6)
 
 
-def test_way_back_asked_for_too_late():
+def test_inverse_transform_requires_the_parameter_before_fit():
     X = wine()
     late = KPCA(2).fit(X).set_params(fit_inverse_transform=True)
-    again = KPCA(2, fit_inverse_transform=True).fit(X).set_params(fit_inverse_transform=False)
-    again.fit(X[:100]).set_params(fit_inverse_transform=True)
-    for kpca in (late, again):
+    refitted = KPCA(2, fit_inverse_transform=True).fit(X).set_params(fit_inverse_transform=False)
+    refitted.fit(X[:100]).set_params(fit_inverse_transform=True)
+    for kpca in (late, refitted):
         with pytest.raises(AttributeError, match="no attribute 'inverse_transform'") as raised:
             kpca.inverse_transform(X[:, :2])
         assert "before fit" in str(raised.value.__cause__)
 
 
-# Hard kernels
+# Indefinite and degenerate kernels
 
 
 @pytest.mark.parametrize("n", [60, 700])
 @pytest.mark.parametrize("k", [3, None])
-def test_indefinite_kernel_says_so_and_uses_the_positive_part(n, k, rng):
+def test_indefinite_kernel_warns_and_uses_the_positive_part(n, k, rng):
     K = rng.normal(size=(n, n))
     K = K + K.T
-    with pytest.warns(UserWarning, match="The kernel is indefinite: .* eigenvalues from -"):
+    with pytest.warns(UserWarning, match="The kernel is indefinite: .* eigenvalues range from -"):
         kpca = KPCA(k, kernel="precomputed").fit(K)
     J = np.eye(n) - 1 / n
     values, V = np.linalg.eigh(J @ K @ J)
@@ -289,9 +287,9 @@ def test_indefinite_kernel_says_so_and_uses_the_positive_part(n, k, rng):
 @pytest.mark.parametrize("dense", [512, 50])
 @pytest.mark.parametrize("k", [18, None])
 @pytest.mark.filterwarnings("ignore:The kernel is indefinite:UserWarning")
-def test_rounding_of_a_nearly_constant_kernel_is_no_component(dense, k, monkeypatch):
-    """Values near 1 leave centred ones of .01, whose rounding errors are those of 1."""
-    monkeypatch.setattr(space, "DENSE_SAMPLES", dense)
+def test_rounding_errors_of_a_nearly_constant_kernel_are_not_components(dense, k, monkeypatch):
+    """Values near 1 are about 0.01 after centring, but their rounding errors are those of 1."""
+    monkeypatch.setattr(_coordinates, "DENSE_SAMPLES", dense)
     X = load_iris().data
     kpca = KPCA(k, kernel="sigmoid").fit(X)
     Z = kpca.transform(X)
@@ -299,31 +297,31 @@ def test_rounding_of_a_nearly_constant_kernel_is_no_component(dense, k, monkeypa
     assert np.abs(kpca.components_.sum(axis=1)).max() < 1e-6 * np.abs(kpca.components_).max()
 
 
-@pytest.mark.parametrize("share", [0.04, 0.01])
+@pytest.mark.parametrize("size", [0.04, 0.01])
 @pytest.mark.parametrize("n", [100, 700])
-def test_few_negative_eigenvalues_are_told(n, share, rng):
+def test_a_few_negative_eigenvalues_cause_a_warning(n, size, rng):
     Q = np.linalg.qr(rng.normal(size=(n, n))).Q
-    values = np.r_[0.8 ** np.arange(n - 3), np.full(3, -share)]
+    values = np.r_[0.8 ** np.arange(n - 3), np.full(3, -size)]
     K = (Q * values) @ Q.T
     with pytest.warns(UserWarning, match="The kernel is indefinite"):
         KPCA(2, kernel="precomputed").fit((K + K.T) / 2)
 
 
 @pytest.mark.parametrize("n", [20, 700])
-def test_kernel_without_a_positive_part(n):
-    with pytest.raises(ValueError, match=r"indefinite: .* from -1 to 0, and no positive part"):
+def test_error_for_a_kernel_without_positive_eigenvalues(n):
+    with pytest.raises(ValueError, match=r"no positive eigenvalue; its smallest one is -1\."):
         KPCA(2, kernel="precomputed").fit(-np.eye(n))
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 30])
-def test_a_function_that_is_not_symmetric(n_landmarks):
+def test_error_for_an_asymmetric_function_names_the_samples(n_landmarks):
     X = wine()
     M = np.triu(np.ones((13, 13)))
 
     def kernel(A, B):
         return A @ M @ B.T
 
-    with pytest.raises(ValueError, match="symmetric, but its value for samples") as raised:
+    with pytest.raises(ValueError, match=r"must be symmetric, but k\(X\[") as raised:
         KPCA(2, kernel=Kernel(kernel, n_landmarks=n_landmarks, random_state=0)).fit(X)
     i, j, value, j2, i2, other = re.findall(r"-?\d+(?:\.\d+)?", str(raised.value))[:6]
     assert (i, j) == (i2, j2)
@@ -331,8 +329,8 @@ def test_a_function_that_is_not_symmetric(n_landmarks):
     assert_allclose([float(value), float(other)], np.ravel(K), rtol=1e-4)
 
 
-def test_conditionally_definite_kernel_is_definite():
-    """Minus squared distances have negative eigenvalues, but not when they are centred."""
+def test_conditionally_definite_kernel_is_treated_as_definite():
+    """Minus squared distances have negative eigenvalues, but not after centring."""
     X = wine()
     K = -0.5 * ((X[:, None] - X[None]) ** 2).sum(2)
     Z = KPCA(kernel="precomputed").fit(K).transform(K)
@@ -341,61 +339,61 @@ def test_conditionally_definite_kernel_is_definite():
 
 @pytest.mark.parametrize("n", [20, 600])
 @pytest.mark.parametrize("k", [None, 2])
-def test_constant_kernel(n, k):
-    with pytest.raises(ValueError, match=r"all samples are the same point: .*another kernel"):
+def test_error_for_a_constant_kernel(n, k):
+    with pytest.raises(
+        ValueError, match=r"All samples are identical under this kernel.*another kernel"
+    ):
         KPCA(k, kernel="precomputed").fit(np.full((n, n), 3.0))
-    with pytest.raises(ValueError, match="all samples are the same point"):
+    with pytest.raises(ValueError, match="All samples are identical under this kernel"):
         KPCA(k, kernel=Kernel(gamma=1e-30)).fit(np.random.default_rng(0).normal(size=(n, 3)))
 
 
 def test_components_without_variance_are_0():
     X = wine()[:, :3]
-    with pytest.warns(UserWarning, match="2 of 5 components have no variance: they are 0"):
+    with pytest.warns(UserWarning, match="2 of 5 components have no variance and are 0"):
         kpca = KPCA(5, kernel="linear").fit(X)
     assert_array_equal(kpca.eigenvalues_[3:], 0)
     assert_array_equal(kpca.transform(X)[:, 3:], 0)
     assert kpca.metadata()["rank"] == 3
 
 
-def test_factor_of_any_kernel(rng):
+def test_factor_reproduces_the_centred_kernel(rng):
     F = rng.normal(size=(50, 7)) + 3
     K = F @ F.T
     centred = (F - F.mean(axis=0)) @ (F - F.mean(axis=0)).T
     found = factor(K, definite=True)
     assert found.F.shape == (50, 7)
     assert_allclose(found.F @ found.F.T, centred, atol=1e-10)
-    for r in (7, 3):  # maps of all coordinates, and of the first of them
+    for r in (7, 3):  # maps of all coordinates, and of the first three
         L = rng.normal(size=(2, r))
         assert_allclose(found.lift(L) @ centred, L @ found.F[:, :r].T, atol=1e-8)
 
 
-def test_factor_of_a_kernel_in_float32():
-    """What it leaves out is not above what rounding leaves of some values."""
+def test_factor_in_float32_is_accurate_up_to_rounding():
     K = rbf_kernel(wine(), gamma=0.01)
     centred = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
     F = factor(K.astype("float32"), definite=True).F
     assert_allclose(F @ F.T, centred, atol=1e-4)
 
 
-def test_fewer_coordinates_hold_the_share_asked_for():
+def test_fewest_coordinates_with_a_fraction_of_the_variance():
     K = rbf_kernel(digits(200), gamma=0.05)
-    whole = exact_space(K, None, definite=True)
-    for share in (0.5, 0.9, 0.99):
-        found = exact_space(K, share, definite=True)
-        spread = np.sum(found.scores() ** 2)
-        assert spread >= share * whole.total
-        assert np.sum(found.scores()[:, :-1] ** 2) < share * whole.total
-    assert exact_space(K, 17, definite=True).rank == 17
+    total = cholesky_coordinates(K, None, definite=True).eigenvalue_sum
+    for fraction in (0.5, 0.9, 0.99):
+        Z = cholesky_coordinates(K, fraction, definite=True).compute()
+        assert np.sum(Z**2) >= fraction * total
+        assert np.sum(Z[:, :-1] ** 2) < fraction * total
+    assert cholesky_coordinates(K, 17, definite=True).rank == 17
 
 
 def test_the_kernel_is_not_copied_for_few_components(monkeypatch):
-    """Only products with K as it is, and no matrix of its size, lead to few components."""
+    """K is read-only here, and no second matrix of its size fits into the memory limit."""
     X = digits()
     K = rbf_kernel(X, gamma=0.05)
     K.flags.writeable = False
-    monkeypatch.setattr(space, "factor", None)
-    for module, name in ((maps, "BLOCK"), (space, "BLOCK"), (coordinates, "BLOCK_ENTRIES")):
-        monkeypatch.setattr(module, name, 20 * len(X))
+    monkeypatch.setattr(_coordinates, "factor", None)
+    for module in (_function, _coordinates, classical_scaling):
+        monkeypatch.setattr(module, "BLOCK_ENTRIES", 20 * len(X))
     tracemalloc.start()
     KPCA(3, kernel="precomputed").fit(K)
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""What is special to ANMM: the margin, its eigenvectors, a subspace and no scale."""
+"""Tests specific to ANMM: the margin, its eigenvectors and the learned subspace."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def margin_matrix(X, y, n_friends, n_enemies):
-    """S - C by its definition: loops over samples and their neighbours."""
+    """Return S - C by its definition, with loops over samples and their neighbours."""
     total = np.zeros((X.shape[1], X.shape[1]))
     for i, x in enumerate(X):
         others = np.delete(np.arange(len(X)), i)
@@ -29,18 +29,18 @@ def wine():
 
 
 @pytest.mark.parametrize(("n_friends", "n_enemies"), [(3, 1), (1, 5)])
-def test_eigenvectors_of_the_margin(n_friends, n_enemies):
+def test_components_are_top_eigenvectors_of_the_margin_matrix(n_friends, n_enemies):
     X, y = wine()
     values, vectors = scipy.linalg.eigh(margin_matrix(X, y, n_friends, n_enemies))
     anmm = ANMM(4, n_friends=n_friends, n_enemies=n_enemies).fit(X, y)
     np.testing.assert_allclose(anmm.components_, fixed_signs(vectors.T[::-1][:4]), atol=1e-9)
     facts = anmm.metadata()
     np.testing.assert_allclose(facts["margin"], values[::-1][:4].sum())
-    share = values[::-1][:4].clip(0).sum() / values.clip(0).sum()
-    np.testing.assert_allclose(facts["accumulated_eigenvalues"], share)
+    fraction = values[::-1][:4].clip(0).sum() / values.clip(0).sum()
+    np.testing.assert_allclose(facts["accumulated_eigenvalues"], fraction)
 
 
-def test_margin_is_what_the_mapped_samples_have_and_no_projection_has_more(rng):
+def test_margin_matches_mapped_samples_and_is_maximal(rng):
     X, y = wine()
     anmm = ANMM(2).fit(X, y)
     A, L = margin_matrix(X, y, 3, 1), anmm.components_
@@ -49,13 +49,13 @@ def test_margin_is_what_the_mapped_samples_have_and_no_projection_has_more(rng):
     assert max(np.trace(Q @ A @ Q.T) for Q in others) <= anmm.metadata()["margin"]
 
 
-def test_all_rows_are_a_rotation():
+def test_map_with_all_rows_is_a_rotation():
     X, y = load_iris(return_X_y=True)
     np.testing.assert_allclose(ANMM().fit(X, y).metric(), np.eye(4), atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:.*fewer than")
-def test_small_classes_count_with_the_friends_they_have(rng):
+def test_samples_of_small_classes_have_fewer_friends(rng):
     X, y = rng.normal(size=(30, 4)), np.repeat([0, 1, 2, 3], [1, 2, 3, 24])
     expected = scipy.linalg.eigh(margin_matrix(X, y, 3, 2))[1].T[::-1]
     L = ANMM(n_enemies=2).fit(X, y).components_
@@ -64,7 +64,7 @@ def test_small_classes_count_with_the_friends_they_have(rng):
 
 @pytest.mark.parametrize("k", [2, 19, 25, 60])
 def test_fewer_samples_than_features(k, rng):
-    """Beyond the positive eigenvalues come zeros, of directions that no sample knows."""
+    """Directions outside the span of the samples have the eigenvalue 0."""
     X, y = rng.normal(size=(20, 60)), np.arange(20) % 3
     values = scipy.linalg.eigvalsh(margin_matrix(X, y, 3, 1))[::-1]
     anmm = ANMM(k).fit(X, y)
@@ -76,8 +76,8 @@ def test_fewer_samples_than_features(k, rng):
     np.testing.assert_allclose(np.trace(L @ A @ L.T), margin, atol=1e-9 * values[0])
 
 
-def test_margin_has_the_unit_of_the_samples():
+def test_margin_scales_with_the_squared_unit_of_samples():
     X, y = load_iris(return_X_y=True)
     margin = ANMM(2).fit(X, y).metadata()["margin"]
-    for unit in (2.0**-300, 2.0**300):  # out of the range where squares are at ease
+    for unit in (2.0**-300, 2.0**300):  # so small and large that samples are rescaled
         np.testing.assert_allclose(ANMM(2).fit(unit * X, y).metadata()["margin"], unit**2 * margin)

@@ -1,4 +1,4 @@
-"""What is special to Covariance: the inverse, also where there is none."""
+"""Tests specific to Covariance: the inverse, and the pseudo-inverse if there is no inverse."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from dimetric import PCA, Covariance
 
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 @pytest.mark.parametrize("reg", [0.0, 0.3])
-def test_inverse_of_the_covariance(load, reg):
+def test_metric_is_the_inverse_covariance(load, reg):
     X = load().data
     S = np.cov(X.T)
     expected = np.linalg.inv(S + reg * np.trace(S) / len(S) * np.eye(len(S)))
@@ -18,14 +18,14 @@ def test_inverse_of_the_covariance(load, reg):
     np.testing.assert_allclose(M, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
 
 
-def test_mapped_samples_are_white():
+def test_mapped_samples_have_identity_covariance():
     X = load_wine().data
     np.testing.assert_allclose(np.cov(Covariance().fit_transform(X).T), np.eye(13), atol=1e-9)
 
 
 SINGULAR = {
     "constant": (lambda X: np.hstack([X, np.ones((150, 1))]), 4),
-    "constant, not exactly": (lambda X: np.hstack([X, np.full((150, 2), [0.1, 1e5 / 3])]), 4),
+    "rounded mean": (lambda X: np.hstack([X, np.full((150, 2), [0.1, 1e5 / 3])]), 4),
     "repeated": (lambda X: X[:, [0, 1, 2, 3, 1]], 4),
     "dependent": (lambda X: np.hstack([X, X[:, :2] @ [[2.0], [1.0]], 0 * X[:, :1]]), 4),
     "few samples": (lambda X: X[:4] + np.eye(4), 3),
@@ -35,9 +35,9 @@ SINGULAR = {
 
 
 @pytest.mark.parametrize("case", SINGULAR)
-def test_pseudo_inverse(case):
-    made, rank = SINGULAR[case]
-    X = made(load_iris().data)
+def test_metric_is_the_pseudo_inverse_of_a_singular_covariance(case):
+    make, rank = SINGULAR[case]
+    X = make(load_iris().data)
     learner = Covariance().fit(X)
     expected = np.linalg.pinv(np.cov(X.T), rcond=1e-12)
     assert learner.components_.shape == (rank, X.shape[1])
@@ -45,15 +45,15 @@ def test_pseudo_inverse(case):
     np.testing.assert_allclose(learner.metric(), expected, atol=1e-8 * np.abs(expected).max())
 
 
-def test_a_constant_of_many_samples_has_no_covariance(rng):
-    """The more of them, the farther is their mean from any of them."""
+def test_constant_feature_of_many_samples_is_dropped(rng):
+    """The rounding error of the mean grows with the number of samples."""
     X = np.hstack([rng.normal(size=(30_000, 2)), np.full((30_000, 1), 0.1)])
     learner = Covariance().fit(X)
     assert learner.components_.shape == (2, 3)
     assert (learner.components_[:, 2] == 0).all()
 
 
-def test_ridge_counts_all_directions(rng):
+def test_ridge_applies_to_all_directions(rng):
     X = rng.normal(size=(20, 50))
     S = np.cov(X.T)
     M = Covariance(reg=0.01).fit(X).metric()
@@ -62,7 +62,7 @@ def test_ridge_counts_all_directions(rng):
     )
 
 
-def test_units_change_no_distance(rng):
+def test_distances_do_not_depend_on_units(rng):
     X = load_wine().data
     units = 10.0 ** rng.integers(-9, 9, X.shape[1])
     for more in (X, np.hstack([X, np.ones((len(X), 1))])):
@@ -74,8 +74,8 @@ def test_units_change_no_distance(rng):
         )
 
 
-def test_ill_conditioned_samples_keep_their_digits(rng):
-    """Squared, a condition of 1e10 would leave nothing of the smallest direction."""
+def test_accurate_for_ill_conditioned_samples(rng):
+    """Squaring a condition number of 1e10 would lose the smallest direction."""
     Q = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     white = rng.normal(size=(300, 5))
     white = white @ np.linalg.inv(np.linalg.cholesky(np.cov(white.T))).T
@@ -83,13 +83,13 @@ def test_ill_conditioned_samples_keep_their_digits(rng):
     np.testing.assert_allclose(pdist(Covariance().fit_transform(X)), pdist(white), rtol=1e-4)
 
 
-def test_whitened_pca_is_the_same_distance():
+def test_distances_match_whitened_pca():
     X = load_digits().data
     with pytest.warns(UserWarning, match="3 of 64 components have no variance"):
         expected = pdist(PCA(whiten=True).fit_transform(X)[:300])
     np.testing.assert_allclose(pdist(Covariance().fit_transform(X)[:300]), expected, rtol=1e-8)
 
 
-def test_one_point():
-    with pytest.raises(ValueError, match="All samples are the same point"):
+def test_identical_samples_raise():
+    with pytest.raises(ValueError, match="All samples are identical"):
         Covariance().fit(np.full((5, 2), 3.0))

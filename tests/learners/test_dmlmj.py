@@ -1,4 +1,4 @@
-"""What is special to DMLMJ: the divergence, its eigenvectors, and what is left with all rows."""
+"""Tests specific to DMLMJ: the divergence, its eigenvectors and the map with all rows."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def covariances(X, y, k, alpha):
-    """Sigma_S and Sigma_D by their definitions: loops over samples and their neighbours."""
+    """Return Sigma_S and Sigma_D by their definitions, with loops over samples and neighbours."""
     both = []
     for same in (True, False):
         means = []
@@ -35,7 +35,7 @@ def wine():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.001, 0.3])
 @pytest.mark.parametrize("k", [1, 4])
-def test_eigenvectors_of_largest_divergence(alpha, k):
+def test_components_are_eigenvectors_of_largest_divergence(alpha, k):
     X, y = wine()
     near, far = covariances(X, y, k, alpha)
     values, vectors = scipy.linalg.eigh(far, near)
@@ -52,8 +52,8 @@ def test_eigenvectors_of_largest_divergence(alpha, k):
     )
 
 
-def test_small_eigenvalues_tell_as_much_as_large_ones(rng):
-    """Classes that differ in how wide they are: friends are farther off than enemies."""
+def test_small_eigenvalues_count_as_much_as_large_ones(rng):
+    """In directions with an eigenvalue below 1, friends are farther apart than enemies."""
     X, y = wine()
     near, far = covariances(X, y, 3, 0.0)
     dmlmj = DMLMJ(13, alpha=0.0).fit(X, y)
@@ -67,7 +67,7 @@ def test_small_eigenvalues_tell_as_much_as_large_ones(rng):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.01])
 @pytest.mark.parametrize("load", [load_iris, load_wine])
-def test_all_rows_invert_the_covariance_of_friends(load, alpha):
+def test_metric_with_all_rows_is_the_inverse_covariance_of_friends(load, alpha):
     X, y = load(return_X_y=True)
     X = X + np.random.default_rng(0).normal(size=X.shape) * 1e-6  # no ties
     expected = np.linalg.inv(covariances(X, y, 3, alpha)[0])
@@ -76,7 +76,7 @@ def test_all_rows_invert_the_covariance_of_friends(load, alpha):
 
 
 @pytest.mark.filterwarnings("ignore:.*fewer than")
-def test_small_classes_count_with_the_friends_they_have(rng):
+def test_samples_of_small_classes_have_fewer_friends(rng):
     X, y = rng.normal(size=(30, 4)), np.repeat([0, 1, 2, 3], [1, 2, 3, 24])
     expected = np.linalg.inv(covariances(X, y, 3, 0.0)[0])
     np.testing.assert_allclose(DMLMJ(alpha=0.0).fit(X, y).metric(), expected, rtol=1e-8)
@@ -85,7 +85,7 @@ def test_small_classes_count_with_the_friends_they_have(rng):
 @pytest.mark.parametrize("k", [2, 15, 40])
 @pytest.mark.parametrize("alpha", [0.001, 0.2])
 def test_fewer_samples_than_features(k, alpha, rng):
-    """The answer in coordinates of the samples' span is that of all features."""
+    """Solving in the span of the samples gives the same result as solving with all features."""
     X, y = rng.normal(size=(24, 40)), np.arange(24) % 3
     X[:, 0] += 5 * y
     near, far = covariances(X, y, 3, alpha)
@@ -100,12 +100,12 @@ def test_fewer_samples_than_features(k, alpha, rng):
     )
 
 
-def test_without_alpha_the_map_lives_where_friends_differ(rng):
+def test_zero_alpha_drops_directions_in_which_friends_are_equal(rng):
     X, y = load_iris(return_X_y=True)
     wider = np.hstack([X, np.ones((150, 1)), X[:, :1] + X[:, 1:2]])
     plain, wide = DMLMJ(alpha=0.0).fit(X, y), DMLMJ(alpha=0.0, n_neighbors=3).fit(wider, y)
     assert wide.components_.shape == (4, 6)
-    with pytest.warns(UserWarning, match="4 directions only: DMLMJ returns 4 components instead"):
+    with pytest.warns(UserWarning, match=r"only 4 direction\(s\), so DMLMJ returns 4 component"):
         DMLMJ(5, alpha=0.0).fit(wider, y)
     assert DMLMJ(5).fit(wider, y).components_.shape == (5, 6)
     assert plain.components_.shape == (4, 4)
@@ -113,8 +113,8 @@ def test_without_alpha_the_map_lives_where_friends_differ(rng):
     assert few.components_.shape == (18, 50)
 
 
-def test_without_alpha_ill_conditioned_samples_keep_their_digits(rng):
-    """All features follow from one another, but for 1e-7: the neighbours are the same."""
+def test_zero_alpha_is_accurate_for_ill_conditioned_samples(rng):
+    """The last feature equals the first up to 1e-7."""
     X, y = load_iris(return_X_y=True)
     X = X + rng.normal(size=X.shape) * 1e-3
     mixed = np.hstack([X, X[:, :1] + 1e-7 * rng.normal(size=(150, 1))])
@@ -125,14 +125,14 @@ def test_without_alpha_ill_conditioned_samples_keep_their_digits(rng):
     np.testing.assert_allclose(L @ near @ L.T, np.eye(5), atol=1e-1)
 
 
-def test_digits_with_pixels_that_never_change():
+def test_constant_pixels_of_digits():
     X, y = load_digits(return_X_y=True)
     dmlmj = DMLMJ().fit(X, y)
     assert dmlmj.metadata()["rank"] == 64
     assert np.isfinite(pdist(dmlmj.transform(X[:50]))).all()
 
 
-def test_friends_at_distance_0():
+def test_friends_at_distance_0_raise():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"distance 0 from its friends.*Raise n_neighbors"):
         DMLMJ(n_neighbors=1).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))

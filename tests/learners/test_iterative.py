@@ -1,4 +1,4 @@
-"""What every learner of a mean loss does: its solvers, mini-batches, interrupts."""
+"""Tests of all learners that minimise a mean loss: solvers, mini-batches and interrupts."""
 
 import itertools
 import logging
@@ -28,19 +28,19 @@ def is_convex(learner):
 
 
 def objective(learner):
-    """Return the final objective as something to be minimised."""
+    """Return the final objective, with the sign that makes smaller values better."""
     return (-1 if learner._maximises else 1) * learner.metadata()["final_objective"]
 
 
 @each(minimises_mean_loss, learners=ONE_OF_EACH)
-def test_batch_gradient_descent_ends_where_lbfgs_does(learner):
+def test_batch_gradient_descent_matches_lbfgs(learner):
     params = {"reg": 0.1, "tol": 1e-6, "max_iter": 3000}
     best, slow = (fit(learner, X, y, solver=solver, **params) for solver in ("lbfgs", "bgd"))
     assert_allclose(objective(slow), objective(best), atol=1e-3)
 
 
 @each(is_convex, learners=ONE_OF_EACH)
-def test_over_metrics_it_ends_where_it_does_over_maps(learner):
+def test_optimum_over_metrics_matches_optimum_over_maps(learner):
     params = {"reg": 0.01, "tol": 1e-6, "max_iter": 3000}
     over_maps, over_metrics = (
         fit(learner, X, y, solver=solver, **params) for solver in ("lbfgs", "sdp")
@@ -50,13 +50,13 @@ def test_over_metrics_it_ends_where_it_does_over_maps(learner):
 
 
 @each(is_convex, learners=ONE_OF_EACH)
-def test_over_metrics_it_needs_all_dimensions(learner):
+def test_sdp_requires_all_components(learner):
     with pytest.raises(ValueError, match=r"make_pipeline\(PCA\(2\), "):
         fit(learner, X, y, solver="sdp", n_components=2)
 
 
 @each(minimises_mean_loss, learners=ONE_OF_EACH)
-def test_an_adaptive_rate_never_loses(learner, caplog):
+def test_adaptive_learning_rate_never_worsens_the_objective(learner, caplog):
     caplog.set_level(logging.INFO, logger="dimetric")
     with pytest.warns(ConvergenceWarning, match="max_iter=30 reached"):
         learner = fit(learner, X, y, solver="bgd", tol=0.0, max_iter=30, verbose=1)
@@ -68,9 +68,9 @@ def test_an_adaptive_rate_never_loses(learner, caplog):
 
 @each(minimises_mean_loss, learners=ONE_OF_EACH)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_mini_batches_come_near_the_optimum(learner):
+def test_mini_batches_come_close_to_the_optimum(learner):
     def start(**params):
-        """Return the objective over all samples where a fit starts."""
+        """Return the objective over all samples at the start of a fit."""
         facts = fit(learner, X, y, reg=0.1, max_iter=1, **params).metadata()
         return (-1 if learner._maximises else 1) * facts["initial_objective"]
 
@@ -85,7 +85,7 @@ def test_mini_batches_come_near_the_optimum(learner):
 
 
 @each(minimises_mean_loss, learners=ONE_OF_EACH)
-def test_a_diverging_rate_warns_and_keeps_the_best_map(learner):
+def test_divergence_warns_and_keeps_the_best_map(learner):
     solver = GradientDescent(learning_rate="constant", eta0=1e6)
     with pytest.warns(ConvergenceWarning, match="Lower eta0"):
         learner = fit(learner, X, y, solver=solver, reg=1.0)
@@ -137,7 +137,7 @@ def test_a_warm_start_at_the_optimum_stays_there(learner):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
 @pytest.mark.parametrize("reg", [0.1, 10.0])
-def test_a_proven_gap_holds_where_a_feature_comes_in_two_units(learner, solver, reg, rng):
+def test_gap_holds_if_a_feature_is_repeated_in_another_unit(learner, solver, reg, rng):
     a = rng.integers(-4, 5, size=(20, 2)).astype(float)
     labels = (a[:, 0] + rng.normal(size=20) > 0).astype(int)
     A = np.c_[a[:, 0], 16 * a[:, 0], a[:, 1]]
@@ -156,7 +156,7 @@ def test_parts_of_a_stratified_order_have_all_classes():
 
 
 class Collapse(MeanLossMetric):
-    """A learner in one method: the mean squared distance within classes, as near to 1 as can be."""
+    """A learner with one method, which makes squared distances within classes close to 1."""
 
     def _objective(self, X, supervision, order):
         return PairwiseObjective(SpreadRule(), X, supervision.codes)
@@ -168,7 +168,7 @@ class SpreadRule(Rule):
         return xp.sum(same * (D - 1) ** 2), 2 * same * (D - 1), 0.0
 
 
-def test_a_learner_states_its_objective_and_nothing_else():
+def test_a_learner_only_needs_to_define_its_objective():
     learner = Collapse(2, solver=GradientDescent(), max_iter=500, tol=1e-6).fit(X, y)
     facts = learner.metadata()
     assert facts["converged"]
@@ -185,19 +185,19 @@ def test_a_learner_states_its_objective_and_nothing_else():
         (Learner, "_fit"),
         (IterativeMetric, "_minimise, _problem|_problem, _minimise|'_minimise', '_problem'"),
         (MeanLossMetric, "_objective"),
-        (ConstrainedMetric, "_certified"),
+        (ConstrainedMetric, "_objective_and_gap"),
     ],
 )
-def test_what_a_learner_must_say_is_asked_when_it_is_made(base, missing):
-    class Nothing(base):
+def test_missing_methods_raise_on_construction(base, missing):
+    class Incomplete(base):
         pass
 
     with pytest.raises(TypeError, match=rf"abstract.*({missing})"):
-        Nothing()
+        Incomplete()
 
 
-class Slip(LinearMetric):
-    """A learner without parameters whose ``_fit`` does what a test asks for."""
+class FakeLearner(LinearMetric):
+    """A learner without parameters. A test chooses what ``_fit`` sets and returns."""
 
     _supervision_kinds = ()
     sets, returns = ("components_", "offset_"), {"n_components": 4}
@@ -209,22 +209,22 @@ class Slip(LinearMetric):
         return self.returns
 
 
-def test_a_learner_without_parameters_needs_no_constraints():
-    assert_allclose(Slip().fit(X).transform(X), X)
+def test_a_learner_without_parameters_needs_no_parameter_constraints():
+    assert_allclose(FakeLearner().fit(X).transform(X), X)
 
 
 @pytest.mark.parametrize(
-    ("slip", "says"),
+    ("attributes", "says"),
     [
-        ({"returns": None}, "Slip._fit must return the metadata, .*it returned NoneType"),
+        ({"returns": None}, "FakeLearner._fit must return the metadata, .*it returned NoneType"),
         ({"returns": {"rank": 1}}, r"the key 'n_components'; it returned \['rank'\]"),
-        ({"sets": ("components_",)}, "Slip._fit must set offset_"),
-        ({"sets": ()}, "Slip._fit must set components_ and offset_"),
+        ({"sets": ("components_",)}, "FakeLearner._fit must set offset_"),
+        ({"sets": ()}, "FakeLearner._fit must set components_ and offset_"),
     ],
 )
-def test_fit_that_leaves_something_out(slip, says):
-    learner = Slip()
-    vars(learner).update(slip)
+def test_incomplete_fit_raises(attributes, says):
+    learner = FakeLearner()
+    vars(learner).update(attributes)
     with pytest.raises(TypeError, match=says):
         learner.fit(X)
     with pytest.raises(NotFittedError):

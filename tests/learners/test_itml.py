@@ -1,4 +1,4 @@
-"""What is special to ITML: its optimum by a convex solver, its dual, bounds, prior, and pairs."""
+"""Tests specific to ITML: its optimum, dual problem, bounds, prior and pairs."""
 
 import numpy as np
 import oracles
@@ -18,7 +18,7 @@ X, y = load_iris(return_X_y=True)
 
 
 def some_pairs(n=40, seed=0):
-    """Return n pairs of iris."""
+    """Return n random pairs of iris samples."""
     rng = np.random.default_rng(seed)
     i, j = np.triu_indices(len(y), 1)
     chosen = np.sort(rng.permutation(len(i))[:n])
@@ -34,7 +34,7 @@ def differences(A, pairs=PAIRS):
     return A[pairs.rows[:, 0]] - A[pairs.rows[:, 1]]
 
 
-def test_objective_is_the_formula(rng):
+def test_objective_matches_the_formula(rng):
     B, bounds = np.eye(4) + 0.3 * rng.normal(size=(4, 4)), {"upper": 1.0, "lower": 4.0}
     objective = ListedObjective(ITMLRule(0.7, 1.0, 4.0), X, PAIRS.rows, 1 - SIMILAR.astype(int))
 
@@ -60,7 +60,7 @@ PRIORS = {
 @pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("prior", PRIORS)
-def test_optimum_and_gap_by_a_convex_solver(prior, gamma, solver):
+def test_optimum_and_gap_match_a_convex_solver(prior, gamma, solver):
     given, M0 = PRIORS[prior]
     T = np.linalg.cholesky(M0).T
     bounds = {"upper": 1.0, "lower": 9.0}
@@ -83,13 +83,13 @@ def test_optimum_and_gap_by_a_convex_solver(prior, gamma, solver):
 @pytest.mark.parametrize("max_iter", [1, 3, 10])
 @pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_gap_is_smaller_than_it_is(solver, max_iter):
+def test_gap_bounds_the_distance_to_the_optimum(solver, max_iter):
     best = ITML(bounds=(1, 9), tol=1e-12, max_iter=1000).fit(X, pairs=PAIRS).metadata()
     facts = ITML(bounds=(1, 9), max_iter=max_iter, solver=solver).fit(X, pairs=PAIRS).metadata()
     assert facts["gap"] >= facts["final_objective"] - best["final_objective"] - 1e-8
 
 
-def test_no_dual_value_is_above_the_minimum(rng):
+def test_dual_values_are_lower_bounds(rng):
     objective = ListedObjective(ITMLRule(1.0, 1.0, 4.0), X, PAIRS.rows, 1 - SIMILAR.astype(int))
     bounds = {"upper": 1.0, "lower": 4.0}
     best = oracles.itml_optimum(differences(X), SIMILAR, **bounds)[1]
@@ -117,7 +117,7 @@ def test_metrics_stay_positive_definite_in_every_sweep():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
 @pytest.mark.parametrize("prior", PRIORS)
-def test_a_prior_that_meets_all_bounds_is_the_answer(prior, solver):
+def test_a_prior_that_meets_all_bounds_is_the_solution(prior, solver):
     given, M0 = PRIORS[prior]
     itml = ITML(prior=given, bounds=(1e6, 1e-6), solver=solver).fit(X, pairs=PAIRS)
     np.testing.assert_allclose(itml.metric(), M0, rtol=1e-9, atol=1e-9)
@@ -127,7 +127,7 @@ def test_a_prior_that_meets_all_bounds_is_the_answer(prior, solver):
     assert facts["gap"] == pytest.approx(0, abs=1e-9)
 
 
-def test_order_and_number_of_pairs(rng):
+def test_order_and_repetition_of_pairs(rng):
     options = {"bounds": (1.0, 9.0), "tol": 1e-10, "max_iter": 500}
     M = ITML(**options).fit(X, pairs=PAIRS).metric()
     shuffled = Pairs(rng.permutation(PAIRS.similar)[:, ::-1], rng.permutation(PAIRS.dissimilar))
@@ -167,38 +167,38 @@ def test_the_unit_of_samples_does_not_matter():
     np.testing.assert_allclose(ITML(random_state=0).fit(8 * X, y).metric(), M, rtol=1e-6, atol=1e-9)
 
 
-def test_pairs_are_drawn_by_class_and_by_seed():
+def test_pairs_are_sampled_by_class_and_seed():
     itml = ITML(n_constraints=50)
     labels = Labels(y, np.unique(y))
-    draw = [itml._drawn(labels, np.random.RandomState(seed)) for seed in (0, 0, 1)]
-    for pairs in draw:
+    sampled_pairs = [itml._sampled_pairs(labels, np.random.RandomState(seed)) for seed in (0, 0, 1)]
+    for pairs in sampled_pairs:
         assert len(pairs.similar) == len(pairs.dissimilar) == 50
         assert np.all(y[pairs.similar[:, 0]] == y[pairs.similar[:, 1]])
         assert np.all(y[pairs.dissimilar[:, 0]] != y[pairs.dissimilar[:, 1]])
         assert len(np.unique(pairs.rows, axis=0)) == 100
-    assert draw[0] == draw[1]
-    assert draw[0] != draw[2]
+    assert sampled_pairs[0] == sampled_pairs[1]
+    assert sampled_pairs[0] != sampled_pairs[2]
     few = ITML(n_constraints=10**6, random_state=0).fit(X[::10], y[::10])
     again = ITML(n_constraints=10**6, random_state=1).fit(X[::10], y[::10])
-    np.testing.assert_array_equal(few.components_, again.components_)  # all pairs there are
+    np.testing.assert_array_equal(few.components_, again.components_)  # all pairs are used
 
 
-def test_fewer_pairs_of_a_kind_do_not_make_more_of_the_other():
+def test_few_similar_pairs_do_not_add_dissimilar_pairs():
     labels = np.array([0, 0, *range(1, 149)])
     itml = ITML(n_constraints=10)
-    pairs = itml._drawn(Labels(labels, np.unique(labels)), np.random.RandomState(0))
+    pairs = itml._sampled_pairs(Labels(labels, np.unique(labels)), np.random.RandomState(0))
     assert (len(pairs.similar), len(pairs.dissimilar)) == (1, 10)
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "bregman"])
-def test_labels_that_leave_no_pairs(solver):
+def test_labels_without_usable_pairs_raise(solver):
     with pytest.raises(ValueError, match="ITML has no pairs to learn from"):
         ITML(solver=solver).fit(np.ones((2, 3)), [0, 1])
-    with pytest.raises(ValueError, match="ITML needs dissimilar samples, but y holds one class"):
+    with pytest.raises(ValueError, match="ITML requires at least 2 classes, but y has only 1"):
         ITML(solver=solver, unlabelled=-1).fit(X[:3], [0, -1, -1])
 
 
-def test_a_prior_of_samples_that_do_not_vary_is_a_pseudo_inverse():
+def test_covariance_prior_of_a_constant_feature_is_a_pseudo_inverse():
     A = np.column_stack([X, np.ones(150)])
     M = ITML(prior="covariance", random_state=0).fit(A, y).metric()
     np.testing.assert_array_equal(M[4], 0)
@@ -206,7 +206,7 @@ def test_a_prior_of_samples_that_do_not_vary_is_a_pseudo_inverse():
     np.testing.assert_allclose(M[:4, :4], expected, rtol=1e-5)
 
 
-def test_collapsed_pairs_are_left_out():
+def test_dissimilar_pairs_of_identical_samples_are_ignored():
     A = np.concatenate([X, X[:2]])
     pairs = Pairs(PAIRS.similar, np.concatenate([PAIRS.dissimilar, [[0, 150], [1, 151]]]))
     for solver in ("lbfgs", "bregman"):

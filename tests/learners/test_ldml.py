@@ -1,4 +1,4 @@
-"""What is special to LDML: its likelihood by a loop, its optimum by a convex solver, its b."""
+"""Tests specific to LDML: its likelihood, its optimum and its threshold b."""
 
 from unittest.mock import patch
 
@@ -19,7 +19,7 @@ FEW = slice(None, None, 4)
 
 
 def naive(L, b, X, y):
-    """Mean log-likelihood of the pairs' being of one class or not."""
+    """Return the mean log-likelihood of the similarity of each pair, with loops."""
     total, n = 0.0, len(X)
     for i in range(n):
         for j in range(i):
@@ -29,12 +29,12 @@ def naive(L, b, X, y):
 
 
 def overlapping(rng, n=40, d=3):
-    """Return three classes that no metric takes apart."""
+    """Return three classes that no metric separates."""
     labels = np.arange(n) % 3
     return rng.normal(size=(n, d)) + (labels[:, None] == np.arange(d)), labels
 
 
-def test_objective_is_the_loop(rng):
+def test_objective_matches_a_loop(rng):
     A, L, b = rng.normal(size=(17, 3)), rng.normal(size=(2, 3)), 1.3
     labels = np.array([0] * 6 + [1] * 5 + [2] + [3] * 5)
     flat = np.append(L, b)
@@ -50,8 +50,8 @@ def test_objective_is_the_loop(rng):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("b", [-2000.0, 0.0, 2000.0])
 @pytest.mark.parametrize("size", [1.0, 1000.0])
-def test_fast_path_is_the_engine_far_out_too(b, size, dtype, rng):
-    """Where e^t is infinite, or 0, for some pairs or for all of them."""
+def test_fast_path_matches_the_engine_at_extreme_values(b, size, dtype, rng):
+    """The exponential overflows or underflows for some pairs or for all."""
     A, codes = rng.normal(size=(40, 3)).astype(dtype), np.sort(rng.integers(0, 3, 40))
     fast = PairwiseObjective(LDMLRule(b), A, codes)
     with patch.object(LDMLRule, "fast", None):
@@ -64,7 +64,7 @@ def test_fast_path_is_the_engine_far_out_too(b, size, dtype, rng):
     np.testing.assert_allclose(grad, expected_grad, atol=10 * tol * np.abs(expected_grad).max())
 
 
-def test_float32_is_float64_but_for_rounding(rng):
+def test_float32_matches_float64_up_to_rounding(rng):
     A, flat = rng.normal(size=(200, 5)), rng.normal(size=26)
     labels = np.sort(np.arange(200) % 3)
     double, single = (
@@ -86,19 +86,19 @@ PROBLEMS += [("noise", 0.1, 1.0), ("a feature twice", 0.0, None), ("a feature tw
 
 @pytest.fixture(scope="module", params=PROBLEMS, ids=str)
 def solved(request):
-    """Data, parameters, and the optimum that a convex solver finds."""
+    """Return data, parameters, and the optimum found by a convex solver."""
     name, reg, b = request.param
     return *DATA[name], {"reg": reg, "b": b}, -oracles.ldml_optimum(*DATA[name], reg=reg, b=b)[2]
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
-def test_optimum_and_gap_by_a_convex_solver(solved, solver):
+def test_optimum_and_gap_match_a_convex_solver(solved, solver):
     A, labels, params, best = solved
     ldml = LDML(solver=solver, tol=1e-8, max_iter=3000, **params).fit(A, labels)
     facts = ldml.metadata()
-    left = best - facts["final_objective"]
-    assert left <= 1e-3 * max(1, abs(best))
-    assert left - 1e-6 <= facts["gap"] <= 1e-2 * max(1, abs(best))
+    true_gap = best - facts["final_objective"]
+    assert true_gap <= 1e-3 * max(1, abs(best))
+    assert true_gap - 1e-6 <= facts["gap"] <= 1e-2 * max(1, abs(best))
     ridge = params["reg"] / A.shape[1] * np.trace(ldml.metric())
     likelihood = naive(ldml.components_, ldml.b_, A, labels)
     np.testing.assert_allclose(facts["final_objective"], likelihood - ridge)
@@ -106,21 +106,21 @@ def test_optimum_and_gap_by_a_convex_solver(solved, solver):
 
 @pytest.mark.parametrize("max_iter", [1, 2, 5, 10])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_gap_is_smaller_than_it_is(solved, max_iter):
+def test_gap_bounds_the_distance_to_the_optimum(solved, max_iter):
     A, labels, params, best = solved
     for dtype in ("float64", "float32"):
         facts = LDML(max_iter=max_iter, **params).fit(A.astype(dtype), labels).metadata()
         assert facts["gap"] >= best - facts["final_objective"] - 1e-5
 
 
-def test_a_gap_is_proven_where_classes_overlap():
+def test_gap_is_proven_for_overlapping_classes():
     facts = LDML(tol=1e-7).fit(*overlapping(np.random.default_rng(0), n=90)).metadata()
     assert facts["gap_proven"]
     assert facts["gap"] < 1e-4
 
 
 @pytest.mark.parametrize("reg", [0.0, 0.1])
-def test_the_threshold_is_the_best_one(reg):
+def test_learned_threshold_is_optimal(reg):
     ldml = LDML(reg=reg, max_iter=500).fit(X, y)
     f = on_maps(PairwiseObjective(LDMLRule(), X, y, [1.0]))
     slope = f(np.append(ldml.components_, ldml.b_))[1][-1]
@@ -128,7 +128,7 @@ def test_the_threshold_is_the_best_one(reg):
     assert LDML(b=2).fit(X, y).b_ == 2.0
 
 
-def test_learning_the_threshold_beats_any_given_one():
+def test_learned_threshold_beats_given_ones():
     learned = LDML(tol=1e-8, max_iter=500).fit(X, y)
     best = learned.metadata()["final_objective"]
     for b in (0.5, 1.0, learned.b_, 10.0):
@@ -138,19 +138,19 @@ def test_learning_the_threshold_beats_any_given_one():
 
 
 def likelihoods(scale, b):
-    """Mean log-likelihoods of multiples of the identity, for each of some thresholds."""
+    """Return the mean log-likelihood of M = scale * I for each threshold in b."""
     i, j = np.triu_indices(len(X), 1)
     t = scale * ((X[i] - X[j]) ** 2).sum(axis=1) - np.reshape(b, (-1, 1))
     return -np.logaddexp(0, np.where(y[i] == y[j], t, -t)).mean(axis=1)
 
 
-def test_a_given_start_has_the_best_threshold():
+def test_given_start_uses_the_best_threshold():
     facts = LDML(init=np.eye(4)).fit(X, y).metadata()
     best = likelihoods(1.0, np.linspace(1, 4, 301)).max()
     np.testing.assert_allclose(facts["initial_objective"], best, atol=1e-5)
 
 
-def test_a_start_by_name_has_the_best_size_too():
+def test_named_start_uses_the_best_scale_and_threshold():
     facts = LDML(init="identity").fit(X, y).metadata()
     best = minimize(lambda x: -likelihoods(*x)[0], [1.0, 3.0])
     np.testing.assert_allclose(facts["initial_objective"], -best.fun, atol=1e-5)
@@ -164,7 +164,7 @@ def test_units_of_features_do_not_matter(unit):
     assert facts["gap"] <= 1e-3
 
 
-def test_gradient_descent_never_goes_up():
+def test_gradient_descent_never_increases_the_loss():
     f = on_maps(PairwiseObjective(LDMLRule(), X, y, [3.0]))
     history = GradientDescent().minimise(f, np.append(np.eye(4), 3.0), max_iter=200).history
     assert np.all(np.diff(history) <= 0)
@@ -172,7 +172,7 @@ def test_gradient_descent_never_goes_up():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_mini_batches_come_near():
+def test_mini_batches_come_close_to_the_optimum():
     A, labels = overlapping(np.random.default_rng(1), n=300)
     best = LDML().fit(A, labels).metadata()["final_objective"]
     solver = SGD(batch_size=100, learning_rate="constant", eta0=0.3)
@@ -181,11 +181,11 @@ def test_mini_batches_come_near():
     assert "gap" not in ldml.metadata()
 
 
-def test_separable_data_stop_with_the_reason_and_a_finite_map():
+def test_separable_data_converge_to_a_finite_map():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
     ldml = LDML().fit(A, labels)
     facts = ldml.metadata()
-    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["reason"] == "within tol of the infimum"
     assert facts["converged"]
     assert -1e-5 <= facts["final_objective"] < 0
     assert facts["gap"] <= 1e-5
@@ -195,15 +195,15 @@ def test_separable_data_stop_with_the_reason_and_a_finite_map():
 
 @pytest.mark.parametrize(("labels", "sign"), [(np.zeros(38), 1), (np.arange(38), -1)])
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
-def test_pairs_of_one_kind_have_an_infinite_threshold(labels, sign):
-    with pytest.warns(UserWarning, match=r"y holds .*: LDML has nothing to learn"):
+def test_threshold_is_finite_if_all_pairs_are_of_one_kind(labels, sign):
+    with pytest.warns(UserWarning, match=r"y has .*, so LDML has nothing to learn"):
         ldml = LDML().fit(X[FEW], labels)
-    assert ldml.metadata()["reason"] == "separable: infimum not attained"
+    assert ldml.metadata()["reason"] == "within tol of the infimum"
     assert sign * ldml.b_ > 1
     assert np.isfinite(ldml.b_)
 
 
-def test_all_pairs_are_the_labels():
+def test_all_pairs_are_equivalent_to_labels():
     by_labels, by_pairs = LDML().fit(X, y), LDML().fit(X, pairs=Pairs.from_labels(y))
     for name in ("final_objective", "gap"):
         assert abs(by_labels.metadata()[name] - by_pairs.metadata()[name]) < 1e-4
@@ -213,7 +213,7 @@ def test_all_pairs_are_the_labels():
 
 @pytest.mark.parametrize("reg", [0.0, 0.1])
 @pytest.mark.parametrize("b", [None, 2.0])
-def test_optimum_of_some_pairs(reg, b, rng):
+def test_optimum_of_pairs_matches_a_convex_solver(reg, b, rng):
     A, labels = overlapping(rng)
     pairs = Pairs.from_labels(labels, 200, random_state=0)
     _, _, best = oracles.ldml_pairs_optimum(A, pairs.rows, pairs.is_similar, b=b, reg=reg)
@@ -231,18 +231,20 @@ def test_all_solvers_learn_from_pairs(solver):
     assert ldml.fit(X, pairs=pairs).metadata()["final_objective"] > best - 0.02
 
 
-def test_pairs_that_a_threshold_takes_apart():
+def test_pairs_that_a_threshold_separates():
     blobs, labels = make_blobs(60, 3, centers=3, cluster_std=0.1, random_state=0)
     facts = LDML().fit(blobs, pairs=Pairs.from_labels(labels, 400, random_state=0)).metadata()
-    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["reason"] == "within tol of the infimum"
     assert facts["final_objective"] > -1e-4
 
 
-def test_samples_that_are_repeated(rng):
+def test_metric_of_duplicate_samples_is_bounded(rng):
     A, labels = np.repeat(rng.normal(size=(5, 12)), 2, axis=0), np.arange(10) % 2
     assert np.abs(LDML().fit(A, labels).metric()).max() < 10
 
 
-def test_one_sample_with_a_label():
-    with pytest.raises(ValueError, match="LDML learns from pairs of samples, but y holds one lab"):
+def test_a_single_labelled_sample_raises():
+    with pytest.raises(
+        ValueError, match="LDML requires at least 2 labelled samples, but y has only 1"
+    ):
         LDML(unlabelled=-1).fit(X[:3], [0, -1, -1])

@@ -1,4 +1,4 @@
-"""What is special to LMNN: its optimum by a convex solver, its targets, its passes."""
+"""Tests specific to LMNN: its optimum, its targets and its passes."""
 
 import warnings
 from unittest.mock import patch
@@ -26,13 +26,13 @@ def overlapping(n=40, d=3, n_classes=2, seed=0):
 
 
 def as_pairs(targets):
-    """Return targets as the oracle has them."""
+    """Return targets as an array of pairs (sample, target), which the oracle takes."""
     i, rank = np.nonzero(targets >= 0)
     return np.stack([i, targets[i, rank]], axis=1)
 
 
 def value(learner, X, y):
-    """Return the objective of a fitted learner, from its formula."""
+    """Return the objective of a fitted learner, computed by its formula."""
     return oracles.lmnn_value(
         X, y, learner.metric(), as_pairs(learner.targets_), mu=learner.mu, reg=learner.reg
     )
@@ -42,15 +42,15 @@ CASES = {
     "overlapping": (*overlapping(), {}),
     "three classes": (*overlapping(45, 4, 3, seed=1), {"n_neighbors": 2}),
     "separable": (*make_blobs(40, 3, centers=2, cluster_std=2.0, random_state=0), {}),
-    "few pushes": (*overlapping(seed=2), {"mu": 0.05}),
+    "small mu": (*overlapping(seed=2), {"mu": 0.05}),
     "ridge": (*overlapping(seed=3), {"reg": 0.5}),
-    "size": (100 * overlapping(seed=4)[0], overlapping()[1], {"reg": 0.5}),
+    "large values": (100 * overlapping(seed=4)[0], overlapping()[1], {"reg": 0.5}),
 }
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
 @pytest.mark.parametrize("case", CASES)
-def test_optimum_and_gap_by_a_convex_solver(case, solver):
+def test_optimum_and_gap_match_a_convex_solver(case, solver):
     X, y, params = CASES[case]
     learner = LMNN(solver=solver, tol=1e-8, max_iter=5000, **params).fit(X, y)
     facts = learner.metadata()
@@ -67,7 +67,7 @@ def test_optimum_and_gap_by_a_convex_solver(case, solver):
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp", "bgd"])
 @pytest.mark.parametrize("max_iter", [1, 3, 10])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_gap_is_no_less_than_the_truth_before_the_end(solver, max_iter):
+def test_gap_bounds_the_distance_to_the_optimum(solver, max_iter):
     X, y = overlapping(seed=5)
     learner = LMNN(solver=solver, max_iter=max_iter).fit(X, y)
     facts = learner.metadata()
@@ -76,11 +76,11 @@ def test_gap_is_no_less_than_the_truth_before_the_end(solver, max_iter):
     assert facts["gap"] <= facts["final_objective"] * (1 + 1e-9)
 
 
-def test_gap_without_a_pull_in_some_direction(rng):
+def test_gap_if_targets_do_not_differ_in_a_direction(rng):
     X, y = overlapping(40, 2)
-    X = np.column_stack([X, np.repeat(rng.normal(size=10), 4)])  # groups of four ...
+    X = np.column_stack([X, np.repeat(rng.normal(size=10), 4)])  # constant in groups of four
     y = np.tile([0, 0, 1, 1], 10)
-    targets = (np.arange(40) ^ 1)[:, None]  # ... with the target in the same one
+    targets = (np.arange(40) ^ 1)[:, None]  # in the same group
     facts = LMNN(targets=targets).fit(X, y).metadata()
     best = oracles.lmnn_optimum(X, y, as_pairs(targets))[1]
     f = facts["final_objective"]
@@ -98,18 +98,18 @@ def test_gap_without_a_pull_in_some_direction(rng):
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_objectives_are_those_of_the_hinge_as_it_is(params, has_gap):
+def test_reported_objectives_use_the_exact_hinge(params, has_gap):
     learner = LMNN(init=np.eye(params.get("n_components", 4), 4), **params).fit(X, y)
     facts = learner.metadata()
     assert_allclose(facts["final_objective"], value(learner, X, y))
     assert ("gap" in facts) == has_gap
     if params.get("solver") != "sgd":
-        start = clone_at_start(params)
+        start = learner_at_start(params)
         assert_allclose(facts["initial_objective"], value(start, X, y))
 
 
-def clone_at_start(params):
-    """Return a learner that has only just begun."""
+def learner_at_start(params):
+    """Return a fitted learner whose map is replaced by the start."""
     learner = LMNN(max_iter=1, **params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -118,7 +118,7 @@ def clone_at_start(params):
     return learner
 
 
-def test_the_start_is_that_of_its_name_though_its_size_is_chosen():
+def test_initial_objective_is_that_of_the_named_start_before_rescaling():
     assert_allclose(
         LMNN(init="identity").fit(X, y).metadata()["initial_objective"],
         LMNN(init=np.eye(4)).fit(X, y).metadata()["initial_objective"],
@@ -127,7 +127,7 @@ def test_the_start_is_that_of_its_name_though_its_size_is_chosen():
     assert_allclose(far, LMNN().fit(X, y).metadata()["final_objective"], rtol=1e-3)
 
 
-def test_batch_gradient_descent_falls():
+def test_batch_gradient_descent_decreases_the_objective():
     results, minimise = [], GradientDescent.minimise
 
     def recorded(*args, **kwargs):
@@ -143,7 +143,7 @@ def test_batch_gradient_descent_falls():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_mini_batches_come_near_the_optimum():
+def test_mini_batches_come_close_to_the_optimum():
     A, labels = make_classification(
         1500, 6, n_informative=4, n_redundant=0, n_classes=3, random_state=0
     )
@@ -154,10 +154,10 @@ def test_mini_batches_come_near_the_optimum():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_mini_batches_of_many_samples_never_look_at_all_pairs(rng):
+def test_objective_of_many_samples_is_estimated_from_mini_batches(rng):
     A, labels = overlapping(400, 4)
-    few = patch.multiple(lmnn, MAX_SAMPLES_EVALUATED=300, MAX_FRIENDS_SEARCHED=50)
-    with few:
+    limits = {"MAX_SAMPLES_EVALUATED": 300, "MAX_FRIENDS_SEARCHED": 50}
+    with patch.multiple(lmnn, **limits):
         learner = LMNN(solver=SGD(batch_size=100), random_state=0, max_iter=30).fit(A, labels)
     facts = learner.metadata()
     assert_allclose(facts["final_objective"], value(learner, A, labels), rtol=0.2)
@@ -168,7 +168,7 @@ def test_mini_batches_of_many_samples_never_look_at_all_pairs(rng):
 # Targets
 
 
-def test_targets_are_the_nearest_of_the_class_in_the_users_order(rng):
+def test_targets_are_the_nearest_neighbours_of_the_class(rng):
     A, labels = overlapping(50)
     p = rng.permutation(50)
     A, labels = A[p], labels[p]
@@ -178,7 +178,7 @@ def test_targets_are_the_nearest_of_the_class_in_the_users_order(rng):
     assert_array_equal(learner.targets_, np.argsort(D, axis=1)[:, :2])
 
 
-def test_given_targets_are_taken(rng):
+def test_given_targets_are_used(rng):
     A, labels = overlapping(50)
     found = LMNN().fit(A, labels)
     given = LMNN(targets=found.targets_, n_neighbors=7).fit(A, labels)
@@ -192,13 +192,15 @@ def test_given_targets_are_taken(rng):
 
 
 def test_given_targets_are_checked():
-    with pytest.raises(ValueError, match=r"targets\[0\] = \[60\] names a sample of another class"):
+    with pytest.raises(
+        ValueError, match=r"targets\[0\] = \[60\] contains a sample of another class"
+    ):
         LMNN(targets=np.full((150, 1), 60)).fit(X, y)
     with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but targets are given"):
         LMNN(targets=np.full((150, 1), -1), n_passes=2).fit(X, y)
 
 
-def test_a_second_pass_takes_targets_by_the_distance_learned():
+def test_second_pass_chooses_targets_by_the_learned_distance():
     A, labels = overlapping(80, 6, seed=1)
     first = LMNN(max_iter=1000, tol=1e-8).fit(A, labels)
     second = LMNN(max_iter=2000, tol=1e-8, n_passes=2).fit(A, labels)
@@ -216,22 +218,22 @@ def test_a_second_pass_takes_targets_by_the_distance_learned():
     assert -1e-6 <= facts["final_objective"] - best <= facts["gap"] + 1e-6
 
 
-def test_passes_share_the_iterations():
+def test_passes_share_max_iter():
     with pytest.warns(ConvergenceWarning, match="max_iter=4 reached. Raise max_iter"):
         assert LMNN(max_iter=4, n_passes=2).fit(X, y).n_iter_ == 4
 
 
-def test_passes_end_when_targets_stay():
+def test_passes_end_when_targets_do_not_change():
     A, labels = make_blobs(60, 2, centers=3, cluster_std=0.1, random_state=0)
     once, often = (LMNN(n_neighbors=1, n_passes=p, max_iter=2000).fit(A, labels) for p in (2, 50))
     if (once.targets_ == often.targets_).all():
         assert often.n_iter_ <= 3 * once.n_iter_
 
 
-def test_small_classes_have_the_targets_that_there_are():
+def test_samples_of_small_classes_have_fewer_targets():
     labels = y.copy()
     labels[:2], labels[2] = 7, 8
-    alone = r"1 of 5 classes have a single sample, which has no neighbour to be near to: \[8\]"
+    alone = r"1 of 5 classes have a single sample: \[8\]. These samples have no neighbour"
     few = "3 of 150 samples have fewer than 3 friends"
     with pytest.warns(UserWarning, match=alone), pytest.warns(UserWarning, match=few):
         learner = LMNN().fit(X, labels)
@@ -239,48 +241,48 @@ def test_small_classes_have_the_targets_that_there_are():
     assert_allclose(learner.metadata()["final_objective"], value(learner, X, labels))
 
 
-# Data that are hard
+# Difficult data
 
 
-def test_one_class_leaves_the_start():
-    with pytest.warns(UserWarning, match="y holds one class: LMNN has nothing to learn"):
+def test_one_class_keeps_the_initial_map():
+    with pytest.warns(UserWarning, match="y has only one class, so LMNN has nothing to learn"):
         learner = LMNN().fit(X, np.zeros(150))
     assert_array_equal(learner.components_, np.eye(4))
     assert learner.n_iter_ == 0
 
 
-def test_all_samples_in_one_point():
-    with pytest.warns(ConvergenceWarning, match="did not leave its start"):
+def test_identical_samples_warn():
+    with pytest.warns(ConvergenceWarning, match="LMNN made no progress"):
         learner = LMNN().fit(np.ones((10, 3)), np.arange(10) % 2)
     assert np.isfinite(learner.components_).all()
     assert learner.metadata()["gap"] < 1e-9
 
 
 @pytest.mark.parametrize("far", [1e4, 1e6])
-def test_an_outlier_does_not_blur_the_others(far):
+def test_an_outlier_does_not_reduce_the_accuracy(far):
     A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
     learner = LMNN().fit(A, labels)
     expected = oracles.lmnn_value(A, labels, learner.metric(), as_pairs(learner.targets_))
     assert_allclose(learner.metadata()["final_objective"], expected, rtol=1e-6)
 
 
-def test_features_of_any_size():
+def test_features_of_very_different_scales():
     A, labels = load_wine(return_X_y=True)  # from 0.1 to 1,000
     sizes = np.geomspace(1e-3, 1e3, 13)
     raw, scaled = (LMNN(init=np.diag(s)).fit(A / s, labels) for s in (np.ones(13), sizes))
-    # Targets differ, as distances do; the learner gets as far.
+    # Targets differ, because distances do, but both fits converge.
     for learner in (raw, scaled):
         facts = learner.metadata()
         assert facts["converged"]
         assert facts["gap"] < 0.02 * max(1, facts["final_objective"])
 
 
-def test_semidefinite_programming_learns_all_features():
+def test_sdp_requires_all_components():
     with pytest.raises(ValueError, match=r"make_pipeline\(PCA\(2\), LMNN\(solver='sdp'\)\)"):
         LMNN(2, solver="sdp").fit(X, y)
 
 
-def test_warm_start_goes_on_from_the_last_map():
+def test_warm_start_continues_from_the_previous_map():
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
         learner = LMNN(max_iter=3, warm_start=True).fit(X, y)
     first = learner.metadata()["final_objective"]
@@ -289,7 +291,7 @@ def test_warm_start_goes_on_from_the_last_map():
     assert learner.metadata()["final_objective"] < first
 
 
-def test_it_serves_nearest_neighbours():
+def test_nearest_neighbour_accuracy_does_not_drop():
     A, labels = load_wine(return_X_y=True)
     A = StandardScaler().fit_transform(A)
     train, test = np.arange(178) % 2 == 0, np.arange(178) % 2 == 1
@@ -302,7 +304,7 @@ def test_it_serves_nearest_neighbours():
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
-def test_a_start_is_not_shrunk_to_nothing(solver, rng):
+def test_rescaling_does_not_shrink_the_start_to_zero(solver, rng):
     labels = np.arange(30) % 2
     A = rng.normal(size=(30, 3)) + (labels[:, None] == np.arange(3))
     learner = LMNN(mu=0.01, solver=solver, max_iter=1000).fit(A, labels)
@@ -319,7 +321,7 @@ def test_fewer_samples_than_features_have_a_certificate(rng):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_an_early_stop_claims_no_radius(rng):
+def test_gap_after_an_early_stop_holds_for_large_metrics(rng):
     labels = np.arange(30) % 2
     A = (rng.normal(size=(30, 3)) + (labels[:, None] == np.arange(3))) * [1e-4, 1, 1e4]
     facts = LMNN(solver="bgd", max_iter=3).fit(A, labels).metadata()
@@ -328,7 +330,7 @@ def test_an_early_stop_claims_no_radius(rng):
 
 
 @pytest.mark.parametrize("params", [{}, {"mu": 0.9}, {"reg": 0.3}, {"solver": "sdp"}], ids=str)
-def test_optimum_of_triplets(params):
+def test_optimum_of_triplets_matches_a_convex_solver(params):
     A, labels = overlapping(40, 3, 3)
     triplets = Triplets.from_labels(labels, 300, random_state=0)
     oracle = {name: value for name, value in params.items() if name != "solver"}
@@ -339,8 +341,8 @@ def test_optimum_of_triplets(params):
     assert facts["gap_proven"]
 
 
-def test_triplets_of_targets_and_impostors_are_the_labels():
-    """Over those LMNN sums too, but as a mean over samples, with a pull for each push."""
+def test_all_triplets_are_equivalent_to_labels():
+    """LMNN sums over the same triplets, but pulls each target once instead of in each triplet."""
     A, labels = overlapping(30, 3, 2)
     by_labels = LMNN(n_neighbors=1, mu=0.5, tol=1e-8).fit(A, labels)
     rows = [
@@ -348,16 +350,16 @@ def test_triplets_of_targets_and_impostors_are_the_labels():
         for i in range(30)
         for l in np.flatnonzero(labels != labels[i])
     ]
-    # Each target has 15 impostors, so 15 pulls: mu has to make up for that.
+    # Each target is in 15 triplets and is pulled 15 times, which mu compensates.
     by_triplets = LMNN(mu=15 / 16, tol=1e-8).fit(A, triplets=Triplets.from_rows(rows))
     assert_allclose(by_triplets.metric(), by_labels.metric(), atol=0.02)
 
 
-def test_triplets_choose_no_targets():
+def test_triplets_cannot_be_combined_with_targets():
     triplets = Triplets.from_labels(y, 100, random_state=0)
     with pytest.raises(ValueError, match="n_passes=2 chooses new targets, but triplets are given"):
         LMNN(n_passes=2).fit(X, triplets=triplets)
-    with pytest.raises(ValueError, match="targets are for labels, but triplets are given"):
+    with pytest.raises(ValueError, match="targets cannot be used with triplets"):
         LMNN(targets=np.full((150, 1), -1)).fit(X, triplets=triplets)
     assert not hasattr(LMNN().fit(X, triplets=triplets), "targets_")
 
@@ -371,12 +373,12 @@ def test_all_solvers_learn_from_triplets(solver):
     assert value < 1.1 * best
 
 
-def test_targets_given_beside_samples_without_a_label():
+def test_given_targets_with_unlabelled_samples():
     labels = np.where(np.arange(150) % 3 == 0, -1, y)
     first = LMNN(unlabelled=-1).fit(X, labels)
     again = LMNN(unlabelled=-1, targets=first.targets_).fit(X, labels)
     assert_array_equal(again.components_, first.components_)
     wrong = first.targets_.copy()
     wrong[1, 0] = 3
-    with pytest.raises(ValueError, match=r"targets\[1\] = .* names a sample of another class"):
+    with pytest.raises(ValueError, match=r"targets\[1\] = .* contains a sample of another class"):
         LMNN(unlabelled=-1, targets=wrong).fit(X, labels)

@@ -1,4 +1,4 @@
-"""What is special to LSI: its sum by a loop, its optimum by a convex solver, its constraint."""
+"""Tests specific to LSI: its objective, its optimum and its constraint."""
 
 import numpy as np
 import oracles
@@ -11,13 +11,13 @@ from sklearn.preprocessing import minmax_scale
 from dimetric import ITML, LSI, DMLEig
 from dimetric.learners._fitting.constrained import similar_scatter
 from dimetric.learners._fitting.gain import (
-    GainOnSphere,
+    GainOverMaps,
     RegularizedGain,
-    onto_metrics,
-    onto_simplex,
+    project_onto_metrics,
+    project_onto_simplex,
 )
 from dimetric.learners.lsi import DistanceRule
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.pairwise import PairwiseObjective
@@ -30,20 +30,20 @@ OPTIMAL = {"reg": 0.0, "tol": 1e-9, "max_iter": 2000}
 
 
 def pairs_of(labels):
-    """Return the list of all pairs."""
+    """Return all pairs of samples, similar if their labels are equal."""
     i, j = np.triu_indices(len(labels), 1)
     same = labels[i] == labels[j]
     rows = np.stack([i, j], axis=1)
     return Pairs(rows[same], rows[~same])
 
 
-def budget(lsi, A, labels, delta):
-    """Return the left side of the constraint."""
+def constraint_value(lsi, A, labels, delta):
+    """Return the true_gap-hand side of the constraint."""
     S = oracles.similar_scatter(A, labels)
     return np.sum(lsi.metric() * (S + delta * np.trace(S) / len(S) * np.eye(len(S))))
 
 
-def test_objective_is_the_loop(rng):
+def test_objective_matches_a_loop(rng):
     A, labels = rng.normal(size=(17, 3)), np.repeat([0, 1, 2], [6, 5, 6])
     flat, epsilon, reg = rng.normal(size=9), np.array([0.01]), 0.7
 
@@ -64,17 +64,17 @@ def test_objective_is_the_loop(rng):
         ListedObjective(DistanceRule(), A, pairs.dissimilar, kinds, epsilon),
     ):
         gain = RegularizedGain(objective, reg)
-        value, grad = GainOnSphere(gain, np.eye(4), epsilon)(flat)
+        value, grad = GainOverMaps(gain, np.eye(4), epsilon)(flat)
         np.testing.assert_allclose(value, loop(flat), rtol=1e-12)
         np.testing.assert_allclose(grad, approx_fprime(flat, loop), atol=1e-6)
         L = flat.reshape(3, 3) / np.linalg.norm(flat)
-        assert gain.of_metric(L.T @ L, epsilon)[0] == pytest.approx(value)
+        assert gain.negative_log_at_metric(L.T @ L, epsilon)[0] == pytest.approx(value)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("block", [1, 7, 128])
-def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
-    monkeypatch.setattr(fast, "BLOCK_ROWS", block)
+def test_fast_path_matches_the_engine(block, threads, monkeypatch, rng):
+    monkeypatch.setattr(fast_paths, "BLOCK_ROWS", block)
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     A, labels = np.round(rng.normal(size=(50, 3)), 1), np.sort(rng.integers(0, 4, 50))
     theta = np.array([0.01])
@@ -85,7 +85,7 @@ def test_fast_path_is_the_engine(block, threads, monkeypatch, rng):
     np.testing.assert_allclose(product, other, atol=1e-10)
 
 
-def test_similar_scatter_is_that_of_the_pairs(rng):
+def test_similar_scatter_of_labels_and_pairs(rng):
     A, labels = rng.normal(size=(20, 3)), np.sort(rng.integers(0, 3, 20))
     expected = oracles.similar_scatter(A, labels)
     for supervision in (Labels(labels, np.arange(3)), pairs_of(labels)):
@@ -103,17 +103,17 @@ DATA = {
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize("solver", ["lbfgs", "projected"])
 @pytest.mark.parametrize(("name", "delta"), PROBLEMS)
-def test_optimum_and_gap_by_a_convex_solver(name, delta, solver, diagonal):
+def test_optimum_and_gap_match_a_convex_solver(name, delta, solver, diagonal):
     A, labels = DATA[name]
     best = oracles.lsi_optimum(A, labels, delta=delta, diagonal=diagonal)
     lsi = LSI(solver=solver, delta=delta, diagonal=diagonal, **OPTIMAL).fit(A, labels)
     facts = lsi.metadata()
-    left = best - facts["final_objective"]
-    assert left <= 1e-3 * max(1, abs(best))
-    assert left - 1e-5 * abs(best) <= facts["gap"] <= 1e-3 * abs(best)
+    true_gap = best - facts["final_objective"]
+    assert true_gap <= 1e-3 * max(1, abs(best))
+    assert true_gap - 1e-5 * abs(best) <= facts["gap"] <= 1e-3 * abs(best)
     value = oracles.lsi_value(A, labels, lsi.metric())
     np.testing.assert_allclose(facts["final_objective"], value, rtol=1e-6)
-    assert budget(lsi, A, labels, delta) == pytest.approx(1, abs=1e-6)
+    assert constraint_value(lsi, A, labels, delta) == pytest.approx(1, abs=1e-6)
     if diagonal:
         np.testing.assert_array_equal(lsi.metric(), np.diag(np.diag(lsi.metric())))
 
@@ -121,19 +121,19 @@ def test_optimum_and_gap_by_a_convex_solver(name, delta, solver, diagonal):
 @pytest.mark.parametrize("max_iter", [1, 2])
 @pytest.mark.parametrize("reg", [0.0, 1.0])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_gap_is_smaller_than_it_is(max_iter, reg):
+def test_gap_bounds_the_distance_to_the_optimum(max_iter, reg):
     A, labels = DATA["iris"]
     best = LSI(reg=reg, tol=1e-10, max_iter=1000).fit(A, labels).metadata()
     assert best["gap"] <= 1e-5 * best["final_objective"]
     for solver in ("lbfgs", "projected"):
         facts = LSI(reg=reg, max_iter=max_iter, solver=solver).fit(A, labels).metadata()
-        left = best["final_objective"] - facts["final_objective"]
-        assert facts["gap"] >= left - 1e-6 * best["final_objective"]
-        assert facts["gap"] > 1e-3  # which is why there is something to be bounded
+        true_gap = best["final_objective"] - facts["final_objective"]
+        assert facts["gap"] >= true_gap - 1e-6 * best["final_objective"]
+        assert facts["gap"] > 1e-3  # the solver has not converged
 
 
-def test_squares_are_best_served_by_one_direction(rng):
-    """The squared variant: its optimum is the top generalised eigenvector."""
+def test_squared_distances_have_an_optimum_of_rank_one(rng):
+    """With squared distances, the optimum is the top generalised eigenvector."""
     A, labels = DATA["iris"]
     pairs = pairs_of(labels)
     v = A[pairs.dissimilar[:, 0]] - A[pairs.dissimilar[:, 1]]
@@ -145,26 +145,26 @@ def test_squares_are_best_served_by_one_direction(rng):
         B = rng.normal(size=(4, 4))
         M = B @ B.T / np.sum(S * (B @ B.T))
         assert np.sum(M * (v.T @ v)) <= values[-1]
-    # Where the eigenvector is all that there is, both variants agree.
+    # With one feature, both variants agree.
     lsi = LSI(delta=0.0, **OPTIMAL).fit(A[:, :1], labels)
     assert lsi.metric()[0, 0] == pytest.approx(1 / S[0, 0])
 
 
-def test_reg_leads_to_the_whitening_of_classes():
+def test_large_reg_whitens_within_classes():
     A, labels = DATA["iris"]
     S = oracles.similar_scatter(A, labels)
     M = LSI(reg=1e5, delta=0.0, tol=1e-8).fit(A, labels).metric()
     np.testing.assert_allclose(M, np.linalg.inv(S) / 4, rtol=1e-3)
 
 
-def test_pairs_of_all_labels_are_the_labels():
+def test_all_pairs_are_equivalent_to_labels():
     A, labels = DATA["iris"]
     expected, listed = LSI().fit(A, labels), LSI().fit(A, pairs=pairs_of(labels))
     np.testing.assert_allclose(listed.metric(), expected.metric(), rtol=1e-5, atol=1e-9)
     assert not hasattr(listed, "classes_")
 
 
-def test_order_and_number_of_pairs(rng):
+def test_order_and_repetition_of_pairs(rng):
     pairs = pairs_of(y)[rng.permutation(len(y) * (len(y) - 1) // 2)[:300]]
     M = LSI().fit(X, pairs=pairs).metric()
     shuffled = Pairs(rng.permutation(pairs.similar)[:, ::-1], rng.permutation(pairs.dissimilar))
@@ -173,7 +173,7 @@ def test_order_and_number_of_pairs(rng):
     np.testing.assert_allclose(2 * LSI().fit(X, pairs=twice).metric(), M, rtol=1e-6, atol=1e-10)
 
 
-def test_collapsed_pairs_stay_where_they_are():
+def test_dissimilar_pairs_of_identical_samples_have_no_effect():
     A = np.concatenate([X[FEW], X[FEW][:3]])
     labels = np.append(y[FEW], [1, 1, 1])
     lsi = LSI(**OPTIMAL).fit(A, labels)
@@ -183,23 +183,25 @@ def test_collapsed_pairs_stay_where_they_are():
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_directions_without_similar_pairs_need_delta(diagonal, rng):
+def test_features_constant_within_classes_require_delta(diagonal, rng):
     A = np.column_stack([X[FEW], y[FEW]])  # constant within classes
-    with pytest.raises(ValueError, match=r"differ in 5 directions, similar ones in 4.*delta > 0"):
+    with pytest.raises(
+        ValueError, match=r"vary in 5 directions but similar samples only in 4.*delta > 0, or drop"
+    ):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y[FEW])
     lsi = LSI(delta=1e-3, diagonal=diagonal).fit(A, y[FEW])
-    assert budget(lsi, A, y[FEW], 1e-3) == pytest.approx(1, abs=1e-6)
+    assert constraint_value(lsi, A, y[FEW], 1e-3) == pytest.approx(1, abs=1e-6)
     wide = rng.normal(size=(20, 50))
     lsi = LSI(diagonal=diagonal).fit(wide, np.arange(20) % 2)
-    assert budget(lsi, wide, np.arange(20) % 2, lsi.delta) == pytest.approx(1, abs=1e-6)
+    assert constraint_value(lsi, wide, np.arange(20) % 2, lsi.delta) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", [LSI, DMLEig])
-def test_samples_that_are_repeated_span_fewer_directions(kind, rng):
+def test_duplicate_samples_span_fewer_directions(kind, rng):
     A, labels = np.repeat(rng.normal(size=(5, 12)), 2, axis=0), np.arange(10) % 2
     model = kind(delta=0.0).fit(A, labels)
     assert model.components_.shape == (4, 12)
-    assert budget(model, A, labels, 0.0) == pytest.approx(1, abs=1e-6)
+    assert constraint_value(model, A, labels, 0.0) == pytest.approx(1, abs=1e-6)
     assert np.linalg.norm(model.transform(rng.normal(size=(1, 12)))) < 1
 
 
@@ -214,33 +216,33 @@ def test_two_points_differ_in_one_direction(d, rng):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("origin", [0.0, 1e4])
 @pytest.mark.parametrize("n", [9, 10])
-def test_rounding_is_no_direction(n, origin, dtype, rng):
+def test_rounding_errors_do_not_count_as_variance(n, origin, dtype, rng):
     A = (rng.normal(size=(n, 2)) @ rng.normal(size=(2, 9)) + origin).astype(dtype)
     assert LSI(delta=0.0).fit(A, np.arange(n) % 2).components_.shape == (2, 9)
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-def test_a_feature_that_classes_agree_in_but_for_rounding(diagonal):
-    A = np.column_stack([X, 0.1 + 0.2 * y])  # the mean of a class is not quite its only value
-    with pytest.raises(ValueError, match="differ in 5 directions, similar ones in 4"):
+def test_feature_constant_within_classes_up_to_rounding(diagonal):
+    A = np.column_stack([X, 0.1 + 0.2 * y])  # computed class means have rounding errors
+    with pytest.raises(ValueError, match="vary in 5 directions but similar samples only in 4"):
         LSI(delta=0.0, diagonal=diagonal).fit(A, y)
 
 
-def test_samples_that_say_nothing():
-    with pytest.raises(ValueError, match="LSI needs dissimilar samples, but y holds one class"):
+def test_one_class_and_identical_similar_samples_raise():
+    with pytest.raises(ValueError, match="LSI requires at least 2 classes, but y has only 1"):
         LSI().fit(X, np.zeros(150))
-    with pytest.raises(ValueError, match="similar pairs of samples that differ, and there are non"):
+    with pytest.raises(ValueError, match="LSI needs similar samples that differ, but the samples"):
         LSI().fit(X[[0, 0, 100, 100]], [0, 0, 1, 1])
 
 
 @pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
-def test_dissimilar_pairs_of_one_point(kind):
+def test_identical_dissimilar_samples_raise(kind):
     with pytest.raises(ValueError, match=rf"{kind.__name__} needs dissimilar samples that differ"):
         kind().fit(X[[0, 1, 1]], pairs=Pairs([[0, 1]], [[1, 2]]))
 
 
-def test_no_first_step_leads_to_a_singular_map():
-    """Where the objective is 0, and a line search finds no way back."""
+def test_first_step_does_not_lead_to_a_singular_map():
+    """At a singular map the objective is 0, and a line search cannot recover."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         A = rng.normal(size=(9, 2)) @ rng.normal(size=(2, 9))
@@ -248,25 +250,25 @@ def test_no_first_step_leads_to_a_singular_map():
         assert facts["gap"] <= 1e-3 * facts["final_objective"]
 
 
-def test_projections(rng):
+def test_projections_return_the_nearest_point(rng):
     for _ in range(20):
         weights = rng.normal(size=6)
-        near = onto_simplex(weights)
+        near = project_onto_simplex(weights)
         assert near.min() >= 0
         assert near.sum() <= 1 + 1e-12
         for _ in range(20):
             other = rng.dirichlet(np.ones(7))[:6]
             assert np.linalg.norm(weights - near) <= np.linalg.norm(weights - other)
         inside = rng.dirichlet(np.ones(7))[:6]
-        np.testing.assert_allclose(onto_simplex(inside), inside)
+        np.testing.assert_allclose(project_onto_simplex(inside), inside)
         B = rng.normal(size=(3, 3))
-        M = onto_metrics((B + B.T).ravel()).reshape(3, 3)
+        M = project_onto_metrics((B + B.T).ravel()).reshape(3, 3)
         assert np.linalg.eigvalsh(M)[0] >= -1e-12
         assert np.trace(M) <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
-def test_samples_without_a_label_are_left_out(kind):
+def test_unlabelled_samples_are_ignored(kind):
     labels = np.where(np.arange(150) % 3 == 0, -1, y)
     params = {"random_state": 0} if kind is ITML else {}
     known = labels >= 0
@@ -277,7 +279,7 @@ def test_samples_without_a_label_are_left_out(kind):
 
 
 @pytest.mark.parametrize("kind", [LSI, DMLEig, ITML])
-def test_pairs_of_vectors(kind):
+def test_pairs_of_vectors_match_pairs_of_rows(kind):
     pairs = pairs_of(y[FEW])
     params = {"bounds": (1.0, 9.0)} if kind is ITML else {}
     vectors = Pairs.from_arrays(X[FEW][pairs.similar], X[FEW][pairs.dissimilar])

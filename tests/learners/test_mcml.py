@@ -1,4 +1,4 @@
-"""What is special to MCML: its objective by a loop, its optimum by a convex solver, its gap."""
+"""Tests specific to MCML: its objective, its optimum and its gap."""
 
 import numpy as np
 import oracles
@@ -19,7 +19,7 @@ FEW = slice(None, None, 4)
 
 
 def naive(L, X, y):
-    """Mean of the expected squared distance to the others of one's class, and log sum."""
+    """Return the objective of MCML, with a loop over samples."""
     losses = []
     for i in range(len(X)):
         d2 = ((L @ (X - X[i]).T) ** 2).sum(axis=0)
@@ -30,14 +30,14 @@ def naive(L, X, y):
 
 
 def overlapping(rng, n=45, d=3):
-    """Return three classes that no metric takes apart."""
+    """Return three classes that no metric separates."""
     labels = np.arange(n) % 3
     return rng.normal(size=(n, d)) + (labels[:, None] == np.arange(d)), labels
 
 
-def test_objective_is_the_loop(rng):
+def test_objective_matches_a_loop(rng):
     A, L = rng.normal(size=(17, 3)), rng.normal(size=(2, 3))
-    labels = np.array([0] * 6 + [1] * 5 + [2] + [3] * 5)  # one is alone
+    labels = np.array([0] * 6 + [1] * 5 + [2] + [3] * 5)  # class 2 has a single sample
     f = on_maps(PairwiseObjective(MCMLRule(), A - A.mean(0), labels))
     value, grad = f(L.ravel())
     np.testing.assert_allclose(value, naive(L, A, labels), rtol=1e-12)
@@ -45,7 +45,7 @@ def test_objective_is_the_loop(rng):
     np.testing.assert_allclose(grad, numeric, atol=1e-6)
 
 
-def test_float32_is_float64_but_for_rounding(rng):
+def test_float32_matches_float64_up_to_rounding(rng):
     A, L = rng.normal(size=(200, 5)), rng.normal(size=(5, 5))
     labels = np.sort(np.arange(200) % 3)
     double, single = (
@@ -67,32 +67,32 @@ DATA = {
     scope="module", params=[(name, reg) for name in DATA for reg in (0.0, 0.1)], ids=str
 )
 def solved(request):
-    """Data, a ridge, and the optimum that a convex solver finds."""
+    """Return data, a ridge, and the optimum found by a convex solver."""
     name, reg = request.param
     return *DATA[name], reg, oracles.mcml_optimum(*DATA[name], reg=reg)[1]
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
-def test_optimum_and_gap_by_a_convex_solver(solved, solver):
+def test_optimum_and_gap_match_a_convex_solver(solved, solver):
     A, labels, reg, best = solved
     facts = MCML(solver=solver, reg=reg, tol=1e-8, max_iter=3000).fit(A, labels).metadata()
-    left = facts["final_objective"] - best
-    assert left <= 1e-3 * max(1, abs(best))
-    assert left - 1e-6 <= facts["gap"] <= 1e-2 * max(1, abs(best))
+    true_gap = facts["final_objective"] - best
+    assert true_gap <= 1e-3 * max(1, abs(best))
+    assert true_gap - 1e-6 <= facts["gap"] <= 1e-2 * max(1, abs(best))
     assert facts["gap_proven"]
     assert facts["gap_radius"] > 0
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 5, 10])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_gap_is_smaller_than_it_is(solved, max_iter):
+def test_gap_bounds_the_distance_to_the_optimum(solved, max_iter):
     A, labels, reg, best = solved
     for dtype in ("float64", "float32"):
         facts = MCML(reg=reg, max_iter=max_iter).fit(A.astype(dtype), labels).metadata()
         assert facts["gap"] >= facts["final_objective"] - best - 1e-5
 
 
-def test_radius_is_in_the_unit_of_the_samples():
+def test_gap_radius_scales_with_the_unit_of_samples():
     one, other = (MCML(init=np.eye(4) / unit).fit(X * unit, y).metadata() for unit in (1.0, 64.0))
     np.testing.assert_allclose(other["gap"], one["gap"], rtol=1e-6)
     np.testing.assert_allclose(other["gap_radius"] * 64**2, one["gap_radius"], rtol=1e-6)
@@ -102,11 +102,11 @@ def test_radius_is_in_the_unit_of_the_samples():
 
 @pytest.mark.parametrize("params", [{"n_components": 2}, {"solver": SGD(batch_size=50)}])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_gap_where_no_convex_problem_was_solved(params):
+def test_no_gap_for_few_components_or_mini_batches(params):
     assert "gap" not in MCML(**params, random_state=0).fit(X, y).metadata()
 
 
-def test_gradient_descent_never_goes_up():
+def test_gradient_descent_never_increases_the_loss():
     codes = np.sort(y)
     f = on_maps(PairwiseObjective(MCMLRule(), X[np.argsort(y, kind="stable")], codes))
     history = GradientDescent().minimise(f, np.eye(4).ravel(), max_iter=200).history
@@ -115,20 +115,20 @@ def test_gradient_descent_never_goes_up():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_mini_batches_come_near():
+def test_mini_batches_come_close_to_the_optimum():
     A, labels = overlapping(np.random.default_rng(1), n=300)
     best = MCML().fit(A, labels).metadata()["final_objective"]
     mcml = MCML(solver=SGD(batch_size=100), max_iter=100, random_state=0)
     mcml.fit(A, labels)
     assert naive(mcml.components_, A, labels) <= best + 0.02
-    assert mcml.metadata()["reason"] != "separable: infimum not attained"
+    assert mcml.metadata()["reason"] != "within tol of the infimum"
 
 
-def test_separable_data_stop_with_the_reason_and_a_finite_map():
-    A = np.column_stack([np.eye(3)[y], X])  # in the first three directions classes are points
+def test_separable_data_converge_to_a_finite_map():
+    A = np.column_stack([np.eye(3)[y], X])  # each class is a point in the first three features
     mcml = MCML().fit(A, y)
     facts = mcml.metadata()
-    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["reason"] == "within tol of the infimum"
     assert facts["converged"]
     np.testing.assert_allclose(facts["final_objective"], np.log(49), atol=1e-5)
     assert np.isfinite(mcml.components_).all()
@@ -136,23 +136,23 @@ def test_separable_data_stop_with_the_reason_and_a_finite_map():
     assert facts["gap_proven"]
 
 
-def test_lonely_samples_are_no_anchors_but_in_the_way():
+def test_a_sample_alone_in_its_class_has_no_loss_but_is_a_neighbour():
     labels = y[FEW].copy()
     labels[20] = 7
-    with pytest.warns(UserWarning, match=r"1 of 4 classes have a single sample, .*: \[7\]"):
+    with pytest.warns(UserWarning, match=r"1 of 4 classes have a single sample: \[7\]"):
         mcml = MCML().fit(X[FEW], labels)
     expected = naive(mcml.components_, X[FEW], labels)
     np.testing.assert_allclose(mcml.metadata()["final_objective"], expected)
 
 
-def test_one_class_collapses():
-    with pytest.warns(UserWarning, match="one class"):
+def test_one_class_collapses_to_a_point():
+    with pytest.warns(UserWarning, match="only one class"):
         mcml = MCML(tol=1e-9).fit(X, np.zeros(150))
     assert np.abs(mcml.transform(X) - mcml.transform(X[:1])).max() < 0.1
-    assert mcml.metadata()["reason"] != "separable: infimum not attained"
+    assert mcml.metadata()["reason"] != "within tol of the infimum"
 
 
-def test_sdp_wants_all_features():
+def test_sdp_requires_all_components():
     with pytest.raises(ValueError, match=r"solver='sdp' .*make_pipeline\(PCA\(2\), MCML"):
         MCML(2, solver="sdp").fit(X, y)
 
@@ -165,14 +165,14 @@ def test_units_of_features_do_not_matter(unit):
     assert facts["gap"] <= 1e-2
 
 
-def test_features_as_they_come():
-    """Wine has units from 0.1 to 1000."""
+def test_gap_is_small_for_unscaled_features():
+    """The features of wine have scales from 0.1 to 1000."""
     A, labels = load_wine(return_X_y=True)
     facts = MCML().fit(A, labels).metadata()
     assert facts["gap"] <= 1e-2 * facts["final_objective"]
 
 
-def test_a_given_start_is_taken_as_it_is():
+def test_given_start_is_not_rescaled():
     A, labels = X[FEW], y[FEW]
     facts = MCML(init=np.eye(4) / 3).fit(A, labels).metadata()
     np.testing.assert_allclose(facts["initial_objective"], naive(np.eye(4) / 3, A, labels))
@@ -181,7 +181,7 @@ def test_a_given_start_is_taken_as_it_is():
     np.testing.assert_allclose(by_name, best, atol=1e-3)
 
 
-def test_warm_start_goes_on_from_the_last_map():
+def test_warm_start_continues_from_the_previous_map():
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
         mcml = MCML(max_iter=3, warm_start=True).fit(X, y)
     first = mcml.metadata()["final_objective"]

@@ -1,4 +1,4 @@
-"""What is special to NCA: its objective by a triple loop, its starts, separable data."""
+"""Tests specific to NCA: its objective, its starts and separable data."""
 
 import logging
 import warnings
@@ -21,7 +21,7 @@ X, y = load_iris(return_X_y=True)
 
 
 def naive(L, X, y):
-    """Mean probability that a sample picks a neighbour of its class."""
+    """Return the mean probability that a sample picks a neighbour of its class, with loops."""
     total = 0.0
     for i in range(len(X)):
         weights = [0.0 if j == i else np.exp(-sum((L @ (X[i] - X[j])) ** 2)) for j in range(len(X))]
@@ -29,7 +29,7 @@ def naive(L, X, y):
     return total / len(X)
 
 
-def test_objective_is_the_triple_loop(rng):
+def test_objective_matches_a_loop(rng):
     A, labels, L = (
         rng.normal(size=(17, 3)),
         np.sort(rng.integers(0, 3, 17)),
@@ -41,7 +41,7 @@ def test_objective_is_the_triple_loop(rng):
     np.testing.assert_allclose(f(L.ravel())[1], numeric, atol=1e-6)
 
 
-def test_iris_from_the_identity():
+def test_reported_objectives_on_iris():
     nca = NCA(init="identity").fit(X, y)
     facts = nca.metadata()
     assert round(facts["initial_objective"], 3) == 0.838
@@ -60,7 +60,7 @@ def test_no_worse_than_scikit_learn():
     ("n_components", "n_classes", "expected"),
     [(2, 3, "lda"), (3, 3, "pca"), (None, 3, "identity"), (1, 2, "lda")],
 )
-def test_auto_start(n_components, n_classes, expected):
+def test_auto_start_chooses_lda_pca_or_identity(n_components, n_classes, expected):
     some = y < n_classes
     auto, named = (
         NCA(n_components, init=init).fit(X[some], y[some]) for init in ("auto", expected)
@@ -77,7 +77,7 @@ def test_auto_start(n_components, n_classes, expected):
         (np.ones((2, 4)), np.ones((2, 4))),
     ],
 )
-def test_starts_are_what_they_are_called(init, L0):
+def test_named_and_given_starts(init, L0):
     facts = NCA(2, init=init).fit(X, y).metadata()
     np.testing.assert_allclose(facts["initial_objective"], naive(L0, X, y))
 
@@ -104,7 +104,7 @@ def test_tolerance_does_not_depend_on_the_unit():
         )
 
 
-def test_fewer_samples_than_features_is_the_same_problem(rng):
+def test_fewer_samples_than_features(rng):
     A, labels = make_blobs(20, 60, centers=3, cluster_std=8, random_state=0)
     L0 = rng.normal(size=(2, 60)) / 30
     nca = NCA(2, init=L0, tol=1e-9, max_iter=500).fit(A, labels)
@@ -112,28 +112,28 @@ def test_fewer_samples_than_features_is_the_same_problem(rng):
     np.testing.assert_allclose(
         nca.metadata()["final_objective"], naive(nca.components_, A, labels), rtol=1e-9
     )
-    # Directions that no sample moves in stay as they were.
+    # The map does not change in directions without variance.
     Q = np.linalg.svd(A - A.mean(0))[2][19:]
     np.testing.assert_allclose(nca.components_ @ Q.T, L0 @ Q.T, atol=1e-9)
     ridged = NCA(2, init=L0, reg=0.1, tol=1e-10).fit(A, labels)
     np.testing.assert_allclose(ridged.components_ @ Q.T, 0, atol=1e-5)
 
 
-def test_separable_data_stop_with_the_reason_and_a_finite_map():
+def test_separable_data_converge():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
     facts = NCA(init=np.eye(3) / 5).fit(A, labels).metadata()
-    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["reason"] == "within tol of the infimum"
     assert facts["converged"]
     assert facts["final_objective"] > 0.9999
 
 
-def test_warm_start_goes_on_from_the_last_map():
+def test_warm_start_continues_from_the_previous_map():
     with pytest.warns(ConvergenceWarning, match="max_iter=3"):
         nca = NCA(max_iter=3, warm_start=True).fit(X, y)
     first = nca.metadata()["final_objective"]
     nca.set_params(max_iter=100).fit(X, y)
     np.testing.assert_allclose(nca.metadata()["initial_objective"], first)
-    with pytest.raises(ValueError, match=r"the map of the last fit has shape \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"the map of the previous fit has shape \(4, 4\)"):
         nca.fit(X[:, :3], y)
 
 
@@ -143,7 +143,7 @@ def test_not_converging_warns_with_a_remedy():
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (5, 4)])
-def test_a_start_of_the_wrong_shape(shape):
+def test_a_start_of_the_wrong_shape_raises(shape):
     with pytest.raises(ValueError, match=r"init has shape .* 1 to 4 rows and n_features=4"):
         NCA(init=np.ones(shape)).fit(X, y)
     with pytest.raises(ValueError, match="n_components=2 rows"):
@@ -157,21 +157,21 @@ def test_verbose_logs_each_iteration(caplog):
     assert "[NCA] iteration 1: objective 0." in caplog.messages[0]
 
 
-def test_lonely_samples_are_named():
+def test_classes_with_a_single_sample_warn():
     labels = y.copy()
     labels[0] = 7
     with pytest.warns(UserWarning, match=r"1 of 4 classes have a single sample.*\[7\]"):
         NCA().fit(X, labels)
 
 
-def test_the_order_of_samples_changes_no_bit(rng):
+def test_order_of_samples_does_not_matter(rng):
     p = rng.permutation(150)
     np.testing.assert_array_equal(NCA().fit(X[p], y[p]).components_, NCA().fit(X, y).components_)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e4])
-def test_a_flat_start_is_no_silent_success(unit, rng):
-    with pytest.warns(ConvergenceWarning, match="did not leave its start"):
+def test_a_flat_start_warns(unit, rng):
+    with pytest.warns(ConvergenceWarning, match="NCA made no progress"):
         NCA(init="identity").fit(unit * rng.normal(size=(30, 3)), np.arange(30) % 2)
 
 
@@ -187,33 +187,33 @@ def test_ridge_and_its_gradient_follow_the_unit_of_the_samples():
     np.testing.assert_allclose(approx_fprime(L, objective) / 64, 0, atol=1e-5)
 
 
-def test_the_start_is_judged_whole_where_a_ridge_drops_a_part_of_it(rng):
+def test_initial_objective_includes_the_dropped_part_of_the_start(rng):
     A, labels = rng.normal(size=(12, 30)), np.arange(12) % 2
     facts = NCA(init=np.eye(30), reg=0.3).fit(A, labels).metadata()
     expected = naive(np.eye(30), A, labels) - 0.3 / 30 * 30
     np.testing.assert_allclose(facts["initial_objective"], expected)
 
 
-def test_lonely_samples_count_in_the_infimum():
+def test_infimum_accounts_for_classes_with_a_single_sample():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
-    A[0], labels[0] = -99, 2  # out of everybody's way
+    A[0], labels[0] = -99, 2  # far from all others
     with pytest.warns(UserWarning, match="single sample"):
         facts = NCA(init=np.eye(3)).fit(A, labels).metadata()
-    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["reason"] == "within tol of the infimum"
     assert 59 / 60 - 1e-5 <= facts["final_objective"] <= 59 / 60
 
 
 @pytest.mark.parametrize("far", [1e6, 1e12])
-def test_an_outlier_does_not_blur_the_others(far):
+def test_an_outlier_does_not_reduce_the_accuracy(far):
     A, labels = np.vstack([X, np.full((1, 4), far)]), np.append(y, 0)
     facts = NCA(init="identity").fit(A, labels).metadata()
-    # The outlier may find a friend or not; nobody else sees it.
+    # The outlier adds a probability between 0 and 1 and does not affect the other samples.
     others = 150 / 151 * naive(np.eye(4), X, y)
     assert others - 1e-9 <= facts["initial_objective"] <= others + 1 / 151 + 1e-9
     assert facts["final_objective"] > 0.97
 
 
-def test_zeros_of_both_signs_are_one():
+def test_sign_of_zero_does_not_matter():
     A = np.round(X)
     A[A == 1] = 0
     np.testing.assert_array_equal(
@@ -223,12 +223,12 @@ def test_zeros_of_both_signs_are_one():
 
 @pytest.mark.parametrize("options", [{"init": 1e200 * np.eye(4)}, {"reg": 1e300}])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_a_start_that_is_out_of_this_world(options):
+def test_overflow_at_the_start_raises(options):
     with pytest.raises(ValueError, match=r"The objective is .* at the start"):
         NCA(**options).fit(X, y)
 
 
-def test_fits_in_several_threads_leave_blas_as_it_was():
+def test_concurrent_fits_restore_the_blas_threads():
     A, labels = make_blobs(1200, 10, centers=4, cluster_std=9, random_state=0)
     before = [lib["num_threads"] for lib in threadpool_info()]
     with ThreadPoolExecutor(3) as pool, warnings.catch_warnings():
@@ -238,8 +238,8 @@ def test_fits_in_several_threads_leave_blas_as_it_was():
     assert all(np.array_equal(maps[0], L) for L in maps)
 
 
-def test_a_ridge_does_not_end_at_a_map_of_0(rng):
-    """Nearly as many features as samples: LDA, where it starts, has a huge map."""
+def test_ridge_does_not_lead_to_a_map_of_0(rng):
+    """With almost as many features as samples, the initial map by LDA is very large."""
     labels = np.arange(90) % 3
     A = rng.normal(size=(90, 86)) + 2 * (labels[:, None] == np.arange(86))
     nca = NCA(2, reg=0.1).fit(A, labels)

@@ -1,4 +1,4 @@
-"""What is special to NCMML: its likelihood, logistic regression, class means, few rows."""
+"""Tests specific to NCMML: its likelihood, its optimum, class means and maps with few rows."""
 
 import cvxpy as cp
 import numpy as np
@@ -15,14 +15,14 @@ X, y = load_iris(return_X_y=True)
 
 
 def likelihood(L, X, y):
-    """Mean log-likelihood of the labels, given distances to the class means."""
+    """Return the mean log-likelihood of the labels, given distances to the class means."""
     means = np.stack([X[y == c].mean(axis=0) for c in np.unique(y)])
     D = ((X[:, None, :] @ L.T - means @ L.T) ** 2).sum(axis=2)
     return log_softmax(-D / 2, axis=1)[np.arange(len(X)), y].mean()
 
 
 @pytest.mark.parametrize("n_components", [None, 1])
-def test_objective_is_the_likelihood(n_components):
+def test_objective_matches_the_likelihood(n_components):
     init = np.eye(n_components or 4, 4)
     ncmml = NCMML(n_components, init=init).fit(X, y)
     facts = ncmml.metadata()
@@ -38,7 +38,7 @@ def test_the_optimum_is_found_in_any_unit(unit):
 
 
 def optimum(X, y, reg):
-    """Return the highest objective of all metrics, by a convex solver."""
+    """Return the maximum of the objective over all metrics, found by a convex solver."""
     n, d = X.shape
     means = np.stack([X[y == c].mean(axis=0) for c in np.unique(y)])
     M = cp.Variable((d, d), PSD=True)
@@ -57,7 +57,7 @@ def overlapping():
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sdp"])
 @pytest.mark.parametrize("reg", [0.0, 0.3])
-def test_the_optimum_is_that_of_a_convex_solver(solver, reg, overlapping):
+def test_optimum_matches_a_convex_solver(solver, reg, overlapping):
     A, labels = overlapping
     best = optimum(A, labels, reg)
     facts = NCMML(solver=solver, reg=reg, tol=1e-7, max_iter=1000).fit(A, labels).metadata()
@@ -69,8 +69,8 @@ def test_the_optimum_is_that_of_a_convex_solver(solver, reg, overlapping):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_components", [2, 3])
 @pytest.mark.parametrize("reg", [0.0, 0.3])
-def test_the_gap_is_never_too_small(n_components, reg, overlapping):
-    """From the first iterate to the last, and wherever the unit of X puts the radius."""
+def test_gap_bounds_the_distance_to_the_optimum(n_components, reg, overlapping):
+    """The gap holds at every iteration and for any unit of X."""
     A, labels = overlapping
     best = optimum(A, labels, reg)
     for max_iter in (1, 2, 4, 8, 16):
@@ -94,8 +94,8 @@ def test_ridge_is_part_of_the_objective():
     assert_allclose(ncmml.metadata()["final_objective"], expected)
 
 
-def test_two_classes_are_logistic_regression():
-    """The odds are linear, and even in the middle between the two means."""
+def test_two_classes_match_logistic_regression():
+    """The log odds are linear, and 0 in the middle between the two means."""
     A, labels = make_blobs(200, 4, centers=2, cluster_std=6, random_state=0)
     middle = (A[labels == 0].mean(axis=0) + A[labels == 1].mean(axis=0)) / 2
     logistic = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10)
@@ -105,8 +105,8 @@ def test_two_classes_are_logistic_regression():
         assert_allclose(facts["final_objective"], odds[np.arange(200), labels].mean(), rtol=1e-6)
 
 
-def test_fewer_rows_than_classes_are_enough():
-    """All that a map does is done by its part in the plane of the three class means."""
+def test_fewer_rows_than_classes_reach_the_optimum():
+    """Only the part of the map in the plane of the three class means matters."""
     whole, flat = (
         NCMML(k, init="pca", tol=1e-9, max_iter=1000).fit(X, y).metadata() for k in (4, 2)
     )
@@ -124,7 +124,7 @@ def test_centroids_are_class_means(d, shift, rng):
     assert ncmml.n_centroids_ == (1, 1, 1)
 
 
-def test_fewer_samples_than_features_is_the_same_problem(rng):
+def test_fewer_samples_than_features(rng):
     A, labels = make_blobs(20, 60, centers=3, cluster_std=8, random_state=0)
     L0 = rng.normal(size=(2, 60)) / 30
     ncmml = NCMML(2, init=L0).fit(A, labels)
@@ -133,16 +133,16 @@ def test_fewer_samples_than_features_is_the_same_problem(rng):
     assert_allclose(facts["final_objective"], likelihood(ncmml.components_, A, labels), rtol=1e-6)
 
 
-def test_separable_data_stop_with_the_reason_and_a_finite_map():
+def test_separable_data_converge():
     A, labels = make_blobs(60, 3, centers=[[0, 0, 0], [9, 9, 9]], random_state=0)
     facts = NCMML(init=np.eye(3) / 5).fit(A, labels).metadata()
-    assert facts["reason"] == "separable: infimum not attained"
+    assert facts["reason"] == "within tol of the infimum"
     assert facts["converged"]
     assert -1e-5 < facts["final_objective"] < 0
 
 
-def test_unlikely_starts_find_their_way():
-    """Samples nearer to the other mean, of no likelihood at all, still pull the map."""
+def test_a_start_with_vanishing_likelihood_converges():
+    """Samples whose likelihood underflows still have a gradient."""
     A, labels = load_breast_cancer(return_X_y=True)
     A = StandardScaler().fit_transform(A)
     facts = NCMML(init=10 * np.eye(30), max_iter=500).fit(A, labels).metadata()

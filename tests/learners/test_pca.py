@@ -1,4 +1,4 @@
-"""What is special to PCA: three definitions, one map; its solvers; conditioning."""
+"""Tests specific to PCA: its equivalent definitions, its solvers and ill-conditioned data."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ X = load_iris().data
 
 
 def by_deflation(X, k):
-    """Take the direction of largest variance away, k times, by power iteration."""
+    """Find and remove the direction of largest variance k times, by power iteration."""
     rest, rows = X - X.mean(0), []
     for _ in range(k):
         v = np.ones(X.shape[1])
@@ -25,11 +25,11 @@ def by_deflation(X, k):
     return fixed_signs(np.array(rows))
 
 
-def test_largest_variance_is_greedy_deflation():
+def test_components_match_greedy_deflation():
     np.testing.assert_allclose(PCA(3).fit(X).components_, by_deflation(X, 3), atol=1e-8)
 
 
-def test_least_reconstruction_error(rng):
+def test_reconstruction_error_is_minimal(rng):
     pca = PCA(2).fit(X)
     error = np.sum((X - pca.inverse_transform(pca.transform(X))) ** 2)
     total = np.sum((X - X.mean(0)) ** 2)
@@ -43,14 +43,14 @@ def test_least_reconstruction_error(rng):
 @pytest.mark.parametrize(("t", "k"), [(0.5, 1), (0.95, 2), (0.99, 3), (0.999, 4)])
 def test_threshold_keeps_the_smallest_k_that_reaches_it(t, k):
     pca = PCA(t).fit(X)
-    share = np.cumsum(PCA().fit(X).explained_variance_ratio_)
-    assert pca.n_components_ == k == np.argmax(share >= t) + 1
+    explained = np.cumsum(PCA().fit(X).explained_variance_ratio_)
+    assert pca.n_components_ == k == np.argmax(explained >= t) + 1
     assert pca.metadata()["accumulated_eigenvalues"] >= t
     assert PCA(t).partial_fit(X[:70]).partial_fit(X[70:]).n_components_ == k
 
 
 @pytest.mark.parametrize("solver", ["auto", "full", "incremental"])
-def test_right_at_condition_number_1e8(solver, rng):
+def test_accurate_at_condition_number_1e8(solver, rng):
     n, d = 400, 6
     U = np.linalg.qr(rng.normal(size=(n, d)) - 0)[0]
     U = np.linalg.qr(U - U.mean(0))[0]
@@ -61,7 +61,7 @@ def test_right_at_condition_number_1e8(solver, rng):
     np.testing.assert_allclose(np.abs(pca.components_ @ V), np.eye(d), atol=1e-6)
 
 
-def test_blocks_are_as_well_conditioned_as_the_whole(rng):
+def test_partial_fit_is_accurate_for_ill_conditioned_samples(rng):
     A = rng.normal(size=(300, 5)) * np.logspace(0, -8, 5)
     pca = PCA()
     for block in np.array_split(A, 7):
@@ -114,7 +114,7 @@ def test_whitened_components_have_unit_variance_and_invert():
     np.testing.assert_allclose(full.metric(), np.linalg.inv(np.cov(X.T)), rtol=1e-8)
 
 
-def test_whitening_without_variance_maps_to_zero_and_says_so():
+def test_whitening_without_variance_maps_to_zero_and_warns():
     flat = np.hstack([X, np.ones((150, 1))])
     with pytest.warns(UserWarning, match="1 of 5 components have no variance"):
         pca = PCA(whiten=True).fit(flat)
@@ -122,7 +122,7 @@ def test_whitening_without_variance_maps_to_zero_and_says_so():
     assert pca.metadata()["rank"] == 4
 
 
-def test_a_fit_forgets_earlier_blocks():
+def test_fit_discards_earlier_blocks():
     pca = PCA().partial_fit(100 * X)
     np.testing.assert_array_equal(pca.fit(X).components_, PCA().fit(X).components_)
     np.testing.assert_allclose(pca.partial_fit(X).components_, PCA().fit(X).components_, atol=1e-10)
@@ -136,41 +136,41 @@ def test_a_fit_forgets_earlier_blocks():
             {"n_components": 4, "svd_solver": "arpack"},
             r"n_components=4 must be strictly less than min\(n_samples, n_features\)=4",
         ),
-        ({"n_components": 0.5, "svd_solver": "randomized"}, r"n_components=0\.5 .* must be an int"),
+        ({"n_components": 0.5, "svd_solver": "randomized"}, r"n_components=0\.5 .* Use an int"),
     ],
 )
-def test_impossible_numbers_of_components(parameters, message):
+def test_invalid_n_components_raise(parameters, message):
     with pytest.raises(ValueError, match=message):
         PCA(**parameters).fit(X)
 
 
-def test_dense_solvers_refuse_sparse_samples():
+def test_dense_solvers_reject_sparse_samples():
     with pytest.raises(TypeError, match="svd_solver='full' needs dense samples"):
         PCA(svd_solver="full").fit(sparse.csr_array(X))
 
 
-def test_digits_like_scikit_learn():
+def test_components_of_digits_match_scikit_learn():
     D = load_digits().data
     ours, theirs = PCA(10).fit(D), Reference(10, svd_solver="full").fit(D)
     np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-7)
 
 
 @pytest.mark.parametrize("solver", ["auto", "randomized", "arpack", "full"])
-def test_a_large_mean_is_no_lack_of_variance(solver, rng):
+def test_a_large_mean_does_not_hide_the_variance(solver, rng):
     A = (300 + 0.5 * rng.normal(size=(80, 700))).astype(np.float32)
     exact = np.linalg.svd(A.astype(float) - A.astype(float).mean(0), compute_uv=False)[:5]
     pca = PCA(5, svd_solver=solver, random_state=0, iterated_power=40).fit(A)
     np.testing.assert_allclose(pca.singular_values_, exact, rtol=1e-3)
 
 
-def test_means_of_many_float32_samples(rng):
+def test_mean_of_many_float32_samples_is_accurate(rng):
     A = (100 + 0.1 * rng.normal(size=(300_000, 4))).astype(np.float32)
     pca = PCA().fit(A)
     np.testing.assert_allclose(pca.offset_, A.mean(0, dtype=np.float64), rtol=1e-7)
     np.testing.assert_allclose(pca.explained_variance_.sum(), 0.04, rtol=0.01)
 
 
-def test_float32_samples_do_not_make_the_solver_change_its_mind(rng):
+def test_float32_samples_do_not_change_the_chosen_solver(rng):
     A = (rng.normal(size=(2000, 50)) * 0.9 ** np.arange(50)).astype(np.float32)
     assert PCA(45).fit(A)._fit_svd_solver == "covariance_eigh"
 
@@ -182,19 +182,19 @@ def test_all_components_of_wide_sparse_samples(n_components):
     np.testing.assert_allclose(pca.singular_values_, dense.singular_values_, atol=1e-9)
 
 
-def test_too_many_components_of_large_sparse_samples():
+def test_too_many_components_of_large_sparse_samples_raise():
     A = sparse.csr_array((20_000, 20_000))
     with pytest.raises(ValueError, match=r"n_components=None .* must be an int below 16000"):
         PCA().fit(A)
 
 
 @pytest.mark.parametrize("size", [1e160, 1e-170])
-def test_blocks_out_of_range_are_refused_as_wholes_are(size):
-    with pytest.raises(ValueError, match="whose squares float64 cannot hold"):
+def test_partial_fit_rejects_values_whose_squares_overflow_or_underflow(size):
+    with pytest.raises(ValueError, match="float64 can represent squares only if"):
         PCA().partial_fit(X * size)
 
 
-def test_a_block_after_a_fit_starts_anew():
+def test_partial_fit_after_fit_starts_from_scratch():
     pca = PCA(3).fit(X)
     wider = np.column_stack([X, X[:, 0] ** 2])
     pca.partial_fit(wider[:2])

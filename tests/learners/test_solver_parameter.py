@@ -1,4 +1,4 @@
-"""The parameter `solver` of learners: names, objects, nested parameters, and what is refused."""
+"""Tests of the parameter `solver`: names, objects, nested parameters and invalid values."""
 
 import numpy as np
 import pytest
@@ -19,15 +19,15 @@ from dimetric.solvers import (
 )
 
 X, y = samples()
-OF_THE_SOLVER = {"learning_rate", "eta0", "learn_inc", "learn_dec", "batch_size", "schedule"}
-ALL = [LBFGS, GradientDescent, SGD, ProjectedGradient, BregmanProjections, FrankWolfe]
+SOLVER_PARAMETERS = {"learning_rate", "eta0", "learn_inc", "learn_dec", "batch_size", "schedule"}
+ALL_SOLVERS = [LBFGS, GradientDescent, SGD, ProjectedGradient, BregmanProjections, FrankWolfe]
 
 
 def has_solver(learner):
     return "solver" in learner.get_params()
 
 
-def named(learner):
+def solvers_by_name(learner):
     return learner._named_objects["solver"]
 
 
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 @each(has_solver, learners=ONE_OF_EACH)
-def test_a_name_is_short_for_an_object(learner):
-    for name, solver in named(learner).items():
+def test_names_stand_for_objects(learner):
+    for name, solver in solvers_by_name(learner).items():
         params = {"max_iter": 5} | ({"random_state": 0} if "random_state" in vars(learner) else {})
         by_name = fit(learner, X, y, solver=name, **params)
         by_object = fit(learner, X, y, solver=solver(), **params)
@@ -46,30 +46,33 @@ def test_a_name_is_short_for_an_object(learner):
 
 @each(has_solver, learners=ONE_OF_EACH)
 def test_learners_have_no_parameters_of_solvers(learner):
-    assert not OF_THE_SOLVER & set(learner.get_params(deep=False))
+    assert not SOLVER_PARAMETERS & set(learner.get_params(deep=False))
 
 
 @each(has_solver, learners=ONE_OF_EACH)
-def test_what_a_learner_cannot_use_is_refused(learner):
-    for solver in ("adam", *(cls() for cls in ALL if cls not in named(learner).values())):
+def test_unsupported_solvers_raise(learner):
+    for solver in (
+        "adam",
+        *(cls() for cls in ALL_SOLVERS if cls not in solvers_by_name(learner).values()),
+    ):
         with pytest.raises(ValueError, match=r"cannot use solver=") as error:
             fit(learner, X, y, solver=solver)
-        for name, usable in named(learner).items():
+        for name, usable in solvers_by_name(learner).items():
             assert repr(name) in str(error.value)
             assert f"{usable.__name__}()" in str(error.value)
 
 
-def test_what_is_refused_in_words():
+def test_message_for_an_unsupported_solver():
     with pytest.raises(
         ValueError,
-        match=r"^DMLEig cannot use solver='sgd'\. Names that it knows are 'lbfgs', 'frank_wolfe'; "
-        r"objects that it can use are LBFGS\(\), FrankWolfe\(\)\.$",
+        match=r"^DMLEig cannot use solver='sgd'\. Use one of the names 'lbfgs', 'frank_wolfe', "
+        r"or one of the objects LBFGS\(\), FrankWolfe\(\)\.$",
     ):
         DMLEig(solver="sgd").fit(X, y)
 
 
 @pytest.mark.parametrize("learner", [NCA(), LMNN(), KLMNN()], ids=str)
-def test_parameters_of_the_solver_are_checked_before_anything_is_learned(learner):
+def test_solver_parameters_are_validated(learner):
     learner = clone(learner).set_params(solver=SGD(batch_size=1))
     with pytest.raises(ValueError, match="'batch_size' parameter of SGD must be an int"):
         learner.fit(X, y)
@@ -92,65 +95,61 @@ def test_nested_parameters():
         (
             NCA(solver="sgd"),
             {"solver__batch_size": 64},
-            "solver='sgd' is short for an object of dimetric.solvers: "
-            "to set its parameters pass the object, "
-            "NCA(solver=SGD(batch_size=64)).",
+            "solver__batch_size cannot be set while solver='sgd'. Pass an object from "
+            "dimetric.solvers instead: NCA(solver=SGD(batch_size=64)).",
         ),
         (
             LSI(),
             {"solver": "projected", "solver__accelerated": False},
-            "solver='projected' is short for an object of dimetric.solvers: "
-            "to set its parameters pass the object, "
-            "LSI(solver=ProjectedGradient(accelerated=False)).",
+            "solver__accelerated cannot be set while solver='projected'. Pass an object from "
+            "dimetric.solvers instead: LSI(solver=ProjectedGradient(accelerated=False)).",
         ),
         (
             DMLEig(solver="frank_wolfe"),
             {"solver__schedule": "averaging"},
-            "solver='frank_wolfe' is short for an object of dimetric.solvers: "
-            "to set its parameters pass the object, "
-            "DMLEig(solver=FrankWolfe(schedule='averaging')).",
+            "solver__schedule cannot be set while solver='frank_wolfe'. Pass an object from "
+            "dimetric.solvers instead: DMLEig(solver=FrankWolfe(schedule='averaging')).",
         ),
         (
             NCA(),
             {"solver__batch_size": 64},
-            "solver='lbfgs' has no parameter 'batch_size', but SGD of dimetric.solvers has: pass "
-            "that object, NCA(solver=SGD(batch_size=64)).",
+            "solver='lbfgs' has no parameter 'batch_size'. Use SGD from dimetric.solvers instead: "
+            "NCA(solver=SGD(batch_size=64)).",
         ),
         (
             NCA(),
             {"solver__speed": 2},
-            "solver='lbfgs' has no parameter 'speed', and neither has any other solver.",
+            "solver__speed cannot be set: no solver of NCA has that parameter.",
         ),
         (
             KLMNN(solver="sgd"),
             {"solver__batch_size": 64},
-            "solver='sgd' is short for an object of dimetric.solvers: "
-            "to set its parameters pass the object, "
-            "KLMNN(solver=SGD(batch_size=64)).",
+            "solver__batch_size cannot be set while solver='sgd'. Pass an object from "
+            "dimetric.solvers instead: KLMNN(solver=SGD(batch_size=64)).",
         ),
     ],
     ids=str,
 )
-def test_parameters_of_a_name_are_refused_with_the_object_to_pass(learner, params, says):
-    with pytest.raises(ValueError, match=r"is short for|has no parameter") as error:
+def test_nested_parameters_of_a_name_raise_and_suggest_an_object(learner, params, says):
+    with pytest.raises(ValueError, match=r"cannot be set|has no parameter") as error:
         clone(learner).set_params(**params)
     assert str(error.value) == says
 
 
-def test_names_that_are_short_for_no_object_have_no_parameters():
-    says = r"^init='pca' has no parameters: init__n_components cannot be set\.$"
+def test_nested_parameters_of_other_strings_raise():
+    says = r"^init__n_components cannot be set: init='pca' has no parameters\.$"
     with pytest.raises(ValueError, match=says):
         NCA(init="pca").set_params(init__n_components=2)
 
 
-def test_unknown_parameters_are_refused_as_by_scikit_learn():
+def test_unknown_parameters_raise_as_in_scikit_learn():
     with pytest.raises(ValueError, match="Invalid parameter 'solve' for estimator NCA"):
         NCA().set_params(solve__batch_size=3)
     with pytest.raises(ValueError, match="Invalid parameter 'size' for estimator SGD"):
         NCA(solver=SGD()).set_params(solver__size=3)
 
 
-def test_a_grid_over_a_parameter_of_the_solver():
+def test_grid_search_over_a_solver_parameter():
     def search(solver):
         learner = NCA(2, solver=solver, max_iter=3, random_state=0)
         pipe = make_pipeline(learner, KNeighborsClassifier())
@@ -159,11 +158,11 @@ def test_a_grid_over_a_parameter_of_the_solver():
     found = search(SGD())
     assert found.best_estimator_[0].solver.batch_size in (20, 30)
     assert len(set(found.cv_results_["mean_fit_time"])) == 2
-    with pytest.raises(ValueError, match=r"pass the object, NCA\(solver=SGD\(batch_size=20\)\)"):
+    with pytest.raises(ValueError, match=r"instead: NCA\(solver=SGD\(batch_size=20\)\)"):
         search("sgd")
 
 
-def test_parameters_of_the_solver_reach_it(monkeypatch):
+def test_solver_parameters_reach_the_solver(monkeypatch):
     seen = []
     epochs = solvers.SGD.minimise
 
@@ -176,7 +175,6 @@ def test_parameters_of_the_solver_reach_it(monkeypatch):
     assert seen == [(17, 4, 1e-3)]
 
 
-def test_the_start_is_not_needed_by_what_does_not_use_it():
-    """Frank-Wolfe and Bregman projections start where the learner says."""
+def test_frank_wolfe_and_bregman_projections_fit():
     for learner in (DMLEig(solver=FrankWolfe(schedule="averaging")), ITML(solver="bregman")):
         assert np.isfinite(fit(learner, X, y).components_).all()

@@ -1,4 +1,4 @@
-"""``verbose``: lines for each iteration, and the user's logging configuration as it was."""
+"""Tests of ``verbose``: one line per iteration, and an unchanged logging configuration."""
 
 import logging
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ def configuration():
     ]
 
 
-class Kept(logging.Handler):
+class RecordingHandler(logging.Handler):
     def __init__(self, level=logging.NOTSET):
         super().__init__(level)
         self.lines = []
@@ -29,8 +29,8 @@ class Kept(logging.Handler):
 
 
 @pytest.fixture
-def fresh():
-    """Return a context with loggers as in a new interpreter; pytest adds handlers to each test."""
+def fresh_loggers():
+    """Return a context with loggers as in a new interpreter, without the handlers of pytest."""
 
     @contextmanager
     def loggers():
@@ -55,8 +55,8 @@ def check_lines(lines, learner):
 
 
 @each(iterates, is_linear)
-def test_without_a_handler_lines_go_to_stderr(learner, fresh, capfd):
-    with fresh():
+def test_without_a_handler_lines_go_to_stderr(learner, fresh_loggers, capfd):
+    with fresh_loggers():
         before = configuration()
         learner = fit(learner, X, y, verbose=1)
         assert configuration() == before
@@ -65,8 +65,8 @@ def test_without_a_handler_lines_go_to_stderr(learner, fresh, capfd):
     assert lines.out == ""
 
 
-def test_embeddings_do_the_same(fresh, capfd):
-    with fresh():
+def test_embeddings_write_lines_to_stderr(fresh_loggers, capfd):
+    with fresh_loggers():
         before = configuration()
         mds = MDS(algorithm="smacof", verbose=1).fit(X)
         assert configuration() == before
@@ -74,9 +74,9 @@ def test_embeddings_do_the_same(fresh, capfd):
 
 
 @pytest.mark.parametrize("logger", [ROOT, OURS], ids=str)
-def test_a_handler_gets_the_lines_and_stderr_does_not(logger, fresh, capfd):
-    kept = Kept()
-    with fresh():
+def test_a_handler_gets_the_lines_and_stderr_does_not(logger, fresh_loggers, capfd):
+    kept = RecordingHandler()
+    with fresh_loggers():
         logger.addHandler(kept)
         logger.setLevel(logging.INFO)
         before = configuration()
@@ -87,14 +87,16 @@ def test_a_handler_gets_the_lines_and_stderr_does_not(logger, fresh, capfd):
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("case", ["level of the logger", "level of the handler", "null", "apart"])
-def test_handlers_that_would_not_show_the_lines(case, fresh, capfd):
-    """The user asked for them: they go to stderr, and to no handler that does not want them."""
-    kept = Kept(logging.ERROR if case == "level of the handler" else logging.NOTSET)
-    with fresh():
+@pytest.mark.parametrize(
+    "case", ["level of the logger", "level of the handler", "null", "no propagation"]
+)
+def test_lines_go_to_stderr_if_no_handler_shows_them(case, fresh_loggers, capfd):
+    """Handlers that filter out the lines do not receive them."""
+    kept = RecordingHandler(logging.ERROR if case == "level of the handler" else logging.NOTSET)
+    with fresh_loggers():
         ROOT.addHandler(logging.NullHandler() if case == "null" else kept)
         ROOT.setLevel(logging.WARNING if case == "level of the logger" else logging.INFO)
-        OURS.propagate = case != "apart"
+        OURS.propagate = case != "no propagation"
         before = configuration()
         learner = NCA(verbose=1).fit(X, y)
         assert configuration() == before
@@ -102,7 +104,7 @@ def test_handlers_that_would_not_show_the_lines(case, fresh, capfd):
     assert kept.lines == []
 
 
-def test_silent_by_default(fresh, capfd):
-    with fresh():
+def test_silent_by_default(fresh_loggers, capfd):
+    with fresh_loggers():
         NCA().fit(X, y)
     assert capfd.readouterr() == ("", "")

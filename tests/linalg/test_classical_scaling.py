@@ -1,4 +1,4 @@
-"""Principal coordinates against their definition, formed."""
+"""Principal coordinates against eigenvectors of the dense Gram matrix."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from sklearn.manifold import ClassicalMDS
 
-from dimetric.linalg import classical_scaling as coordinates
-from dimetric.linalg.classical_scaling import additive_constant, gram, principal_coordinates
+from dimetric.linalg import classical_scaling
+from dimetric.linalg.classical_scaling import additive_constant, centred_gram, principal_coordinates
 
 
 def dissimilarities(n, kind, rng):
@@ -16,7 +16,7 @@ def dissimilarities(n, kind, rng):
         return cdist(X, X)
     if kind == "city block":
         return cdist(X, X, "cityblock") ** 1.5
-    D = rng.uniform(size=(n, n))  # nothing at all
+    D = rng.uniform(size=(n, n))  # not even a metric
     return np.triu(D, 1) + np.triu(D, 1).T
 
 
@@ -28,7 +28,7 @@ KINDS = ["Euclidean", "city block", "random"]
 def test_coordinates_are_eigenvectors_of_the_gram_matrix(n, kind, namespace, rng):
     D = dissimilarities(n, kind, rng)
     found = principal_coordinates(namespace.asarray(D), 3)
-    B = gram(D)
+    B = centred_gram(D)
     values = np.linalg.eigvalsh(B)
     assert_allclose(found.values, values[::-1][:3], rtol=1e-10)
     assert_allclose(found.V @ B, found.values[:, None] * found.V, atol=1e-9 * values[-1])
@@ -37,8 +37,8 @@ def test_coordinates_are_eigenvectors_of_the_gram_matrix(n, kind, namespace, rng
         found.strain, np.linalg.norm(values[:-3]) / n, rtol=1e-8, atol=1e-8 * values[-1]
     )
     assert found.smallest >= values[0] - 1e-12 * values[-1]
-    about = 1e-12 if n == 40 else 0.02
-    assert_allclose(found.smallest, values[0], rtol=1e-12, atol=about * values[-1])
+    tol = 1e-12 if n == 40 else 0.02
+    assert_allclose(found.smallest, values[0], rtol=1e-12, atol=tol * values[-1])
     reference = ClassicalMDS(3, metric="precomputed").fit(D).embedding_
     assert_allclose(
         np.abs(found.coordinates), np.abs(reference), atol=1e-8 * np.abs(reference).max()
@@ -57,7 +57,7 @@ def test_float32_is_squared_in_float64(n, rng):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_known_samples_are_placed_where_they_are(kind, namespace, rng):
+def test_place_returns_the_coordinates_of_the_samples_of_the_fit(kind, namespace, rng):
     D = dissimilarities(60, kind, rng)
     found = principal_coordinates(D, 3)
     placed = found.place(namespace.asarray(D))
@@ -65,8 +65,7 @@ def test_known_samples_are_placed_where_they_are(kind, namespace, rng):
     assert_allclose(np.asarray(placed), found.coordinates, atol=1e-9 * D.max())
 
 
-def test_new_samples_are_placed_by_their_distances(rng):
-    """Exactly, where there are as many coordinates as dimensions."""
+def test_place_preserves_distances_if_all_dimensions_are_kept(rng):
     X, new = rng.normal(size=(50, 3)), rng.normal(size=(9, 3))
     found = principal_coordinates(cdist(X, X), 3)
     Z = found.place(cdist(new, X))
@@ -74,17 +73,17 @@ def test_new_samples_are_placed_by_their_distances(rng):
     assert_allclose(cdist(Z, Z), cdist(new, new), atol=1e-10)
 
 
-def test_directions_without_extent_are_0(rng):
+def test_coordinates_without_variance_are_0(rng):
     X = rng.normal(size=(30, 2))
     found = principal_coordinates(cdist(X, X), 5)
     assert_allclose(found.coordinates[:, 2:], 0, atol=0)
     assert_allclose(found.place(cdist(X[:4], X))[:, 2:], 0, atol=0)
-    nowhere = principal_coordinates(np.zeros((9, 9)), 2)
-    assert_allclose(nowhere.coordinates, 0, atol=0)
-    assert_allclose(nowhere.place(np.ones((1, 9))), 0, atol=0)
+    identical = principal_coordinates(np.zeros((9, 9)), 2)
+    assert_allclose(identical.coordinates, 0, atol=0)
+    assert_allclose(identical.place(np.ones((1, 9))), 0, atol=0)
 
 
-def test_negative_eigenvalues_are_never_rooted():
+def test_coordinates_of_negative_eigenvalues_are_0():
     D = np.array([[0.0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]])
     found = principal_coordinates(D, 4)
     assert found.smallest == found.values[-1] < -0.1
@@ -93,22 +92,23 @@ def test_negative_eigenvalues_are_never_rooted():
 
 
 @pytest.mark.parametrize(("n", "dense"), [(5, True), (60, True), (60, False)])
-def test_additive_constant_is_the_smallest(n, dense, rng, monkeypatch):
-    monkeypatch.setattr(coordinates, "DENSE_SAMPLES", 512 if dense else 0)
+def test_additive_constant_is_the_smallest_that_makes_them_euclidean(n, dense, rng, monkeypatch):
+    monkeypatch.setattr(classical_scaling, "DENSE_SAMPLES", 512 if dense else 0)
     D = dissimilarities(n, "random", rng)
-    c, off = additive_constant(D), 1 - np.eye(n)
+    c, off_diagonal = additive_constant(D), 1 - np.eye(n)
     assert c > 0
-    size = np.linalg.eigvalsh(gram(D + c * off))[-1]
-    assert_allclose(np.linalg.eigvalsh(gram(D + c * off))[0], 0, atol=1e-8 * size)
-    assert np.linalg.eigvalsh(gram(D + 0.99 * c * off))[0] < -1e-4 * size
+    values = np.linalg.eigvalsh(centred_gram(D + c * off_diagonal))
+    assert_allclose(values[0], 0, atol=1e-8 * values[-1])
+    smaller = np.linalg.eigvalsh(centred_gram(D + 0.99 * c * off_diagonal))
+    assert smaller[0] < -1e-4 * values[-1]
 
 
-def test_euclidean_dissimilarities_need_no_constant(rng):
+def test_additive_constant_of_euclidean_distances_is_0(rng):
     D = dissimilarities(30, "Euclidean", rng)
     assert_allclose(additive_constant(D), 0, atol=1e-6 * D.max())
 
 
-def test_size_of_numbers_does_not_matter(rng):
+def test_coordinates_scale_with_the_dissimilarities(rng):
     D = dissimilarities(700, "Euclidean", rng)
     plain = principal_coordinates(D, 2).coordinates
     for factor in (1e-60, 1e60):

@@ -1,4 +1,4 @@
-"""The upper end of a spectrum, against all of it."""
+"""Largest eigenpairs of matrices with known spectra."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ SPECTRA = {
 
 @pytest.mark.parametrize("k", [1, 2, 7])
 @pytest.mark.parametrize("spectrum", SPECTRA)
-def test_largest_eigenvalues(spectrum, k, rng):
+def test_eigenpairs_match_the_known_spectrum(spectrum, k, rng):
     values = SPECTRA[spectrum](rng)
     A = with_spectrum(values, rng)
     size = np.abs(values).max()
@@ -42,14 +42,14 @@ def test_largest_eigenvalues(spectrum, k, rng):
     assert (found.V.max(axis=1) >= -found.V.min(axis=1) * (1 - 1e-6)).all()  # signs
 
 
-def test_few_passes_where_eigenvalues_stand_out(rng):
+def test_separated_eigenvalues_need_few_passes(rng):
     A, passes = with_spectrum(SPECTRA["two stand out"](rng), rng), []
     largest_eigenvectors(lambda V: passes.append(1) or A @ V, N, 2)
     assert len(passes) < 12
 
 
-def test_says_when_it_did_not_converge(rng, monkeypatch):
+def test_warns_if_not_converged(rng, monkeypatch):
     monkeypatch.setattr(krylov, "MAX_PASSES", 3)
     A = with_spectrum(rng.normal(size=N), rng)
-    with pytest.warns(UserWarning, match=r"2 eigenvectors were not found .* in 3 passes"):
+    with pytest.warns(UserWarning, match=r"2 largest eigenvalues did not converge in 3 passes"):
         largest_eigenvectors(lambda V: A @ V, N, 2)

@@ -1,4 +1,4 @@
-"""Positive semidefinite matrices: the cone's axioms, and the way from M to L and back."""
+"""Positive semidefinite matrices: projection, square roots, and conversion between M and L."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import is_psd
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.linalg.psd import inverse_root, map_of, metric_of, project_psd, root
+from dimetric.linalg.psd import inverse_square_root, map_of, metric_of, project_psd, square_root
 
-MATRIX_FUNCTIONS = [project_psd, metric_of, map_of, root, inverse_root]
+MATRIX_FUNCTIONS = [project_psd, metric_of, map_of, square_root, inverse_square_root]
 
 
 @st.composite
 def squares(draw):
-    """Any square matrix, of whole numbers (ties, zeros) times a size far from 1."""
+    """Draw a square matrix of small integers (with ties and zeros) times a power of ten."""
     d = draw(st.integers(1, 6))
     size = 10.0 ** draw(st.integers(-40, 40))
     return size * draw(hnp.arrays(float, (d, d), elements=st.integers(-9, 9).map(float)))
@@ -25,7 +25,7 @@ def squares(draw):
 
 @st.composite
 def spectra(draw):
-    """A PSD matrix with its rank, eigenvalues between 0.1 and 10 or exactly 0."""
+    """Draw a PSD matrix with eigenvalues of 0 or between 0.1 and 10, and its rank."""
     d = draw(st.integers(1, 6))
     rank = draw(st.integers(0, d))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -34,13 +34,13 @@ def spectra(draw):
     return (Q * values) @ Q.T, rank
 
 
-def indefinite(least):
+def indefinite(smallest):
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3))).Q
-    return (Q * [2.0, 1.0, least]) @ Q.T
+    return (Q * [2.0, 1.0, smallest]) @ Q.T
 
 
 @given(squares())
-def test_projection_is_psd_and_keeps_itself(M):
+def test_projection_is_psd_and_idempotent(M):
     P = project_psd(M)
     assert_array_equal(P, P.T)
     assert is_psd(P)
@@ -48,8 +48,8 @@ def test_projection_is_psd_and_keeps_itself(M):
 
 
 @given(squares(), st.integers(0, 2**32 - 1))
-def test_projection_meets_the_conditions_of_the_nearest_point(M, seed):
-    """On a cone P is nearest iff <M - P, P> = 0 and <M - P, Z> <= 0 for every Z of the cone."""
+def test_projection_is_the_nearest_psd_matrix(M, seed):
+    """P is nearest in a cone iff <M - P, P> = 0 and <M - P, Z> <= 0 for every Z in the cone."""
     P = project_psd(M)
     size = np.linalg.norm(M)
     assert abs(np.sum((M - P) * P)) <= 1e-13 * size**2
@@ -67,7 +67,7 @@ def test_projection_of_known_matrices():
 
 
 @given(spectra())
-def test_map_gives_the_metric_back_at_its_rank(M_rank):
+def test_map_of_inverts_metric_of_and_has_the_rank_as_rows(M_rank):
     M, rank = M_rank
     L = map_of(M)
     assert L.shape == (rank, M.shape[0])
@@ -88,14 +88,14 @@ def test_maps_of_equal_metric_differ_by_an_isometry(M_rank):
 @pytest.mark.parametrize(("least", "rank"), [(10.0, 3), (0.1, 2)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rank_counts_eigenvalues_above_rounding(dtype, least, rank):
-    """Diagonal, so that the eigenvalues are exact; rounding is 3 eps times the largest."""
+    # M is diagonal, so its eigenvalues are exact. The rounding level is 3 eps times the largest.
     M = np.diag(np.array([2.0, 1.0, least * 3 * np.finfo(dtype).eps * 2.0], dtype=dtype))
     assert map_of(M).shape == (rank, 3)
 
 
 @pytest.mark.parametrize("shape", [(100, 258), (150, 258), (0, 6)])
-def test_metric_is_symmetric_to_the_last_bit(shape):
-    """A plain product of every other column is not, with threaded OpenBLAS."""
+def test_metric_is_exactly_symmetric(shape):
+    # With threaded OpenBLAS, L.T @ L is not exactly symmetric for this strided L.
     L = np.random.default_rng(0).normal(size=shape)[:, ::2]
     M = metric_of(L)
     assert_array_equal(M, M.T)
@@ -103,9 +103,9 @@ def test_metric_is_symmetric_to_the_last_bit(shape):
 
 
 @given(spectra())
-def test_roots(M_rank):
+def test_square_roots_meet_their_definitions(M_rank):
     M, rank = M_rank
-    half, inverse = root(M), inverse_root(M)
+    half, inverse = square_root(M), inverse_square_root(M)
     assert is_psd(half)
     assert is_psd(inverse)
     assert_allclose(half @ half, M, rtol=0, atol=1e-13)
@@ -115,13 +115,13 @@ def test_roots(M_rank):
     assert np.trace(on_range) == pytest.approx(rank)
 
 
-def test_root_against_scipy():
+def test_square_root_matches_scipy():
     M = metric_of(np.random.default_rng(0).normal(size=(9, 5)))
-    assert_allclose(root(M), scipy.linalg.sqrtm(M), rtol=1e-10)
+    assert_allclose(square_root(M), scipy.linalg.sqrtm(M), rtol=1e-10)
 
 
-@pytest.mark.parametrize("function", [map_of, root, inverse_root])
-def test_indefinite_matrices_are_named(function):
+@pytest.mark.parametrize("function", [map_of, square_root, inverse_square_root])
+def test_indefinite_matrices_raise(function):
     with pytest.raises(ValueError, match=r"positive semidefinite.*negative eigenvalue is -0\.25 "):
         function(indefinite(-0.25))
     assert_allclose(function(indefinite(-1e-16)), function(project_psd(indefinite(-1e-16))))
@@ -129,16 +129,16 @@ def test_indefinite_matrices_are_named(function):
 
 @pytest.mark.parametrize("function", MATRIX_FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_every_namespace_gives_what_numpy_gives(namespace, dtype, function):
+def test_namespaces_match_numpy(namespace, dtype, function):
     M = metric_of(np.random.default_rng(0).normal(size=(3, 5)))  # singular
     if function is project_psd:
         M = M - np.eye(5)
     given_M = namespace.asarray(M, dtype=getattr(namespace, dtype))
     before = to_host(given_M).copy()
-    answer = function(given_M)
-    assert answer.dtype == given_M.dtype
-    assert type(answer) is type(given_M)
+    found = function(given_M)
+    assert found.dtype == given_M.dtype
+    assert type(found) is type(given_M)
     assert_array_equal(to_host(given_M), before)
     expected = function(M)
     tol = 1e-12 if dtype == "float64" else 2e-5
-    assert_allclose(to_host(answer), expected, rtol=0, atol=tol * np.abs(expected).max())
+    assert_allclose(to_host(found), expected, rtol=0, atol=tol * np.abs(expected).max())

@@ -1,4 +1,4 @@
-"""Moments add up however the samples are cut; S(W) is the sum it says it is."""
+"""Moments and difference scatter against their definitions, for any division into blocks."""
 
 from itertools import pairwise
 
@@ -17,8 +17,8 @@ def samples(n=40, d=5, n_classes=3, seed=0):
     return rng.normal(size=(n, d)) + 100, rng.integers(0, n_classes, n)
 
 
-def naive(X, codes, n_classes):
-    """Counts, means and within scatter, by their definitions."""
+def by_definition(X, codes, n_classes):
+    """Return counts, means and within-class scatter by their definitions."""
     counts = np.bincount(codes, minlength=n_classes)
     means = np.array([X[codes == c].mean(0) if counts[c] else 0 * X[0] for c in range(n_classes)])
     residual = X - means[codes]
@@ -31,18 +31,18 @@ def scatter(moments):
 
 @pytest.mark.parametrize("of", [Moments.scatter_of, Moments.root_of])
 @given(cuts=st.lists(st.integers(0, 40), max_size=4), seed=st.integers(0, 50))
-def test_blocks_add_up_to_the_definition(of, cuts, seed):
+def test_moments_of_blocks_add_up(of, cuts, seed):
     X, codes = samples(seed=seed)
     edges = sorted({0, 40, *cuts})
     parts = [of(X[a:b], codes[a:b], 3) for a, b in pairwise(edges)]
     total = sum(parts[1:], parts[0])
-    counts, means, S = naive(X, codes, 3)
+    counts, means, S = by_definition(X, codes, 3)
     np.testing.assert_array_equal(total.counts, counts)
     np.testing.assert_allclose(total.means, means, rtol=1e-12)
     np.testing.assert_allclose(scatter(total), S, rtol=1e-8, atol=1e-8)
 
 
-def test_a_root_has_at_most_d_rows_and_keeps_small_directions():
+def test_root_has_at_most_d_rows_and_keeps_small_singular_values():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3)) * [1, 1e-4, 1e-8]
     moments = Moments.root_of(X[:300]) + Moments.root_of(X[300:])
@@ -51,23 +51,23 @@ def test_a_root_has_at_most_d_rows_and_keeps_small_directions():
     np.testing.assert_allclose(np.linalg.svd(moments.spread, compute_uv=False), expected, rtol=1e-6)
 
 
-def test_a_distant_origin_costs_no_digits():
+def test_scatter_is_accurate_far_from_the_origin():
     X, _ = samples()
     np.testing.assert_allclose(
         scatter(Moments.scatter_of(X + 1e7)), scatter(Moments.scatter_of(X)), rtol=1e-6, atol=1e-6
     )
 
 
-def test_sparse_blocks_are_centred_implicitly():
+def test_scatter_of_sparse_samples_is_centred():
     X, _ = samples()
     moments = Moments.scatter_of(sparse.csr_array(X))
     np.testing.assert_allclose(moments.spread, 39 * np.cov(X.T), rtol=1e-8)
     np.testing.assert_allclose(moments.mean, X.mean(0))
 
 
-def test_widened_moments_move_classes_and_nothing_else():
+def test_with_classes_at_moves_only_the_classes():
     X, codes = samples()
-    wide = Moments.scatter_of(X, codes, 3).widened(np.array([4, 0, 2]), 5)
+    wide = Moments.scatter_of(X, codes, 3).with_classes_at(np.array([4, 0, 2]), 5)
     expected = Moments.scatter_of(X, np.array([4, 0, 2])[codes], 5)
     np.testing.assert_allclose(wide.counts, expected.counts)
     np.testing.assert_allclose(wide.means, expected.means)
@@ -75,7 +75,7 @@ def test_widened_moments_move_classes_and_nothing_else():
 
 
 @pytest.mark.parametrize("root", [False, True])
-def test_difference_scatter_by_definition(root, namespace, rng):
+def test_difference_scatter_matches_its_definition(root, namespace, rng):
     X, indices = rng.normal(size=(50, 4)) + 1e3, rng.integers(0, 50, size=(50, 3))
     counts = rng.integers(0, 4, size=50)
     indices = np.where(np.arange(3) < counts[:, None], indices, np.arange(50)[:, None])

@@ -1,4 +1,4 @@
-"""Bottom eigenvectors against dense ones."""
+"""Smallest eigenvectors of sparse matrices against dense ones."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def laplacian(n, rng):
 
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("k", [1, 4])
-def test_they_are_those_of_the_dense_matrix_but_for_the_constant_one(k, dense, rng):
+def test_eigenpairs_match_dense_ones_without_the_constant_vector(k, dense, rng):
     M = laplacian(300, rng)
     expected, vectors = np.linalg.eigh(M.toarray())
     values, V = smallest_eigenvectors(M, k, dense=dense)
@@ -28,8 +28,8 @@ def test_they_are_those_of_the_dense_matrix_but_for_the_constant_one(k, dense, r
 
 
 @pytest.mark.parametrize("dense", [True, False])
-def test_null_vectors_beside_the_constant_one_are_found(dense):
-    """Of a matrix that sees no linear functions."""
+def test_further_null_vectors_are_found(dense):
+    # The null space of second differences also contains the linear functions.
     n = 400
     second = sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(n - 2, n))
     values, V = smallest_eigenvectors((second.T @ second).tocsc(), 2, dense=dense)
@@ -39,8 +39,8 @@ def test_null_vectors_beside_the_constant_one_are_found(dense):
     np.testing.assert_allclose(V[0] / V[0, -1], line / line[-1], atol=1e-4)
 
 
-def test_eigenvalues_far_below_the_shift_of_others_are_told_apart():
-    """Two chains, each nearly cut in the middle: eigenvalues of order 1e-10 and 1e-12."""
+def test_tiny_eigenvalues_are_separated():
+    # A chain with two weak links has eigenvalues of order 1e-10 and 1e-12.
     links = np.ones(299)
     links[[49, 149]] = 1e-10, 1e-8
     chain = sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(299, 300))
@@ -51,7 +51,7 @@ def test_eigenvalues_far_below_the_shift_of_others_are_told_apart():
     np.testing.assert_allclose(V, exact, atol=1e-3)
 
 
-def test_the_smallest_matrices():
+def test_matrix_of_size_2():
     M = sparse.csc_array([[1.0, -1.0], [-1.0, 1.0]])
     values, V = smallest_eigenvectors(M, 1, dense=True)
     np.testing.assert_allclose(values, 2)

@@ -1,4 +1,4 @@
-"""The eigenproblems against SciPy, and the sign rule."""
+"""Eigenproblems and whitening against SciPy, the sign rule, and coordinates in a span."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from dimetric._arrays.namespaces import to_host
-from dimetric.linalg.sample_span import in_span
+from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.spectral import (
     fixed_signs,
     lanczos_svd,
@@ -22,7 +22,7 @@ R = np.random.default_rng(0).normal(size=(30, 6)) * [5, 4, 3, 2, 1, 0.5]
 S = R.T @ R
 
 
-def test_signs_do_not_depend_on_the_sign_that_came(rng):
+def test_fixed_signs_do_not_depend_on_the_input_signs(rng):
     flips = np.array([1, -1, -1])[:, None]
     V = rng.normal(size=(3, 5))
     np.testing.assert_array_equal(fixed_signs(V), fixed_signs(V * flips))
@@ -37,7 +37,7 @@ def test_top_eigenvectors_maximise_the_trace(rng):
     assert max(np.trace(Q @ S @ Q.T) for Q in others) <= values.sum() + 1e-9
 
 
-def test_singular_vectors_of_a_root_are_the_eigenvectors_of_its_gram():
+def test_top_singular_matches_top_eigenvectors_of_the_gram_matrix():
     values, V = top_eigenvectors(S, 4)
     s, W = top_singular(R, 4)
     np.testing.assert_allclose(s**2, values)
@@ -46,14 +46,14 @@ def test_singular_vectors_of_a_root_are_the_eigenvectors_of_its_gram():
 
 @pytest.mark.parametrize("is_root", [False, True])
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
-def test_whitening_makes_the_identity(ridge, is_root):
+def test_whitened_matrix_is_the_identity(ridge, is_root):
     T, reliable = whitening(R if is_root else S, is_root=is_root, ridge=ridge)
     np.testing.assert_allclose(T @ (S + ridge * np.eye(6)) @ T.T, np.eye(6), atol=1e-10)
     assert reliable
 
 
 @pytest.mark.parametrize("is_root", [False, True])
-def test_whitening_leaves_out_what_has_no_spread_but_not_what_has_another_unit(is_root):
+def test_whitening_drops_null_directions_but_keeps_small_features(is_root):
     def whitened(R):
         return whitening(R if is_root else R.T @ R, is_root=is_root)[0]
 
@@ -65,19 +65,20 @@ def test_whitening_leaves_out_what_has_no_spread_but_not_what_has_another_unit(i
     assert whitened(np.zeros((3, 4))).shape == (0, 4)
 
 
-def test_whitening_knows_when_squaring_has_cost_digits():
+def test_whitening_reports_lost_digits():
     noise = np.random.default_rng(1).normal(size=(30, 1))
-    almost = np.hstack([R, R[:, :1] + 1e-6 * noise])
-    assert not whitening(almost.T @ almost, is_root=False)[1]
-    T, reliable = whitening(almost, is_root=True)
+    nearly_singular = np.hstack([R, R[:, :1] + 1e-6 * noise])
+    B = nearly_singular.T @ nearly_singular
+    assert not whitening(B, is_root=False)[1]
+    T, reliable = whitening(nearly_singular, is_root=True)
     assert reliable
-    np.testing.assert_allclose(T @ almost.T @ almost @ T.T, np.eye(7), atol=1e-4)
+    np.testing.assert_allclose(T @ nearly_singular.T @ nearly_singular @ T.T, np.eye(7), atol=1e-4)
     constant = np.hstack([R, np.zeros((30, 1))])
     assert whitening(constant.T @ constant, is_root=False)[1]
 
 
 @pytest.mark.parametrize("is_root", [False, True])
-def test_top_ratio_solves_the_generalised_problem(is_root, rng):
+def test_top_ratio_matches_scipy_generalised_eigh(is_root, rng):
     B = R.T @ R
     root = rng.normal(size=(4, 6))
     A = root.T @ root
@@ -90,14 +91,14 @@ def test_top_ratio_solves_the_generalised_problem(is_root, rng):
     np.testing.assert_allclose(L[:4], fixed_signs(vectors.T[::-1][:4]), atol=1e-9)
 
 
-def test_equal_entries_do_not_make_signs_depend_on_rounding():
+def test_fixed_signs_of_equal_entries_do_not_depend_on_rounding():
     row = np.array([[1.0, -1.0, 0.5]])
-    for slip in (1e-15, -1e-15):
-        np.testing.assert_allclose(fixed_signs(row * [1 + slip, 1, 1]), row)
+    for error in (1e-15, -1e-15):
+        np.testing.assert_allclose(fixed_signs(row * [1 + error, 1, 1]), row)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_iterations_find_the_singular_vectors_of_centred_samples(make, rng):
+def test_iterative_svds_match_the_dense_svd_of_centred_samples(make, rng):
     X = R + 3
     expected = top_singular(X - X.mean(0), 2)
     start = rng.normal(size=(6, 4))
@@ -110,8 +111,8 @@ def test_iterations_find_the_singular_vectors_of_centred_samples(make, rng):
 
 
 @pytest.mark.parametrize("is_root", [False, True])
-def test_whitening_leaves_out_what_is_only_rounding(is_root):
-    """A sum of features whose values are a hundred times larger than what they vary by."""
+def test_whitening_drops_directions_of_rounding_errors(is_root):
+    # A sum of features, and a constant one, far from the origin.
     far = (R + 1e3).astype(np.float32)
     far = np.hstack([far, far[:, :1] + far[:, 1:2], np.full((30, 1), 1e3 / 3, np.float32)])
     rounding = 16 * np.finfo(np.float32).eps * np.abs(far).max(axis=0).astype(float)
@@ -123,18 +124,18 @@ def test_whitening_leaves_out_what_is_only_rounding(is_root):
 
 
 @pytest.mark.parametrize("extra", [0, 3])
-def test_samples_in_coordinates_of_their_span(extra, namespace, rng):
+def test_span_coordinates_preserve_distances(extra, namespace, rng):
     X = rng.normal(size=(10, 40))
-    Z, lifted = in_span(namespace.asarray(X), extra)
+    Z, lifted = span_coordinates(namespace.asarray(X), extra)
     assert Z.shape == (10, 10 + extra)
     np.testing.assert_allclose(pdist(to_host(Z)), pdist(X), rtol=1e-12)
     Q = to_host(lifted(namespace.asarray(np.eye(10 + extra))))
     np.testing.assert_allclose(Q @ Q.T, np.eye(10 + extra), atol=1e-12)
     centred = X - X.mean(axis=0)
-    np.testing.assert_allclose(centred @ Q.T @ Q, centred, atol=1e-12)  # nothing is outside
+    np.testing.assert_allclose(centred @ Q.T @ Q, centred, atol=1e-12)  # the span contains X
 
 
-def test_samples_that_span_all_features_stay_as_they_are():
-    Z, lifted = in_span(R[:4], 2)
+def test_span_coordinates_of_many_samples_are_the_features():
+    Z, lifted = span_coordinates(R[:4], 2)
     np.testing.assert_array_equal(Z, R[:4])
     np.testing.assert_array_equal(lifted(R), R)

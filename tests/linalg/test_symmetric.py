@@ -1,4 +1,4 @@
-"""A symmetric matrix of which half is kept, against all of it."""
+"""Packed symmetric matrices against dense ones."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from threadpoolctl import threadpool_limits
 from dimetric.kernels import Kernel
 from dimetric.kernels._function import KernelFunction
 from dimetric.linalg.classical_scaling import centred_product
-from dimetric.linalg.symmetric import COLUMNS, TILE, PackedSymmetric, SymmetricProduct
+from dimetric.linalg.symmetric import MAX_VECTORS, TILE_SIZE, PackedSymmetric, SymmetricProduct
 
-SIZES = (1, TILE - 1, TILE, 2 * TILE + 3)
+SIZES = (1, TILE_SIZE - 1, TILE_SIZE, 2 * TILE_SIZE + 3)
 
 
 def symmetric(rng, n):
@@ -18,71 +18,71 @@ def symmetric(rng, n):
     return A + A.T
 
 
-def half_of(K):
-    return PackedSymmetric.of(len(K), K.dtype, lambda a, b: K[a, b])
+def packed(K):
+    return PackedSymmetric.from_function(len(K), K.dtype, lambda a, b: K[a, b])
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_half_tells_all(n, rng):
+def test_packed_matrix_matches_the_dense_one(n, rng):
     K = symmetric(rng, n)
-    half = half_of(K)
-    assert half.shape == K.shape
-    assert half.largest == np.abs(K).max()
-    assert_allclose(half.trace, np.trace(K))
+    P = packed(K)
+    assert P.shape == K.shape
+    assert P.largest == np.abs(K).max()
+    assert_allclose(P.trace, np.trace(K))
     V = rng.normal(size=(n, 5))
-    assert_allclose(SymmetricProduct(n, half.tile)(V), K @ V, atol=1e-11)
+    assert_allclose(SymmetricProduct(n, P.tile)(V), K @ V, atol=1e-11)
 
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_centred_product(n, power, dtype, rng):
+def test_centred_product_matches_the_dense_one(n, power, dtype, rng):
     K = symmetric(rng, n).astype(dtype)
     J = np.eye(n) - 1 / n
-    V = rng.normal(size=(n, COLUMNS + 2))
+    V = rng.normal(size=(n, MAX_VECTORS + 2))
     expected = J @ K.astype("float64") ** power @ J @ V
     assert_allclose(centred_product(K, power=power)(V), expected, atol=1e-9)
     if power == 1:
-        assert_allclose(centred_product(half_of(K))(V), expected, atol=1e-9)
+        assert_allclose(centred_product(packed(K))(V), expected, atol=1e-9)
 
 
-def test_room_is_used_again_for_other_vectors(rng):
+def test_workspace_is_reused_for_other_numbers_of_vectors(rng):
     K = symmetric(rng, 300)
-    times = SymmetricProduct(300, half_of(K).tile)
+    product = SymmetricProduct(300, packed(K).tile)
     for p in (4, 1, 9, 4):
         V = rng.normal(size=(300, p))
-        assert_allclose(times(V), K @ V, atol=1e-11)
+        assert_allclose(product(V), K @ V, atol=1e-11)
 
 
-def test_threads_do_not_matter(rng):
-    K, V = symmetric(rng, 3 * TILE), rng.normal(size=(3 * TILE, 3))
+def test_product_does_not_depend_on_the_number_of_threads(rng):
+    K, V = symmetric(rng, 3 * TILE_SIZE), rng.normal(size=(3 * TILE_SIZE, 3))
     products = []
     for threads in (1, 3):
         with threadpool_limits(threads):
-            products.append(SymmetricProduct(len(K), half_of(K).tile)(V))
+            products.append(SymmetricProduct(len(K), packed(K).tile)(V))
     assert_array_equal(*products)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("place", [(0, 0), (2, TILE + 1)])
-def test_what_is_not_finite_shows(bad, place):
-    K = np.zeros((TILE + 2, TILE + 2))
+@pytest.mark.parametrize("place", [(0, 0), (2, TILE_SIZE + 1)])
+def test_largest_is_not_finite_if_any_value_is_not(bad, place):
+    K = np.zeros((TILE_SIZE + 2, TILE_SIZE + 2))
     K[place] = bad
-    assert not np.isfinite(half_of(K).largest)
+    assert not np.isfinite(packed(K).largest)
 
 
 @pytest.mark.parametrize("name", ["linear", "poly", "rbf", "laplacian", "sigmoid", "cosine"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_half_a_kernel(name, dtype, rng):
-    X = rng.normal(size=(TILE + 5, 3)).astype(dtype)
+def test_packed_kernel_matrix_matches_the_dense_one(name, dtype, rng):
+    X = rng.normal(size=(TILE_SIZE + 5, 3)).astype(dtype)
     kernel = KernelFunction.for_samples(X, Kernel(name))
-    whole, half = kernel.gram(X), kernel.packed(X)
-    assert half.tiles.dtype == X.dtype
+    dense, P = kernel.gram(X), kernel.packed(X)
+    assert P.tiles.dtype == X.dtype
     eye = np.eye(len(X))
-    assert_array_equal(SymmetricProduct(len(X), half.tile)(eye).astype(dtype), whole)
+    assert_array_equal(SymmetricProduct(len(X), P.tile)(eye).astype(dtype), dense)
 
 
-def test_half_a_kernel_that_overflows():
+def test_packed_kernel_matrix_that_overflows_raises():
     X = np.full((3, 1), 1e120)
     with pytest.raises(ValueError, match="NaN or infinite"):
         KernelFunction("poly", degree=3).packed(X)

@@ -1,4 +1,4 @@
-"""What is special to Isomap: sheets unrolled, landmarks, graphs, circuits."""
+"""Isomap: unrolled sheets, landmarks, neighbour graphs, and scans of n_neighbors."""
 
 import pickle
 
@@ -37,7 +37,7 @@ def test_sheets_are_unrolled(sampled, landmarks):
 
 @pytest.mark.parametrize("method", ["auto", "D", "FW"])
 @pytest.mark.parametrize("given", [False, True])
-def test_with_all_neighbours_it_is_classical_scaling(method, given):
+def test_all_neighbours_give_classical_scaling(method, given):
     X = cdist(ROLL, ROLL) if given else ROLL
     isomap = Isomap(
         n_neighbors=299, path_method=method, metric="precomputed" if given else "euclidean"
@@ -49,7 +49,7 @@ def test_with_all_neighbours_it_is_classical_scaling(method, given):
 
 
 @pytest.mark.parametrize("params", [{"n_neighbors": 6}, {"n_neighbors": None, "radius": 6.0}])
-def test_it_is_scikit_learns(params):
+def test_embedding_matches_scikit_learn(params):
     ours, theirs = Isomap(**params).fit(ROLL), Reference(**params).fit(ROLL)
     signs = np.sign(np.sum(ours.embedding_ * theirs.embedding_, axis=0))
     assert_allclose(ours.embedding_, signs * theirs.embedding_, atol=1e-8)
@@ -58,9 +58,9 @@ def test_it_is_scikit_learns(params):
     assert_allclose(ours.transform(new), signs * theirs.transform(new), atol=1e-8)
 
 
-def test_single_precision_is_felt_in_the_eighth_digit(monkeypatch):
+def test_single_precision_changes_the_eighth_digit(monkeypatch):
     exact = Isomap(n_neighbors=6).fit(ROLL)
-    monkeypatch.setattr(module, "DOUBLE_PRECISION", 0)
+    monkeypatch.setattr(module, "MAX_DOUBLE_GEODESICS", 0)
     single = Isomap(n_neighbors=6).fit(ROLL)
     assert single._map.lengths.dtype == np.float32
     size = np.abs(exact.embedding_).max()
@@ -68,27 +68,27 @@ def test_single_precision_is_felt_in_the_eighth_digit(monkeypatch):
     assert_allclose(single.transform(ROLL), exact.embedding_, atol=1e-5 * size)
 
 
-def test_known_samples_are_placed_where_they_are():
+def test_transform_of_training_samples_matches_embedding():
     for landmarks in (None, 40):
         isomap = Isomap(n_neighbors=6, n_landmarks=landmarks, random_state=0).fit(ROLL)
         assert_allclose(isomap.transform(ROLL), isomap.embedding_, atol=1e-8)
 
 
-def test_landmarks_make_the_model_small():
+def test_landmarks_reduce_the_size_of_the_model():
     isomap = Isomap(n_neighbors=6, n_landmarks=10, random_state=0).fit(ROLL)
     assert len(set(isomap.landmarks_)) == 10
     assert isomap._map.lengths.shape == (300, 10)
     assert len(pickle.dumps(isomap)) < 300 * 10 * 8 + ROLL.nbytes + 20_000
 
 
-def test_all_samples_as_landmarks_are_no_landmarks():
+def test_all_samples_as_landmarks_match_no_landmarks():
     assert_array_equal(
         Isomap(n_neighbors=6, n_landmarks=300).fit(ROLL).embedding_,
         Isomap(n_neighbors=6).fit(ROLL).embedding_,
     )
 
 
-def test_residual_variance_is_one_minus_the_square_of_a_correlation():
+def test_residual_variance_matches_correlation():
     isomap = Isomap(n_neighbors=6).fit(ROLL)
     G = geodesics(Neighborhood(6).graph(ROLL))
     r = pearsonr(squareform(G, checks=False), pdist(isomap.embedding_))[0]
@@ -101,8 +101,8 @@ def test_residual_variance_is_one_minus_the_square_of_a_correlation():
     assert_allclose(some.residual_variance(), 1 - r**2)
 
 
-def test_any_graph_is_taken_as_it_is():
-    """A ring, whose geodesics are known."""
+def test_precomputed_graph_is_used_unchanged():
+    # The geodesic distances of a ring are known.
     ring = sparse.csr_array(np.eye(12, k=1) + np.eye(12, k=-11))
     isomap = Isomap(n_neighbors=None, metric="precomputed").fit(ring)
     steps = np.abs(np.arange(12)[:, None] - np.arange(12))
@@ -110,12 +110,12 @@ def test_any_graph_is_taken_as_it_is():
     assert_allclose(isomap.eigenvalues_, expected.eigenvalues_)
     radius = np.linalg.norm(isomap.embedding_, axis=1)
     assert_allclose(radius, radius[0])
-    with pytest.raises(ValueError, match="1 samples have no edge in the graph given"):
+    with pytest.raises(ValueError, match="1 samples have no edge in the given graph"):
         isomap.transform(sparse.csr_array((1, 12)))
 
 
-def test_neighbours_of_a_graph_are_chosen_again():
-    """As scikit-learn does with a graph that holds more than asked for."""
+def test_n_neighbors_reduces_a_precomputed_graph():
+    # scikit-learn does the same with a graph that has more edges than n_neighbors.
     graph = kneighbors_graph(ROLL, 20, mode="distance")
     expected = Isomap(n_neighbors=6).fit(ROLL)
     isomap = Isomap(n_neighbors=6, metric="precomputed").fit(graph)
@@ -125,41 +125,43 @@ def test_neighbours_of_a_graph_are_chosen_again():
     assert_allclose(placed, expected.transform(new), atol=1e-8)
 
 
-def test_samples_at_one_place_are_kept(rng):
-    """Edges of length 0 hold their parts of the graph together."""
+def test_duplicate_samples_get_the_same_coordinates(rng):
+    # Edges of length 0 must not be lost from the sparse graph.
     X = np.vstack([ROLL, ROLL[:50]])
     Z = Isomap(n_neighbors=8).fit_transform(X)
     assert_allclose(Z[300:], Z[:50], atol=1e-8)
 
 
-def test_a_regressor_places_new_samples():
+def test_regressor_places_new_samples():
     isomap = Isomap(n_neighbors=6, regressor=LinearRegression()).fit(ROLL)
-    by_hand = LinearRegression().fit(ROLL, isomap.embedding_)
+    expected = LinearRegression().fit(ROLL, isomap.embedding_)
     new = make_swiss_roll(9, random_state=1).X
-    assert_allclose(isomap.transform(new), by_hand.predict(new))
+    assert_allclose(isomap.transform(new), expected.predict(new))
     one = Isomap(n_neighbors=6, n_components=1, regressor=LinearRegression()).fit(ROLL)
     assert one.transform(new).shape == (9, 1)
 
 
-def test_negative_eigenvalues_are_reported():
-    with pytest.warns(UserWarning, match=r"\d+ of 40 eigenvalues are negative.*Ask for fewer"):
+def test_negative_eigenvalues_warn():
+    with pytest.warns(
+        UserWarning, match=r"\d+ of 40 eigenvalues are negative.*Reduce n_components"
+    ):
         isomap = Isomap(n_neighbors=3, n_components=40).fit(make_swiss_roll(41, random_state=0).X)
     assert isomap.metadata()["smallest_eigenvalue"] < 0
     assert np.isfinite(isomap.embedding_).all()
 
 
-# Circuits
+# Open and short circuits
 
 
-def test_parts_are_joined_and_counted():
+def test_components_are_joined_with_a_warning():
     X = np.vstack([ROLL, ROLL + 1000])
-    says = r"2 connected components.*shortest bridging edges, 1 of length"
+    says = r"2 connected components.*shortest bridging edges \(1 added, the longest of length"
     with pytest.warns(UserWarning, match=says):
         isomap = Isomap(n_neighbors=6).fit(X)
     assert np.ptp(isomap.embedding_[:, 0]) > 1000 * 3**0.5
 
 
-def test_new_samples_out_of_reach_are_linked_to_the_nearest():
+def test_new_samples_without_neighbours_are_linked_to_the_nearest():
     for given in (False, True):
         X = cdist(LINE, LINE) if given else LINE
         metric = "precomputed" if given else "euclidean"
@@ -171,12 +173,12 @@ def test_new_samples_out_of_reach_are_linked_to_the_nearest():
 
 
 def test_scan_finds_open_and_short_circuits():
-    """Those of a roll of known turns: a path between them jumps a gap."""
+    # An edge between turns of the roll, whose parameters t differ by more than 4, crosses a gap.
     X, t, _ = make_swiss_roll(1000, random_state=0)
     scan = scan_neighbors(X, range(2, 26), random_state=0)
     graphs = [Neighborhood(k).graph(X).tocoo() for k in scan.n_neighbors]
-    jumps = np.array([np.any(np.abs(t[g.row] - t[g.col]) > 4) for g in graphs])
-    first = np.argmax(jumps)
+    crosses_gap = np.array([np.any(np.abs(t[g.row] - t[g.col]) > 4) for g in graphs])
+    first = np.argmax(crosses_gap)
     assert 0 < first < 20
     assert scan.n_neighbors[scan.short_circuit][0] == scan.n_neighbors[first]
     assert scan.open_circuit[0]
@@ -190,21 +192,21 @@ def test_scan_finds_open_and_short_circuits():
     )
 
 
-def test_scan_of_a_plain_sheet_finds_no_short_circuit(rng):
+def test_scan_of_a_flat_sheet_finds_no_short_circuit(rng):
     scan = scan_neighbors(rng.random((500, 2)), range(4, 30), random_state=0)
     assert not scan.short_circuit.any()
 
 
-def test_scan_takes_any_array_and_metric(namespace):
+def test_scan_input(namespace):
     expected = scan_neighbors(ROLL, [4, 6], random_state=0)
     found = scan_neighbors(namespace.asarray(ROLL), [6, 4, 4], random_state=0)
     assert_array_equal(found.drop, expected.drop)
-    n = len(ROLL)  # all are sources
+    n = len(ROLL)  # paths from all samples
     given = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed", n_sources=n)
     expected = scan_neighbors(ROLL[::-1], [4, 6], n_sources=n)
     assert_allclose(given.mean_geodesic, expected.mean_geodesic)
     for numbers in ([2.7], [0, 3], []):
-        with pytest.raises(ValueError, match="from 1 on"):
+        with pytest.raises(ValueError, match="one or more ints, all of at least 1"):
             scan_neighbors(ROLL, numbers)
     with pytest.raises(ValueError, match="n_sources=0 must be at least 1"):
         scan_neighbors(ROLL, [4], n_sources=0)
@@ -214,17 +216,21 @@ def test_scan_takes_any_array_and_metric(namespace):
         scan_neighbors(ROLL, [300])
 
 
-# Bad input
+# Invalid input
 
 BAD = {
     "both": ({"radius": 1.0}, ROLL, "Both n_neighbors and radius.*n_neighbors=None"),
-    "neither": ({"n_neighbors": None}, ROLL, "Set n_neighbors or radius"),
+    "neither": ({"n_neighbors": None}, ROLL, "n_neighbors and radius are both None"),
     "k": ({"n_neighbors": 300}, ROLL, "n_neighbors=300 must be at most .* 299"),
     "dimensions": ({"n_landmarks": 5, "n_components": 6}, ROLL, "must be at most n_landmarks=5"),
     "not square": ({"metric": "precomputed"}, ROLL, "square"),
     "graph not square": ({"metric": "precomputed"}, sparse.csr_array(ROLL), "square"),
     "negative": ({"metric": "precomputed"}, -np.ones((9, 9)), "must not be negative"),
-    "graph negative": ({"metric": "precomputed"}, sparse.csr_array(-np.ones((9, 9))), ">= 0"),
+    "graph negative": (
+        {"metric": "precomputed"},
+        sparse.csr_array(-np.ones((9, 9))),
+        "non-negative",
+    ),
     "asymmetric": ({"metric": "precomputed"}, np.triu(np.ones((9, 9)), 1), "symmetric"),
     "graph in parts": (
         {"metric": "precomputed"},
@@ -243,19 +249,18 @@ def test_bad_input(row):
         Isomap(**params).fit(X)
 
 
-def test_many_samples_without_landmarks_do_not_fit_into_memory():
-    with pytest.raises(MemoryError, match=r"90000000 samples would take .* GiB.*Set n_landmarks"):
+def test_too_many_samples_without_landmarks_raise():
+    with pytest.raises(MemoryError, match=r"90000000 samples would need .* GiB.*Set n_landmarks"):
         Isomap().fit(np.broadcast_to(np.zeros((1, 1)), (90_000_000, 1)))
 
 
-def test_all_samples_at_one_place():
+def test_all_samples_equal():
     isomap = Isomap().fit(np.ones((9, 2)))
     assert_array_equal(isomap.embedding_, np.zeros((9, 2)))
     assert_array_equal(isomap.transform(np.ones((1, 2))), np.zeros((1, 2)))
 
 
-def test_more_samples_than_a_square_of_32_bits_has():
-    """65,536^2 does not fit into 32 bits: rows and columns are not to be multiplied there."""
+def test_no_32_bit_overflow_with_more_than_65536_samples():
     n = 66_000
     X = np.linspace(0, 1, n)[:, None]
     isomap = Isomap(n_neighbors=2, n_components=1, n_landmarks=3, random_state=0).fit(X)
@@ -264,23 +269,23 @@ def test_more_samples_than_a_square_of_32_bits_has():
 
 
 @pytest.mark.parametrize("params", [{}, {"n_landmarks": 40, "random_state": 0}], ids=str)
-def test_known_samples_stay_where_there_are_ties(params, rng):
+def test_transform_of_training_samples_with_ties_matches_embedding(params, rng):
     grid = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
     for X in (rng.permutation(grid), rng.integers(0, 2, size=(150, 10)).astype(float)):
         isomap = Isomap(n_neighbors=6, **params).fit(X)
         assert_allclose(isomap.transform(X), isomap.embedding_, atol=1e-9)
 
 
-def test_a_thin_sheet_keeps_its_second_coordinate_in_single_precision(rng, monkeypatch):
+def test_thin_sheet_keeps_its_second_coordinate_in_single_precision(rng, monkeypatch):
     X = rng.uniform(size=(400, 2)) * [1, 8e-4]
     double = Isomap(n_neighbors=40).fit(X)
-    monkeypatch.setattr(module, "DOUBLE_PRECISION", 0)
+    monkeypatch.setattr(module, "MAX_DOUBLE_GEODESICS", 0)
     single = Isomap(n_neighbors=40).fit(X)
     assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=0.02)
     assert np.abs(single.embedding_[:, 1]).max() > 4e-4
 
 
-def test_negative_distances_of_new_samples():
+def test_negative_distances_of_new_samples_raise():
     D = cdist(ROLL, ROLL)
     isomap = Isomap(metric="precomputed").fit(D)
     for bad in (-D[:3], sparse.csr_array(-D[:3])):
@@ -288,6 +293,6 @@ def test_negative_distances_of_new_samples():
             isomap.transform(bad)
 
 
-def test_a_second_fit_forgets_the_first():
+def test_refit_removes_old_attributes():
     isomap = Isomap(n_landmarks=30, random_state=0).fit(ROLL)
     assert not hasattr(isomap.set_params(n_landmarks=None).fit(ROLL), "landmarks_")

@@ -1,4 +1,4 @@
-"""What is special to LLE: its four matrices by loops, sheets unrolled, graphs that fall apart."""
+"""LLE: the four matrices compared with loops, unrolled sheets, and disconnected graphs."""
 
 import warnings
 
@@ -13,13 +13,13 @@ from sklearn.datasets import load_iris
 from dimetric import LLE
 from dimetric.data import make_s_curve, make_swiss_roll
 from dimetric.manifold import _patches
-from dimetric.manifold._patches import alignment, reconstruction_weights
+from dimetric.manifold._patches import alignment_matrix, reconstruction_weights
 from dimetric.neighbors.metric_search import metric_neighbors
 
 METHODS = ["standard", "modified", "hessian", "ltsa"]
 
 
-# The matrices, sample by sample as the papers have them
+# The matrices, computed sample by sample as the papers define them
 
 
 def weights_by_loops(x, neighbours, reg):
@@ -57,7 +57,7 @@ def hessian_by_loops(X, neighbors, n_components, reg):
     for members, x, near in patches(X, neighbors):
         if members[0] in neighbors:
             members, P = members[1:], near
-        else:  # or it would be in no patch at all
+        else:  # the sample would be in no patch
             P = np.vstack([x, near])
         U = linalg.svd(P - P.mean(axis=0))[0][:, :n_components]
         forms = [np.ones(len(P)), *U.T]
@@ -73,7 +73,7 @@ def hessian_by_loops(X, neighbors, n_components, reg):
 
 
 def modified_by_loops(X, neighbors, n_components, reg):
-    """With the weights themselves, by a Householder matrix."""
+    """Compute the weight vectors explicitly, with a Householder matrix."""
     n, k = neighbors.shape
     local = [linalg.svd(X[near] - X[i]) for i, near in enumerate(neighbors)]
     spread = [s**2 for _, s, _ in local]
@@ -112,20 +112,20 @@ LOOPS = {
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("d", [3, 20], ids=["few features", "many features"])
 @pytest.mark.parametrize("block", [1, 2**20], ids=["one by one", "at once"])
-def test_matrix_is_what_the_paper_says(method, d, block, rng, monkeypatch):
+def test_matrix_matches_the_definition_of_the_paper(method, d, block, rng, monkeypatch):
     monkeypatch.setattr(_patches, "_blocks", lambda n, *_: _patches.row_blocks(n, min(block, n)))
     sheet = rng.normal(size=(60, 2)) @ rng.normal(size=(2, d))
     X = sheet + 0.1 * rng.normal(size=(60, d))
     neighbors = metric_neighbors(X, 7)[1]
-    M = alignment(X, neighbors, 2, method=method, reg=1e-3)
+    M = alignment_matrix(X, neighbors, 2, method=method, reg=1e-3)
     assert_allclose(M.toarray(), LOOPS[method](X, neighbors, 2, 1e-3), rtol=1e-8, atol=1e-9)
     assert_allclose(M @ np.ones(60), 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", ["standard", "modified"])
 @pytest.mark.parametrize("eigen_solver", ["dense", "arpack"])
-def test_embedding_is_that_of_scikit_learn(method, eigen_solver):
-    """Its Hessian and tangent spaces leave the sample itself out of its patch."""
+def test_embedding_matches_scikit_learn(method, eigen_solver):
+    # The other two methods differ: scikit-learn's patches omit the sample.
     X = make_swiss_roll(400, random_state=0).X
     options = {"n_neighbors": 10, "method": method, "eigen_solver": eigen_solver}
     theirs = manifold.LocallyLinearEmbedding(**options, tol=1e-12, random_state=0).fit(X)
@@ -139,7 +139,7 @@ def test_embedding_is_that_of_scikit_learn(method, eigen_solver):
 
 
 @pytest.mark.parametrize("d", [4, 9])
-def test_weights_are_those_of_scikit_learn(d, rng):
+def test_weights_match_scikit_learn(d, rng):
     X, points = rng.normal(size=(30, d)), rng.normal(size=(40, d))
     neighbors = metric_neighbors(X, 6, points)[1]
     expected = manifold._locally_linear.barycenter_weights(X, points, neighbors, reg=1e-3)
@@ -161,7 +161,7 @@ def test_weights_without_a_ridge_reconstruct_exactly(rng):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("sheet", [make_swiss_roll, make_s_curve])
 @pytest.mark.parametrize("k", [10, 12])
-def test_a_sheet_is_unrolled(sheet, method, k):
+def test_sheet_is_unrolled(sheet, method, k):
     X, t, _ = sheet(3000, random_state=0)
     Z = LLE(n_neighbors=k, method=method).fit_transform(X)
     assert max(np.abs(np.corrcoef(z, t)[0, 1]) for z in Z.T) > 0.98
@@ -169,12 +169,12 @@ def test_a_sheet_is_unrolled(sheet, method, k):
 
 @pytest.mark.parametrize("method", ["modified", "hessian", "ltsa"])
 @pytest.mark.parametrize("sheet", [make_swiss_roll, make_s_curve])
-def test_the_coordinates_of_the_sheet_are_found_up_to_a_linear_map(sheet, method):
+def test_coordinates_of_the_sheet_are_recovered_up_to_a_linear_map(sheet, method):
     X, _, truth = sheet(3000, random_state=0)
     Z = LLE(n_neighbors=12, method=method).fit_transform(X)
     design = np.column_stack([Z, np.ones(3000)])
-    left = truth - design @ np.linalg.lstsq(design, truth, rcond=None)[0]
-    assert (left.var(axis=0) < 5e-4 * truth.var(axis=0)).all()
+    residual = truth - design @ np.linalg.lstsq(design, truth, rcond=None)[0]
+    assert (residual.var(axis=0) < 5e-4 * truth.var(axis=0)).all()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -189,7 +189,7 @@ def test_embedding_is_orthonormal_and_centred(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_solvers_agree(method):
+def test_eigen_solvers_agree(method):
     X = make_s_curve(500, random_state=0).X
     first, second = (
         LLE(n_neighbors=10, method=method, eigen_solver=solver).fit_transform(X)
@@ -202,7 +202,7 @@ def test_solvers_agree(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
+def test_new_samples_of_a_sheet_are_placed_on_the_sheet(method):
     X, t, _ = make_s_curve(2000, random_state=0)
     lle = LLE(n_neighbors=12, method=method).fit(X[:1500])
     axis = np.abs(np.corrcoef(lle.embedding_.T, t[:1500])[-1, :2]).argmax()
@@ -211,17 +211,17 @@ def test_new_samples_of_a_sheet_are_put_where_they_belong(method):
     assert np.sqrt(np.mean((placed - t[1500:]) ** 2)) < 0.05 * np.ptp(t)
 
 
-def test_training_samples_stay_where_they_are():
+def test_transform_of_training_samples_matches_embedding():
     X = make_s_curve(300, random_state=0).X
     lle = LLE(n_neighbors=10).fit(X)
     assert_array_equal(lle.transform(X), lle.embedding_)
 
 
-# Repeated samples, and graphs that fall apart
+# Duplicate samples and disconnected graphs
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_repeated_samples_count_once(method, rng):
+def test_duplicate_samples_count_once(method, rng):
     X = make_s_curve(200, random_state=0).X
     rows = np.concatenate([np.arange(200), rng.integers(0, 200, 150), np.full(30, 7)])
     rng.shuffle(rows)
@@ -232,7 +232,7 @@ def test_repeated_samples_count_once(method, rng):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_components_are_embedded_by_themselves(method):
+def test_connected_components_are_embedded_separately(method):
     first, second = make_s_curve(300, random_state=0).X, make_swiss_roll(400, random_state=1).X
     X = np.concatenate([first, second + 100])
     with pytest.warns(UserWarning, match="neighbour graph has 2 connected components.*n_neighbors"):
@@ -241,7 +241,7 @@ def test_components_are_embedded_by_themselves(method):
     for rows, alone in ((slice(300), first), (slice(300, None), second)):
         expected = LLE(n_neighbors=10, method=method).fit_transform(alone)
         assert procrustes(expected, Z[rows])[2] < 1e-9
-    # They do not overlap, and the larger one is larger.
+    # The components do not overlap, and the larger one stays larger.
     gap = np.linalg.norm(Z[:300].mean(axis=0) - Z[300:].mean(axis=0))
     radii = [np.linalg.norm(z - z.mean(axis=0), axis=1).max() for z in (Z[:300], Z[300:])]
     assert sum(radii) < gap
@@ -252,7 +252,7 @@ def test_components_are_embedded_by_themselves(method):
 
 
 def test_iris_does_not_collapse():
-    """scikit-learn gives a component of iris a single place."""
+    # scikit-learn maps one connected component of iris to a single point.
     X = load_iris().data
     for method in METHODS:
         with pytest.warns(UserWarning, match="connected components"):
@@ -262,7 +262,7 @@ def test_iris_does_not_collapse():
 
 @pytest.mark.parametrize("n_components", [1, 3])
 def test_many_small_components(n_components, rng):
-    """Pairs and threes have fewer coordinates than were asked for."""
+    # Components of two or three samples have fewer eigenvectors than n_components.
     X = rng.normal(size=(40, 3))
     with pytest.warns(UserWarning, match=r"\d+ connected components"):
         lle = LLE(n_components, n_neighbors=1).fit(X)
@@ -270,8 +270,8 @@ def test_many_small_components(n_components, rng):
     assert len(np.unique(lle.embedding_, axis=0)) == 40
 
 
-def test_groups_that_see_nobody_else_are_told_of(rng):
-    """Between two groups that are apart, a sample that has neighbours in both."""
+def test_closed_groups_warn(rng):
+    # Two distant groups, and a sample between them that has neighbours in both.
     groups = [rng.normal(size=(30, 2)), rng.normal(size=(30, 2)) + 30]
     X = np.concatenate([*groups, [[15.0, 15.0]]])
     with pytest.warns(UserWarning, match="2 groups of samples have no neighbour outside"):
@@ -281,7 +281,7 @@ def test_groups_that_see_nobody_else_are_told_of(rng):
         assert len(np.unique(Z.round(4), axis=0)) == 61
 
 
-# Neighbours and components that cannot be
+# Invalid parameters and special samples
 
 
 @pytest.mark.parametrize(
@@ -300,10 +300,10 @@ def test_bad_parameters(params, says, rng):
         LLE(**params).fit(rng.normal(size=(30, 3)))
 
 
-def test_all_neighbours_and_least_neighbours(rng):
+def test_smallest_and_largest_n_neighbors(rng):
     X = rng.normal(size=(30, 3))
-    for method, least in (("standard", 1), ("modified", 3), ("hessian", 6), ("ltsa", 3)):
-        for k in (least, 29):
+    for method, smallest in (("standard", 1), ("modified", 3), ("hessian", 6), ("ltsa", 3)):
+        for k in (smallest, 29):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The neighbour graph has")
                 Z = LLE(n_neighbors=k, method=method).fit_transform(X)
@@ -312,7 +312,7 @@ def test_all_neighbours_and_least_neighbours(rng):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_samples_on_a_line_and_on_a_grid(method):
-    """Patches that span less than the embedding, and distances that are all alike."""
+    # Patches of the line have one dimension. Distances on the grid are tied.
     line = np.linspace(0, 1, 50)[:, None] * [1, 2, 3]
     grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
     for X in (line, grid):
@@ -322,14 +322,14 @@ def test_samples_on_a_line_and_on_a_grid(method):
 
 
 @pytest.mark.parametrize("k", [6, 12])
-def test_hessians_along_a_curve(k):
-    """At its ends, samples have the same neighbours."""
+def test_hessian_method_on_a_curve(k):
+    # At the ends of the curve, samples have the same neighbours.
     t = np.linspace(0, 3, 100)
     z = LLE(1, n_neighbors=k, method="hessian").fit_transform(np.c_[np.cos(t), np.sin(t)])[:, 0]
     assert abs(np.corrcoef(z, t)[0, 1]) > 0.9999
 
 
-def test_hessians_where_a_sample_is_nobodys_neighbour(rng):
+def test_hessian_method_if_a_sample_is_not_a_neighbour_of_any_other(rng):
     X = np.vstack([rng.uniform(size=(200, 2)), [[1.5, 0.5]]])
     Z = LLE(n_neighbors=8, method="hessian").fit_transform(np.c_[X, np.zeros(201)])
     basis = np.c_[X, np.ones(201)]

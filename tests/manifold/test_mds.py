@@ -1,4 +1,4 @@
-"""What is special to MDS: classical scaling and PCA, landmarks, constants, stress."""
+"""MDS: classical scaling, landmarks, the additive constant, and SMACOF."""
 
 import numpy as np
 import pytest
@@ -14,14 +14,14 @@ from sklearn.manifold import smacof as reference_smacof
 
 from dimetric import MDS, PCA
 from dimetric.manifold import _stress as module
-from dimetric.manifold._smacof import smacof, starts
+from dimetric.manifold._smacof import smacof, starting_coordinates
 from dimetric.manifold._stress import NonmetricStress, Stress, pull_of
 
 IRIS, DIGITS = load_iris().data, load_digits().data
 STAR = np.array([[0.0, 1, 1, 1], [1, 0, 2, 2], [1, 2, 0, 2], [1, 2, 2, 0]])
 
 
-def up_to_signs(A, B, tol):
+def assert_equal_up_to_signs(A, B, tol):
     signs = np.sign(np.sum(A * B, axis=0))
     assert_allclose(A * signs, B, rtol=0, atol=tol * np.abs(B).max())
 
@@ -30,28 +30,27 @@ def up_to_signs(A, B, tol):
 
 
 @pytest.mark.parametrize("X", [IRIS, DIGITS[:700], DIGITS[:40]], ids=["iris", "digits", "few"])
-def test_scaling_euclidean_distances_is_pca(X):
+def test_classical_scaling_of_euclidean_distances_matches_pca(X):
     scores = PCA(3, svd_solver="full").fit_transform(X)
     euclidean = MDS(3).fit(X)
     given = MDS(3, metric="precomputed").fit(cdist(X, X))
     for mds in (euclidean, given, MDS(3, metric="minkowski", metric_params={"p": 2}).fit(X)):
-        up_to_signs(mds.embedding_, scores, 1e-8)
+        assert_equal_up_to_signs(mds.embedding_, scores, 1e-8)
         assert_allclose(mds.embedding_, euclidean.embedding_, atol=1e-8 * np.abs(scores).max())
         assert_allclose(mds.eigenvalues_, np.sum(scores**2, axis=0), rtol=1e-8)
-        share = np.sum(scores**2) / np.sum((X - X.mean(axis=0)) ** 2)
-        assert_allclose(mds.metadata()["accumulated_eigenvalues"], share, rtol=1e-8)
+        fraction = np.sum(scores**2) / np.sum((X - X.mean(axis=0)) ** 2)
+        assert_allclose(mds.metadata()["accumulated_eigenvalues"], fraction, rtol=1e-8)
 
 
-def test_configurations_come_back(rng):
-    """Up to a rotation: their distances are exact."""
+def test_distances_are_exact_in_enough_dimensions(rng):
     X = rng.normal(size=(80, 3))
     Z = MDS(3, metric="precomputed").fit_transform(cdist(X, X))
     assert_allclose(cdist(Z, Z), cdist(X, X), atol=1e-8)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
-def test_new_samples_lie_where_the_formula_says(metric):
-    """z = 1/2 Lambda^-1 Z^T (b - d^2), b the diagonal of the Gram matrix of the fit."""
+def test_transform_matches_gowers_formula(metric):
+    """z = 1/2 Lambda^-1 Z^T (b - d^2), where b is the diagonal of the Gram matrix of the fit."""
     old, new = IRIS[::2], IRIS[1::2]
     mds = MDS(metric=metric).fit(old)
     D2 = cdist(old, old, metric) ** 2
@@ -65,7 +64,7 @@ def test_new_samples_lie_where_the_formula_says(metric):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
-def test_landmarks_suffice_in_as_many_dimensions(metric, rng):
+def test_landmarks_give_exact_distances_in_enough_dimensions(metric, rng):
     X, new = rng.normal(size=(500, 3)), rng.normal(size=(20, 3))
     mds = MDS(3, metric=metric, n_landmarks=10, random_state=0)
     Z = mds.fit_transform(cdist(X, X) if metric == "precomputed" else X)
@@ -75,20 +74,20 @@ def test_landmarks_suffice_in_as_many_dimensions(metric, rng):
     assert_allclose(cdist(placed, Z), cdist(new, X), atol=1e-8)
 
 
-def test_all_samples_as_landmarks_are_no_landmarks():
+def test_all_samples_as_landmarks_match_no_landmarks():
     assert_array_equal(
         MDS(metric="cityblock", n_landmarks=150).fit(IRIS).embedding_,
         MDS(metric="cityblock").fit(IRIS).embedding_,
     )
 
 
-def test_landmarks_are_close_to_all():
+def test_landmarks_approximate_the_full_embedding():
     exact = MDS(metric="cityblock").fit_transform(DIGITS)
     some = MDS(metric="cityblock", n_landmarks=300, random_state=0).fit_transform(DIGITS)
     assert procrustes(exact, some)[2] < 0.02
 
 
-def test_negative_eigenvalues_are_reported():
+def test_negative_eigenvalues_warn():
     says = r"1 of 4 eigenvalues are negative.*try additive_constant=True or algorithm='smacof'"
     with pytest.warns(UserWarning, match=says):
         mds = MDS(4, metric="precomputed").fit(STAR)
@@ -96,7 +95,7 @@ def test_negative_eigenvalues_are_reported():
     assert_array_equal(mds.embedding_[:, 3], 0)
 
 
-def test_additive_constant():
+def test_additive_constant_makes_dissimilarities_euclidean():
     mds = MDS(3, metric="precomputed", additive_constant=True).fit(STAR)
     c = mds.metadata()["additive_constant"]
     assert_allclose(c, (2 - 3**0.5) / (3**0.5 - 1))
@@ -105,8 +104,8 @@ def test_additive_constant():
     assert_allclose(mds.transform(STAR), mds.embedding_, atol=1e-9)
 
 
-def test_many_samples_without_landmarks_do_not_fit_into_memory():
-    with pytest.raises(MemoryError, match=r"90000000 samples would take .* GiB.*Set n_landmarks"):
+def test_too_many_samples_without_landmarks_raise():
+    with pytest.raises(MemoryError, match=r"90000000 samples would need .* GiB.*Set n_landmarks"):
         MDS(metric="cityblock").fit(np.broadcast_to(np.zeros((1, 1)), (90_000_000, 1)))
 
 
@@ -116,18 +115,18 @@ HALF = IRIS[::2]
 D = cdist(HALF, HALF)
 
 
-def holey(D, rng):
-    """Return weights with a third of the dissimilarities missing."""
+def weights_with_zeros(D, rng):
+    """Return weights of 0 for about 30 % of the dissimilarities and 1 for the others."""
     W = np.triu(rng.random(D.shape) > 0.3, 1).astype(float)
     return W + W.T
 
 
-def definition(D, Z, W=1.0):
+def stress_by_definition(D, Z, W=1.0):
     return np.sum(W * (D - cdist(Z, Z)) ** 2) / 2
 
 
-def test_one_step_of_the_book():
-    """Borg and Groenen, p. 154."""
+def test_one_iteration_matches_borg_and_groenen():
+    # Borg and Groenen, "Modern multidimensional scaling", p. 154.
     D = np.array([[0.0, 5, 3, 4], [5, 0, 2, 2], [3, 2, 0, 1], [4, 2, 1, 0]])
     Z = np.array([[-0.266, -0.539], [0.451, 0.252], [0.016, -0.238], [-0.200, 0.524]])
     expected = [[-1.415, -2.471], [1.633, 1.107], [0.249, -0.067], [-0.468, 1.431]]
@@ -136,23 +135,23 @@ def test_one_step_of_the_book():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("tile", [100, 2**17])
-def test_pull_and_stress_are_their_definitions(weighted, tile, namespace, rng, monkeypatch):
+def test_pull_and_stress_match_their_definitions(weighted, tile, namespace, rng, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_ENTRIES", tile)
-    Z, W = rng.normal(size=(75, 3)), holey(D, rng) if weighted else np.ones_like(D)
+    Z, W = rng.normal(size=(75, 3)), weights_with_zeros(D, rng) if weighted else np.ones_like(D)
     ratio = np.divide(W * D, cdist(Z, Z), out=np.zeros_like(D), where=D > 0)
     B = np.diag(ratio.sum(axis=1)) - ratio
     objective = Stress(namespace.asarray(D), W if weighted else None)
     found = objective.evaluate(Z)
     assert_allclose(found.pull, B @ Z, atol=1e-9)
-    assert_allclose(found.stress, definition(D, Z, W), rtol=1e-9)
-    assert_allclose(objective.value(Z), definition(D, Z, W), rtol=1e-12)
-    assert_allclose(found.size, np.sum(W * cdist(Z, Z) ** 2) / 2)
-    off = W - np.diag(np.diag(W))
-    V = np.diag(off.sum(axis=1)) - off
+    assert_allclose(found.stress, stress_by_definition(D, Z, W), rtol=1e-9)
+    assert_allclose(objective.value(Z), stress_by_definition(D, Z, W), rtol=1e-12)
+    assert_allclose(found.sum_of_squares, np.sum(W * cdist(Z, Z) ** 2) / 2)
+    off_diagonal = W - np.diag(np.diag(W))
+    V = np.diag(off_diagonal.sum(axis=1)) - off_diagonal
     assert_allclose(objective.minimum(found.pull), np.linalg.pinv(V) @ B @ Z, atol=1e-9)
 
 
-def test_samples_at_one_place_do_not_pull(namespace):
+def test_samples_at_the_same_point_do_not_pull_each_other(namespace):
     Z = np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 0.0]])
     D = np.array([[0.0, 5, 1], [5, 0, 1], [1, 1, 0]])
     pull = pull_of(namespace.asarray(D), Z)
@@ -162,15 +161,15 @@ def test_samples_at_one_place_do_not_pull(namespace):
 
 @pytest.mark.parametrize("metric_mds", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_stress_never_rises(metric_mds, weighted, rng):
-    W = holey(D, rng) if weighted else None
+def test_stress_never_increases(metric_mds, weighted, rng):
+    W = weights_with_zeros(D, rng) if weighted else None
     objective = (Stress if metric_mds else NonmetricStress)(D, W)
     history = smacof(objective, rng.normal(size=(75, 2)), max_iter=200, eps=0).history
     assert np.diff(history).max() <= 1e-12 * history[0]
     assert history[-1] < 0.2 * history[0]
 
 
-def test_iterates_are_those_of_scikit_learn(rng):
+def test_iterates_match_scikit_learn(rng):
     Z = rng.normal(size=(75, 2))
     expected, stress = reference_smacof(D, init=Z, n_init=1, max_iter=20, eps=0)
     found = smacof(Stress(D), Z, max_iter=20, eps=0)
@@ -178,8 +177,8 @@ def test_iterates_are_those_of_scikit_learn(rng):
     assert_allclose(found.value, stress)
 
 
-def test_end_is_no_worse_than_that_of_scikit_learn(rng):
-    X = HALF + 0.01 * rng.normal(size=HALF.shape)  # ties that rounding breaks are broken there
+def test_final_stress_is_at_most_that_of_scikit_learn(rng):
+    X = HALF + 0.01 * rng.normal(size=HALF.shape)  # no ties, which rounding breaks in scikit-learn
     for metric_mds in (True, False):
         theirs = Reference(
             n_init=1, init="classical_mds", metric_mds=metric_mds, normalized_stress=True
@@ -189,49 +188,51 @@ def test_end_is_no_worse_than_that_of_scikit_learn(rng):
         assert_allclose(ours.metadata()["normalized_stress"], ours.stress_)
 
 
-def test_missing_dissimilarities_are_made_up_for(rng):
-    """Two thirds of the distances of a plane determine it; what stands for the rest is ignored."""
+def test_missing_dissimilarities_are_recovered(rng):
+    # About 70 % of the distances in a plane determine all of them.
     X = rng.normal(size=(40, 2))
-    true, W = cdist(X, X), holey(np.zeros((40, 40)), rng)
+    true, W = cdist(X, X), weights_with_zeros(np.zeros((40, 40)), rng)
     mds = MDS(metric="precomputed", algorithm="smacof", weights=W, eps=1e-14, max_iter=3000)
     Z = mds.fit_transform(np.where(W > 0, true, 7 * (1 - np.eye(40))))
     assert_allclose(pdist(Z), pdist(X), atol=1e-3)
 
 
-def test_only_the_order_counts_in_nonmetric_scaling():
+def test_nonmetric_scaling_uses_only_the_order():
     mds = MDS(metric="precomputed", algorithm="smacof", metric_mds=False, init="random")
     mds = mds.set_params(random_state=0)
-    Z, W = mds.fit_transform(D), clone(mds).fit_transform(np.log1p(D) ** 3)
-    assert_allclose(Z, W, atol=0.02)
+    Z, monotone = mds.fit_transform(D), clone(mds).fit_transform(np.log1p(D) ** 3)
+    assert_allclose(Z, monotone, atol=0.02)
     assert_allclose(mds.stress_, mds.metadata()["normalized_stress"])
 
 
-def test_more_starts_end_no_higher():
+def test_more_starts_do_not_increase_the_stress():
     one = MDS(algorithm="smacof", init="random", random_state=0).fit(HALF)
     many = MDS(algorithm="smacof", init="random", n_init=4, random_state=0).fit(HALF)
     assert many.stress_ <= one.stress_
     assert many.metadata()["final_objective"] == many.stress_
 
 
-def test_a_start_that_is_given():
+def test_init_can_be_an_array():
     start = IRIS[::2, :2]
     found = smacof(Stress(D), start)
     mds = MDS(algorithm="smacof", init=start).fit(HALF)
     assert_allclose(mds.embedding_, found.x)
     assert mds.n_iter_ == found.n_iter
-    with pytest.raises(ValueError, match=r"init has shape \(75, 3\); it must be \(75, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"init has shape \(75, 3\), but must have shape \(75, 2\)"
+    ):
         MDS(algorithm="smacof", init=IRIS[::2, :3]).fit(HALF)
 
 
-def test_no_start_is_without_extent_in_a_direction():
-    """There it would be stuck."""
+def test_starts_vary_in_all_dimensions():
+    # SMACOF would never change a coordinate that is 0 for all samples.
     line = squareform(pdist(np.arange(9.0)[:, None]))
-    for start in starts(line, None, 3, "classical_mds", 2, 0):
+    for start in starting_coordinates(line, None, 3, "classical_mds", 2, 0):
         assert np.linalg.matrix_rank(start) == 3
 
 
 @pytest.mark.parametrize("metric_mds", [True, False])
-def test_new_samples_get_the_place_of_least_stress(metric_mds):
+def test_new_samples_are_placed_at_a_minimum_of_the_stress(metric_mds):
     old, new = HALF, IRIS[1:20:2] + 0.01
     mds = MDS(algorithm="smacof", metric_mds=metric_mds, eps=1e-12, max_iter=2000).fit(old)
     assert_array_equal(mds.transform(old), mds.embedding_)
@@ -247,24 +248,24 @@ def test_new_samples_get_the_place_of_least_stress(metric_mds):
         assert (stress(Z) <= stress(Z + step)).all()
 
 
-def test_samples_out_of_the_fit_stay_where_a_fit_would_put_them():
+def test_samples_near_training_samples_are_placed_near_them():
     mds = MDS(algorithm="smacof", eps=1e-10, max_iter=3000).fit(HALF)
-    nearly = mds.transform(HALF + 1e-7)  # not the very samples: these are not looked up
+    nearly = mds.transform(HALF + 1e-7)  # equal samples would be looked up
     assert_allclose(nearly, mds.embedding_, atol=1e-3)
 
 
-def test_says_when_it_did_not_converge():
+def test_warns_if_not_converged():
     with pytest.warns(ConvergenceWarning, match="MDS did not converge: max_iter=3 reached"):
         MDS(algorithm="smacof", init="random", max_iter=3, random_state=0).fit(HALF)
 
 
-def test_verbose(caplog):
+def test_verbose_logs_the_stress(caplog):
     with caplog.at_level("INFO", "dimetric"):
         MDS(algorithm="smacof", verbose=1).fit(HALF)
     assert "[MDS] iteration 1: stress" in caplog.text
 
 
-# Bad input
+# Invalid input
 
 
 def with_entry(i, j, value):
@@ -274,12 +275,12 @@ def with_entry(i, j, value):
 
 
 BAD = {
-    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but that of samples 1 and 3 is"),
+    "asymmetric": (with_entry(3, 1, 9.0), r"symmetric, but X\[1, 3\] is"),
     "negative": (-D, "must not be negative"),
     "NaN": (with_entry(3, 1, np.nan), "contains NaN"),
     "infinite": (with_entry(3, 1, np.inf), "contains infinity"),
-    "diagonal": (D + np.eye(75), "on the diagonal, must be 0"),
-    "not square": (D[:, :9], r"square matrix; X has shape \(75, 9\)"),
+    "diagonal": (D + np.eye(75), "diagonal .* must be 0"),
+    "not square": (D[:, :9], r"square matrix, but X has shape \(75, 9\)"),
 }
 
 
@@ -292,7 +293,7 @@ def test_bad_dissimilarities(row, algorithm, namespace):
         MDS(metric="precomputed", algorithm=algorithm).fit(namespace.asarray(bad))
 
 
-def test_dissimilarities_that_are_symmetric_but_for_rounding(rng):
+def test_dissimilarities_may_be_asymmetric_by_rounding(rng):
     noisy = D * (1 + 1e-9 * rng.normal(size=D.shape))
     assert_allclose(
         MDS(metric="precomputed").fit(noisy).embedding_, MDS().fit(HALF).embedding_, atol=1e-6
@@ -300,13 +301,13 @@ def test_dissimilarities_that_are_symmetric_but_for_rounding(rng):
 
 
 PARAMETERS = {
-    "weights": ({"weights": np.ones((75, 75))}, "weights has no meaning for .*'classical'"),
-    "order": ({"metric_mds": False}, "metric_mds has no meaning for .*'classical'"),
-    "landmarks": ({"algorithm": "smacof", "n_landmarks": 5}, "n_landmarks has no meaning"),
-    "constant": ({"algorithm": "smacof", "additive_constant": True}, "additive_constant has no"),
+    "weights": ({"weights": np.ones((75, 75))}, "weights is not supported by .*'classical'"),
+    "order": ({"metric_mds": False}, "metric_mds is not supported by .*'classical'"),
+    "landmarks": ({"algorithm": "smacof", "n_landmarks": 5}, "n_landmarks is not supported"),
+    "constant": ({"algorithm": "smacof", "additive_constant": True}, "additive_constant is not"),
     "shape": ({"algorithm": "smacof", "weights": np.ones((3, 3))}, r"weights has shape \(3, 3\)"),
-    "signs": ({"algorithm": "smacof", "weights": -np.ones((75, 75))}, "not negative"),
-    "parts": ({"algorithm": "smacof", "weights": np.eye(75)}, "in 75 parts"),
+    "signs": ({"algorithm": "smacof", "weights": -np.ones((75, 75))}, "non-negative"),
+    "parts": ({"algorithm": "smacof", "weights": np.eye(75)}, "are 0 between 75 groups"),
     "metric": ({"metric": "beeline"}, "beeline"),
 }
 
@@ -328,24 +329,25 @@ def test_bad_dissimilarities_of_new_samples():
 
 @pytest.mark.parametrize("algorithm", ["classical", "smacof"])
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
-def test_all_samples_at_one_place(algorithm, metric):
+def test_all_samples_equal(algorithm, metric):
     mds = MDS(algorithm=algorithm, metric=metric).fit(np.zeros((9, 9)))
     assert_array_equal(mds.embedding_, np.zeros((9, 2)))
     assert np.isfinite(mds.transform(np.ones((1, 9)))).all()
 
 
 @pytest.mark.parametrize("algorithm", ["classical", "smacof"])
-def test_precomputed_follows_X(algorithm, namespace):
+def test_embedding_of_precomputed_X_is_in_its_namespace(algorithm, namespace):
     mds = MDS(metric="precomputed", algorithm=algorithm)
     expected = clone(mds).fit(D).embedding_
-    there = mds.fit(namespace.asarray(D, dtype=namespace.float32))
-    for Z in (there.embedding_, there.transform(namespace.asarray(D, dtype=namespace.float32))):
+    data = namespace.asarray(D, dtype=namespace.float32)
+    mds.fit(data)
+    for Z in (mds.embedding_, mds.transform(data)):
         assert array_namespace(Z) is array_namespace(namespace.asarray(D))
         assert Z.dtype == namespace.float32
-    assert_allclose(np.asarray(there.embedding_), expected, atol=1e-3)
+    assert_allclose(np.asarray(mds.embedding_), expected, atol=1e-3)
 
 
-def test_additive_constant_where_samples_do_not_differ(rng):
+def test_additive_constant_with_dissimilarities_of_0(rng):
     D = np.triu(rng.uniform(1, 2, size=(12, 12)), 1)
     D[0, 1] = D[4, 7] = 0
     mds = MDS(11, metric="precomputed", additive_constant=True).fit(D + D.T)
@@ -354,13 +356,13 @@ def test_additive_constant_where_samples_do_not_differ(rng):
     assert_allclose(pdist(mds.embedding_), squareform(D + D.T) + constant, atol=1e-7)
 
 
-def test_no_more_components_than_landmarks(rng):
+def test_more_components_than_landmarks_raise(rng):
     with pytest.raises(ValueError, match="n_components=5 must be at most n_landmarks=3"):
         MDS(5, n_landmarks=3).fit(rng.normal(size=(80, 6)))
 
 
 @pytest.mark.parametrize("metric_mds", [True, False])
-def test_what_stands_for_missing_dissimilarities_does_not_matter(metric_mds, rng):
+def test_values_of_missing_dissimilarities_are_ignored(metric_mds, rng):
     X = rng.normal(size=(40, 2))
     D, W = cdist(X, X), np.triu(rng.random((40, 40)) < 0.4, 1).astype(float)
     W += W.T
@@ -371,6 +373,6 @@ def test_what_stands_for_missing_dissimilarities_does_not_matter(metric_mds, rng
         assert_allclose(found, expected, atol=1e-9)
 
 
-def test_a_start_at_one_place():
-    with pytest.raises(ValueError, match="all samples at one place"):
+def test_init_with_all_samples_at_the_same_point_raises():
+    with pytest.raises(ValueError, match="all samples at the same point"):
         MDS(algorithm="smacof", init=np.zeros((150, 2))).fit(load_iris().data)

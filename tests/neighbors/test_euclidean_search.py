@@ -1,4 +1,4 @@
-"""Nearest neighbours against scikit-learn's brute force."""
+"""Euclidean neighbours against scikit-learn's brute-force search."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ points = rng.normal(size=(45, 4))
 
 
 @pytest.mark.parametrize("block", [7, 1024])
-def test_among_the_rows_themselves(block):
+def test_neighbors_within_samples_match_sklearn(block):
     distances, indices = euclidean_neighbors(X, 5, block=block)
     expected = NearestNeighbors(n_neighbors=5, algorithm="brute").fit(X).kneighbors()
     np.testing.assert_allclose(distances, expected[0])
@@ -21,21 +21,21 @@ def test_among_the_rows_themselves(block):
 
 
 @pytest.mark.parametrize("k", [1, 44, 45])
-def test_among_other_points(k):
+def test_neighbors_among_other_points_match_sklearn(k):
     distances, indices = euclidean_neighbors(X, k, points)
     expected = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points).kneighbors(X)
     np.testing.assert_allclose(distances, expected[0])
     np.testing.assert_array_equal(indices, expected[1])
 
 
-def test_near_duplicates_far_from_the_origin_keep_their_digits():
-    pair = np.array([[1e6, 0.0], [1e6 + 1e-5, 0.0], [0.0, 0.0], [-1e6, 3.0]])
-    distances, indices = euclidean_neighbors(pair, 1)
+def test_distances_of_near_duplicates_are_accurate_far_from_the_origin():
+    far = np.array([[1e6, 0.0], [1e6 + 1e-5, 0.0], [0.0, 0.0], [-1e6, 3.0]])
+    distances, indices = euclidean_neighbors(far, 1)
     assert indices[:2, 0].tolist() == [1, 0]
     np.testing.assert_allclose(distances[:2, 0], 1e-5, rtol=1e-4)
 
 
-def test_follows_the_namespace(namespace):
+def test_namespaces_match_numpy(namespace):
     distances, indices = euclidean_neighbors(namespace.asarray(X), 3, namespace.asarray(points))
     expected = euclidean_neighbors(X, 3, points)
     np.testing.assert_allclose(to_host(distances), expected[0])
@@ -44,15 +44,15 @@ def test_follows_the_namespace(namespace):
 
 
 @pytest.mark.parametrize("k", [0, 60])
-def test_impossible_numbers_of_neighbours(k):
-    with pytest.raises(ValueError, match=f"k={k} .* 1 to 59"):
+def test_invalid_number_of_neighbors_raises(k):
+    with pytest.raises(ValueError, match=f"k={k} must be between 1 and .* 59"):
         euclidean_neighbors(X, k)
 
 
 @pytest.mark.parametrize(
     ("far", "spread", "dtype"), [(1e4, 1e-5, "f8"), (1e2, 1e-1, "f4"), (10, 1e-2, "f4")]
 )
-def test_exact_where_one_product_is_not(far, spread, dtype, namespace):
+def test_search_is_exact_where_matrix_products_are_inaccurate(far, spread, dtype, namespace):
     rng = np.random.default_rng(0)
     centres = np.repeat([[-far], [far]], 40, axis=0)
     A = (centres + spread * rng.normal(size=(80, 3))).astype(dtype)
@@ -65,7 +65,7 @@ def test_exact_where_one_product_is_not(far, spread, dtype, namespace):
     np.testing.assert_allclose(found, nearest_three, rtol=1e-5)
 
 
-def test_equal_distances_come_in_the_order_of_the_points(namespace):
+def test_points_at_equal_distance_are_ordered_by_index(namespace):
     grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(4.0)), axis=-1).reshape(-1, 2)
     distances, indices = map(to_host, euclidean_neighbors(namespace.asarray(grid), 15))
     assert all(
@@ -76,7 +76,7 @@ def test_equal_distances_come_in_the_order_of_the_points(namespace):
     )
 
 
-def test_exact_where_torch_is_allowed_to_round(rng):
+def test_search_is_exact_with_reduced_matmul_precision_in_torch(rng):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     A = rng.normal(size=(3000, 20))
     before = torch.get_float32_matmul_precision()
@@ -89,7 +89,7 @@ def test_exact_where_torch_is_allowed_to_round(rng):
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e140])
-def test_sizes_that_single_precision_cannot_hold(size):
+def test_values_outside_the_range_of_single_precision(size):
     distances, indices = euclidean_neighbors(size * X, 3, size * points)
     expected = euclidean_neighbors(X, 3, points)
     np.testing.assert_allclose(distances, size * expected[0], rtol=1e-12)
@@ -97,29 +97,29 @@ def test_sizes_that_single_precision_cannot_hold(size):
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """How many queries were asked, each time that some were."""
-    asked, attempt = [], EuclideanSearch._attempt
+def query_counts(monkeypatch):
+    """Record the number of queries of each attempt."""
+    counts, attempt = [], EuclideanSearch._attempt
 
     def counted(self, rows, *arguments):
-        asked.append(len(rows))
+        counts.append(len(rows))
         return attempt(self, rows, *arguments)
 
     monkeypatch.setattr(EuclideanSearch, "_attempt", counted)
-    return asked
+    return counts
 
 
-def test_copies_need_no_second_look(rng, asked):
-    """As many as there are of them, the distance cannot be less than 0."""
+def test_copies_are_found_at_the_first_attempt(rng, query_counts):
+    # Other copies cannot be nearer, because no distance is less than 0.
     A = np.repeat(rng.normal(size=(3, 4)), 100, axis=0)
     distances, indices = euclidean_neighbors(A, 5, block=300)
     assert (distances == 0).all()
     assert (indices // 100 == np.arange(300)[:, None] // 100).all()
     assert (indices != np.arange(300)[:, None]).all()
-    assert asked == [300]
+    assert query_counts == [300]
 
 
-def test_double_precision_settles_what_single_cannot(rng, asked):
+def test_uncertain_queries_are_repeated_in_double_precision(rng, query_counts):
     A = np.repeat([[-1e3], [1e3]], 100, axis=0) + 1e-2 * rng.normal(size=(200, 3))
     euclidean_neighbors(A, 3, block=200)
-    assert asked == [200, 200]
+    assert query_counts == [200, 200]

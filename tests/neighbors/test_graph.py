@@ -1,4 +1,4 @@
-"""Neighbour graphs against scikit-learn's, components, and geodesics against SciPy's."""
+"""Neighbour graphs against scikit-learn, bridges, and geodesics against SciPy."""
 
 from functools import cache
 from unittest.mock import patch
@@ -26,7 +26,7 @@ ROLL = make_swiss_roll(300, random_state=0).X
 
 
 def symmetric(graph):
-    """Return scikit-learn's graph as an undirected one, dense, infinite where there is no edge."""
+    """Return the graph as a dense symmetric matrix of lengths, infinite without an edge."""
     D = np.full(graph.shape, np.inf)
     graph = graph.tocoo()
     D[graph.row, graph.col] = graph.data
@@ -35,12 +35,12 @@ def symmetric(graph):
 
 @pytest.fixture(params=["numba", "SciPy"])
 def engine(request):
-    """Shortest paths with and without the extra."""
+    """Compute shortest paths with or without numba."""
     if request.param == "numba":
         pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
         yield
     else:
-        with patch.object(paths, "compiled", lambda name: None):
+        with patch.object(paths, "import_compiled", lambda name: None):
             yield
 
 
@@ -49,7 +49,7 @@ def engine(request):
 
 @pytest.mark.parametrize("d", [2, 12, 13, 30])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_k_nearest_is_the_smallest_of_all_distances(d, dtype, rng):
+def test_metric_neighbors_match_sorted_distances(d, dtype, rng):
     X, Y = rng.normal(size=(150, d)).astype(dtype), rng.normal(size=(40, d)).astype(dtype)
     D = cdist(X, X) + np.diag(np.full(150, np.inf))
     for (distances, indices), all_ in (
@@ -62,8 +62,7 @@ def test_k_nearest_is_the_smallest_of_all_distances(d, dtype, rng):
 
 
 @pytest.mark.parametrize("d", [1, 3, 20])
-def test_nobody_is_its_own_neighbour(d):
-    """Even where more than k samples are at one place."""
+def test_sample_with_copies_is_not_its_own_neighbor(d):
     distances, indices = metric_neighbors(np.ones((9, d)), 3)
     assert not (indices == np.arange(9)[:, None]).any()
     assert all(len(set(row)) == 3 for row in indices)
@@ -79,14 +78,14 @@ def test_nobody_is_its_own_neighbour(d):
         (lambda a, b: abs(a - b).max(), None),
     ],
 )
-def test_any_metric(metric, params):
+def test_other_metrics_match_cdist(metric, params):
     distances, _ = metric_neighbors(ROLL, 4, metric=metric, metric_params=params)
     name = metric if isinstance(metric, str) else "chebyshev"
     D = cdist(ROLL, ROLL, "cityblock" if name == "manhattan" else name, **(params or {}))
     assert_allclose(distances, np.sort(D + np.diag(np.full(300, np.inf)))[:, :4], atol=1e-12)
 
 
-def test_more_neighbours_than_samples():
+def test_more_neighbors_than_samples_raises():
     for neighborhood in (Neighborhood(5), Neighborhood(5, metric="precomputed")):
         with pytest.raises(ValueError, match=r"n_neighbors=5 must be at most .*other samples, 4"):
             neighborhood.graph(np.zeros((5, 5)))
@@ -96,7 +95,7 @@ def test_more_neighbours_than_samples():
 
 
 @pytest.mark.parametrize("k", [1, 5, 299])
-def test_k_graph_is_that_of_scikit_learn(k):
+def test_neighbor_graph_matches_sklearn(k):
     expected = symmetric(kneighbors_graph(ROLL, k, mode="distance"))
     for graph in (
         Neighborhood(k).graph(ROLL),
@@ -108,7 +107,7 @@ def test_k_graph_is_that_of_scikit_learn(k):
 
 
 @pytest.mark.parametrize("radius", [0.5, 3.0, np.inf])
-def test_radius_graph_is_that_of_scikit_learn(radius):
+def test_radius_graph_matches_sklearn(radius):
     expected = symmetric(radius_neighbors_graph(ROLL, radius, mode="distance"))
     for graph in (
         Neighborhood(None, radius).graph(ROLL),
@@ -118,7 +117,7 @@ def test_radius_graph_is_that_of_scikit_learn(radius):
         assert_allclose(symmetric(graph), expected)
 
 
-def test_a_graph_that_is_given_is_taken_as_it_is():
+def test_given_sparse_graph_keeps_all_edges_except_loops():
     given = sparse.csr_array([[7.0, 3, 0], [1, 0, 0], [2, 0, 0]])
     graph = Neighborhood(None, metric="precomputed").graph(given)
     assert_array_equal(graph.toarray(), [[0, 1, 2], [1, 0, 0], [2, 0, 0]])
@@ -126,8 +125,8 @@ def test_a_graph_that_is_given_is_taken_as_it_is():
 
 @pytest.mark.parametrize("d", [4, 16])
 @pytest.mark.parametrize("connected", [False, True])
-def test_row_order_does_not_matter(d, connected, rng):
-    """Not even for the many ties of rounded numbers."""
+def test_graph_does_not_depend_on_the_order_of_rows(d, connected, rng):
+    # Iris has many ties, because its values are rounded.
     X = np.hstack([IRIS] * (d // 4))
     p = rng.permutation(len(X))
     with pytest.warns(UserWarning, match="components") if connected else np.errstate():
@@ -138,7 +137,7 @@ def test_row_order_does_not_matter(d, connected, rng):
     assert_allclose(permuted, lengths[np.ix_(p, p)], rtol=1e-12)
 
 
-def test_samples_at_one_place_are_linked():
+def test_identical_samples_have_an_edge_of_length_0():
     graph = Neighborhood(1).graph(np.array([[0.0], [0.0], [1.0]]))
     assert graph.nnz == 4
     assert_array_equal(geodesics(graph), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
@@ -147,8 +146,7 @@ def test_samples_at_one_place_are_linked():
 # Components
 
 
-def test_bridges_are_the_shortest(rng):
-    """The whole is a minimum spanning tree of the components."""
+def test_bridges_form_a_minimum_spanning_tree_of_the_components(rng):
     centres = rng.normal(size=(12, 2)) * 100
     X = np.repeat(centres, 10, axis=0) + rng.normal(size=(120, 2))
     parts, D = Neighborhood(2).graph(X), cdist(X, X)
@@ -162,21 +160,21 @@ def test_bridges_are_the_shortest(rng):
     assert_array_equal(whole.toarray(), whole.toarray().T)
 
 
-def test_components_are_counted():
+def test_joining_components_warns():
     X = np.array([0.0, 1, 2, 5, 6, 7, 20, 21, 22])[:, None]
-    says = "3 connected components.*shortest bridging edges, 2 of length up to 13.*n_neighbors"
+    says = r"3 connected components.*shortest bridging edges \(2 added, .*length 13\).*n_neighbors"
     with pytest.warns(UserWarning, match=says):
         graph = Neighborhood(1).graph(X, connected=True)
     assert_array_equal(geodesics(graph), np.abs(X - X.T))
 
 
-def test_samples_that_a_radius_isolates():
+def test_isolated_samples_are_joined():
     with pytest.warns(UserWarning, match="4 connected components"):
         graph = Neighborhood(None, 0.5).graph(np.array([[0.0], [1], [3], [6]]), connected=True)
     assert_array_equal(geodesics(graph)[0], [0, 1, 3, 6])
 
 
-def test_a_graph_in_parts_without_distances():
+def test_joining_a_sparse_graph_without_distances_raises():
     given = sparse.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
     with pytest.raises(ValueError, match=r"2 connected components.*more edges"):
         Neighborhood(None, metric="precomputed").graph(given, connected=True)
@@ -193,21 +191,21 @@ def roll_graph(k):
 @pytest.mark.parametrize("k", [1, 4, 40])
 @pytest.mark.parametrize("method", ["auto", "D", "FW"])
 @pytest.mark.parametrize("sources", [None, [7], [200, 3, 77], list(range(299, 0, -2))], ids=str)
-def test_geodesics_are_scipys(k, method, sources, engine):
+def test_geodesics_match_scipy(k, method, sources, engine):
     lengths = geodesics(roll_graph(k), sources, method=method)
     expected = csgraph.shortest_path(roll_graph(k), method="D", directed=False)
     assert_allclose(lengths, expected if sources is None else expected[sources], rtol=1e-14)
 
 
 @pytest.mark.parametrize("sources", [None, [5]])
-def test_both_engines_give_the_same_bits(sources):
+def test_numba_and_scipy_are_bitwise_equal(sources):
     pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
-    fast = geodesics(roll_graph(4), sources, method="D")
-    with patch.object(paths, "compiled", lambda name: None):
-        assert_array_equal(geodesics(roll_graph(4), sources, method="D"), fast)
+    compiled = geodesics(roll_graph(4), sources, method="D")
+    with patch.object(paths, "import_compiled", lambda name: None):
+        assert_array_equal(geodesics(roll_graph(4), sources, method="D"), compiled)
 
 
-def test_dtype_is_that_of_the_result_alone(engine):
+def test_dtype_applies_only_to_the_result(engine):
     exact = geodesics(roll_graph(4))
     assert_array_equal(geodesics(roll_graph(4), dtype=np.float32), exact.astype(np.float32))
 
@@ -221,8 +219,8 @@ def graphs(draw):
 
 @settings(max_examples=60)
 @given(graphs())
-def test_any_graph(drawn):
-    """With edges of length 0, ties, parts that do not hang together, and nodes alone."""
+def test_geodesics_of_random_graphs_match_floyd_warshall(drawn):
+    # The graphs have edges of length 0, ties, several components and isolated nodes.
     lengths, edge = drawn
     edge &= ~np.eye(len(edge), dtype=bool)
     rows, columns = np.nonzero(edge)
@@ -237,7 +235,7 @@ def test_any_graph(drawn):
         assert_array_equal(geodesics(graph, method=method), expected)
 
 
-def test_threads_give_the_same_bits():
+def test_geodesics_do_not_depend_on_the_number_of_threads():
     pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
     from threadpoolctl import threadpool_limits
 
@@ -248,13 +246,12 @@ def test_threads_give_the_same_bits():
     assert_array_equal(*results)
 
 
-def test_negative_lengths():
+def test_negative_lengths_raise():
     with pytest.raises(ValueError, match="negative length"):
         geodesics(sparse.csr_array([[0.0, -1.0], [-1.0, 0.0]]))
 
 
-def test_neighbours_at_equal_distance_are_the_first(rng):
-    """From a tree as from a product, wherever the samples are."""
+def test_neighbors_at_equal_distance_are_chosen_by_index(rng):
     X = np.unique(rng.integers(0, 2, size=(150, 10)).astype(float), axis=0)
     D = cdist(X, X) + np.diag(np.full(len(X), np.inf))
     expected = np.argsort(D, axis=1, kind="stable")[:, :5]

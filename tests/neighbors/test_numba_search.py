@@ -1,4 +1,4 @@
-"""The kernel of the extra `fast` against the search that it stands in for."""
+"""Compiled neighbour search (the extra `fast`) against the search in NumPy."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytest.importorskip("numba", reason="numba (the extra fast) is not installed")
 
 from dimetric.neighbors import numba_search
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
-from dimetric.neighbors.numba_search import neighbors_of_each_other
+from dimetric.neighbors.numba_search import nearest_other_rows
 
 DATA = {
     "normal": lambda rng: rng.normal(size=(700, 20)),
@@ -31,14 +31,14 @@ DATA = {
 
 @pytest.mark.parametrize("k", [1, 10])
 @pytest.mark.parametrize("data", DATA)
-def test_neighbours_are_those_of_the_plain_search(data, k, rng):
+def test_neighbors_match_the_search_in_numpy(data, k, rng):
     X = DATA[data](rng)
-    distances, indices = neighbors_of_each_other(X, k)
-    expected, whose = euclidean_neighbors(X.astype(np.float64), k)
+    distances, indices = nearest_other_rows(X, k)
+    expected, expected_indices = euclidean_neighbors(X.astype(np.float64), k)
     assert distances.dtype == X.dtype
     assert_allclose(distances, expected, rtol=1e-6 if X.dtype == np.float32 else 1e-12)
-    apart = expected > 0  # any copy of a sample may stand for the others
-    assert_array_equal(indices[apart], whose[apart])
+    distinct = expected > 0  # copies of a sample are in any order
+    assert_array_equal(indices[distinct], expected_indices[distinct])
 
 
 @settings(max_examples=50)
@@ -50,37 +50,35 @@ def test_neighbours_are_those_of_the_plain_search(data, k, rng):
     ),
     st.data(),
 )
-def test_any_samples(X, data):
-    """With ties and repetitions: the distances are right, whoever is taken."""
+def test_distances_with_ties_and_copies(X, data):
     k = data.draw(st.integers(1, len(X) - 1))
-    distances, indices = neighbors_of_each_other(X, k)
+    distances, indices = nearest_other_rows(X, k)
     assert_array_equal(distances, euclidean_neighbors(X, k)[0])
     between = np.linalg.norm(X[:, None] - X[indices], axis=2)
     assert_allclose(between, distances, atol=1e-12)
     assert all(i not in row and len(set(row)) == k for i, row in enumerate(indices))
 
 
-def test_doubtful_rows_are_searched_again(rng, monkeypatch):
-    """In a cluster far from the rest single precision tells nobody apart."""
-    asked = []
+def test_uncertain_rows_are_searched_again(rng, monkeypatch):
+    query_counts = []
     monkeypatch.setattr(
         numba_search,
         "euclidean_neighbors",
-        lambda X, *rest: asked.append(len(X)) or euclidean_neighbors(X, *rest),
+        lambda X, *rest: query_counts.append(len(X)) or euclidean_neighbors(X, *rest),
     )
     X = rng.normal(size=(400, 3))
-    neighbors_of_each_other(X, 5)
-    assert sum(asked) < 20
-    X[200:] = 1e5 + 1e-3 * X[200:]
-    assert_array_equal(neighbors_of_each_other(X, 5)[1], euclidean_neighbors(X, 5)[1])
-    assert asked[-1] >= 200
+    nearest_other_rows(X, 5)
+    assert sum(query_counts) < 20
+    X[200:] = 1e5 + 1e-3 * X[200:]  # a cluster that single precision cannot resolve
+    assert_array_equal(nearest_other_rows(X, 5)[1], euclidean_neighbors(X, 5)[1])
+    assert query_counts[-1] >= 200
 
 
-def test_threads_find_the_same(rng):
+def test_neighbors_do_not_depend_on_the_number_of_threads(rng):
     X = rng.normal(size=(900, 16))
     found = []
     for threads in (1, 3):
         with threadpool_limits(threads, "blas"):
-            found.append(neighbors_of_each_other(X, 6))
+            found.append(nearest_other_rows(X, 6))
     for first, second in zip(*found, strict=True):
         assert_array_equal(first, second)

@@ -1,4 +1,4 @@
-"""Rules over two sets of points, with targets and weights: dense NumPy, finite differences."""
+"""Tests of rules over two sets of points: dense NumPy and finite differences as references."""
 
 import numpy as np
 import pytest
@@ -26,15 +26,15 @@ KNOWN = {
 
 
 class TargetRule(Rule):
-    r"""Near points should have near targets: weighted sums of :math:`|t_i - t_j|^2 e^{-s d^2}`.
+    r"""A weighted sum of :math:`|t_i - t_j|^2 e^{-s d^2}`: near points should have near targets.
 
-    Each point has a weight, vectors of targets are compared, and s is an extra parameter.
+    t are vectors of targets, and s is an extra parameter.
     """
 
     def block(self, xp, D, rows, columns, theta):
         difference = rows.targets[:, None, :] - columns.targets[None, :, :]
         weight = rows.weights[:, None] * columns.weights[None, :]
-        weight = weight * xp.astype(rows.is_other(columns), D.dtype)
+        weight = weight * xp.astype(rows.different_sample(columns), D.dtype)
         terms = weight * xp.sum(difference**2, axis=2) * xp.exp(-float(theta[0]) * D)
         return xp.sum(terms), -float(theta[0]) * terms, -float(xp.sum(terms * D))
 
@@ -60,13 +60,13 @@ def dense_terms(L, theta, one_set=False):
     return np.outer(v, w) * cdist(t, u, "sqeuclidean") * np.exp(-theta * D), D
 
 
-def dense(flat):
+def dense_mean(flat):
     terms, _ = dense_terms(flat[:-1].reshape(2, 4), flat[-1])
     return terms.sum() / KNOWN["weights"][0].sum()
 
 
 @pytest.mark.parametrize("block", [None, 1, 5])
-def test_product_is_that_of_dense_matrices(block, namespace):
+def test_product_matches_dense_matrices(block, namespace):
     problem = objective(namespace)
     Z = tuple(namespace.asarray(A @ L.T) for A in (X, Y))
     V = namespace.asarray(X), namespace.asarray(Y)
@@ -81,29 +81,29 @@ def test_product_is_that_of_dense_matrices(block, namespace):
     assert_allclose(to_host(by_column), W.sum(axis=0)[:, None] * Y - W.T @ X, atol=1e-12)
 
 
-def test_objective_is_the_dense_one_with_its_gradient(namespace):
+def test_objective_and_gradient_match_dense_matrices(namespace):
     flat = np.append(L.ravel(), 0.7)
     value, grad = on_maps(objective(namespace))(flat)
-    assert_allclose(value, dense(flat))
-    assert_allclose(grad, approx_fprime(flat, dense), atol=1e-6)
+    assert_allclose(value, dense_mean(flat))
+    assert_allclose(grad, approx_fprime(flat, dense_mean), atol=1e-6)
 
 
-def test_maps_and_metrics_are_two_views_of_one_objective(namespace):
+def test_gradients_in_map_and_metric_agree(namespace):
     value, grad = on_maps(objective(namespace), ridge=0.3)(np.append(L.ravel(), 0.7))
-    same, G = on_metrics(objective(namespace), ridge=0.3)(np.append((L.T @ L).ravel(), 0.7))
-    assert_allclose(same, value)
+    same_value, G = on_metrics(objective(namespace), ridge=0.3)(np.append((L.T @ L).ravel(), 0.7))
+    assert_allclose(same_value, value)
     assert_allclose(2 * L @ G[:-1].reshape(4, 4), grad[:-1].reshape(2, 4), atol=1e-12)
     assert_allclose(G[-1], grad[-1])
 
 
-def test_one_set_against_itself_leaves_every_sample_out(namespace):
+def test_pairs_of_one_set_exclude_a_sample_with_itself(namespace):
     known = {name: KNOWN[name][0] for name in ("targets", "weights")}
     problem = PairwiseObjective(
         TargetRule(), namespace.asarray(X), KNOWN["labels"][0], [0.7], **known
     )
     terms, _ = dense_terms(L, 0.7, one_set=True)
     value, grad = on_maps(problem)(np.append(L.ravel(), 0.7))
-    assert_allclose(value, terms.sum() / known["weights"].sum())  # a point's own term is 0
+    assert_allclose(value, terms.sum() / known["weights"].sum())  # the diagonal is 0
     numeric = approx_fprime(np.append(L.ravel(), 0.7), lambda flat: on_maps(problem)(flat)[0])
     assert_allclose(grad, numeric, atol=1e-6)
 
@@ -124,30 +124,28 @@ def test_batches_keep_targets_weights_and_all_columns(namespace):
     assert_allclose(value, terms[np.ix_(rows, rows)].sum() / known["weights"][rows].sum())
 
 
-def test_neighbours_in_another_set(namespace):
-    """NCA over queries and documents: no document is a query, so none is left out."""
-    labels, theirs = KNOWN["labels"]
+def test_nca_over_two_sets(namespace):
+    """No pair is excluded, because the two sets have no sample in common."""
+    labels, column_labels = KNOWN["labels"]
     E = np.exp(-cdist(X @ L.T, Y @ L.T, "sqeuclidean"))
-    expected = -np.sum(E * (labels[:, None] == theirs), axis=1) / E.sum(axis=1)
+    expected = -np.sum(E * (labels[:, None] == column_labels), axis=1) / E.sum(axis=1)
     problem = objective(namespace, NCARule(), ())
     value, grad = on_maps(problem)(L.ravel())
     assert_allclose(value, expected.mean())
     numeric = approx_fprime(L.ravel(), lambda flat: on_maps(problem)(flat)[0])
     assert_allclose(grad, numeric, atol=1e-6)
-    assert problem.infimum == -np.mean(np.isin(labels, theirs))
+    assert problem.infimum == -np.mean(np.isin(labels, column_labels))
 
 
-def test_pairs_of_two_sets(namespace):
-    """LDML over two sets is the mean over all pairs of them."""
-    labels, theirs = KNOWN["labels"]
+def test_ldml_over_two_sets(namespace):
+    labels, column_labels = KNOWN["labels"]
     D = cdist(X @ L.T, Y @ L.T, "sqeuclidean")
-    u = np.where(labels[:, None] == theirs, 1, -1) * (D - 1.5)
+    u = np.where(labels[:, None] == column_labels, 1, -1) * (D - 1.5)
     value, _ = on_maps(objective(namespace, LDMLRule(1.5), ()))(L.ravel())
     assert_allclose(value, np.logaddexp(0, u).mean())
 
 
-def test_the_same_samples_on_both_sides_are_one_set():
-    """Two sides that name the same samples leave them out as one side does."""
+def test_same_samples_as_rows_and_columns_are_one_set():
     labels = KNOWN["labels"][0]
     rows, columns = Side.of(X, labels=labels), Side.of(X, labels=labels)
     loss, by_row, by_column, _ = bipartite_product(NCARule(), (X, X), (X, X), rows, columns)

@@ -1,4 +1,4 @@
-"""The bipartite objective: naive loops, finite differences, and its two ways to one gradient."""
+"""Tests of the centroid objective: naive loops, finite differences and the engine as references."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(31, 5))
 clusters = np.sort(rng.integers(0, 6, 31))
 classes = np.array([0, 0, 1, 2, 2, 2])
-MAPS = {k: rng.normal(size=(k, 5)) for k in (1, 2, 5)}  # by mapped samples, and without
+MAPS = {k: rng.normal(size=(k, 5)) for k in (1, 2, 5)}  # small k map the samples, large k do not
 
 
 def objective(xp=np, X=X, **options):
@@ -24,7 +24,7 @@ def objective(xp=np, X=X, **options):
 
 
 def naive(L, X=X):
-    """Minus the mean log-likelihood, sample by sample."""
+    """Return minus the mean log-likelihood, computed sample by sample."""
     total = 0.0
     for i, m in enumerate(clusters):
         d2 = [np.sum((L @ (X[i] - X[clusters == j].mean(axis=0))) ** 2) for j in range(6)]
@@ -35,7 +35,7 @@ def naive(L, X=X):
 
 @pytest.mark.parametrize("k", MAPS)
 @pytest.mark.parametrize("block", [None, 4])
-def test_objective_is_the_naive_loop(k, block, namespace):
+def test_objective_and_gradient_match_a_naive_loop(k, block, namespace):
     f, L = on_maps(objective(namespace, block=block)), MAPS[k].ravel()
     value, grad = f(L)
     assert_allclose(value, naive(MAPS[k]), rtol=1e-12)
@@ -45,7 +45,7 @@ def test_objective_is_the_naive_loop(k, block, namespace):
 
 @pytest.mark.parametrize("k", MAPS)
 @pytest.mark.parametrize("gradient", ["gradient_in_map", "gradient_in_metric"])
-def test_both_ways_to_the_gradient_are_one(k, gradient, namespace):
+def test_gradients_with_and_without_mapping_agree(k, gradient, namespace):
     problem, L = objective(namespace, block=7), namespace.asarray(MAPS[k])
     value, G, _ = getattr(problem, gradient)(L, problem.theta)
     expected, expected_G, _ = getattr(Objective, gradient)(problem, L, problem.theta)
@@ -55,7 +55,7 @@ def test_both_ways_to_the_gradient_are_one(k, gradient, namespace):
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 @pytest.mark.parametrize("block", [None, 4])
-def test_evaluation_is_the_engine(block, scale, namespace):
+def test_evaluate_matches_the_engine(block, scale, namespace):
     problem, L = objective(namespace, block=block), namespace.asarray(scale * MAPS[2])
     C = problem.points[31:, :]
     engine = BipartiteObjective(
@@ -70,7 +70,7 @@ def test_evaluation_is_the_engine(block, scale, namespace):
 
 
 @pytest.mark.parametrize("k", MAPS)
-def test_maps_and_metrics_are_two_views_of_one_objective(k):
+def test_gradients_in_map_and_metric_agree(k):
     L = MAPS[k]
     value, grad = on_maps(objective(), ridge=0.3)(L.ravel())
     same_value, G = on_metrics(objective(), ridge=0.3)((L.T @ L).ravel())
@@ -80,7 +80,7 @@ def test_maps_and_metrics_are_two_views_of_one_objective(k):
 
 @pytest.mark.parametrize("k", MAPS)
 @pytest.mark.parametrize("threads", [2, 3, 99])
-def test_threads_share_the_blocks(k, threads, monkeypatch):
+def test_threads_do_not_change_the_result(k, threads, monkeypatch):
     monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: threads)
     value, grad = on_maps(objective(block=4))(MAPS[k].ravel())
     again, same_grad = on_maps(objective(block=4))(MAPS[k].ravel())
@@ -92,7 +92,7 @@ def test_threads_share_the_blocks(k, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("k", MAPS)
-def test_float32_is_near_float64(k):
+def test_float32_matches_float64(k):
     L = MAPS[k].ravel()
     value, grad = on_maps(objective(X=X.astype("float32")))(L)
     expected, expected_grad = on_maps(objective())(L)
@@ -100,8 +100,8 @@ def test_float32_is_near_float64(k):
     assert_allclose(grad, expected_grad, rtol=0, atol=1e-5 * np.abs(expected_grad).max())
 
 
-def test_samples_far_from_their_centroids_are_no_infinity():
-    """Where every own centroid's share underflows, the loss still is what it is."""
+def test_loss_is_finite_far_from_the_centroids():
+    """The softmax weights of all centroids of a sample's own class underflow here."""
     L = 200 * MAPS[5]
     value, grad = on_maps(objective())(L.ravel())
     assert value > 1000
@@ -109,18 +109,18 @@ def test_samples_far_from_their_centroids_are_no_infinity():
     assert np.isfinite(grad).all()
 
 
-def test_a_batch_keeps_all_centroids():
+def test_batch_keeps_all_centroids():
     rows = np.array([0, 3, 30])
     value, _ = on_maps(objective().batch(rows))(MAPS[2].ravel())
-    alone = []
+    single = []
     for row in rows:
-        alone.append(on_maps(objective().batch(np.array([row])))(MAPS[2].ravel())[0])
-    assert_allclose(value, np.mean(alone))
-    everything, _ = on_maps(objective().batch(np.arange(31)))(MAPS[2].ravel())
-    assert_allclose(everything, naive(MAPS[2]))
+        single.append(on_maps(objective().batch(np.array([row])))(MAPS[2].ravel())[0])
+    assert_allclose(value, np.mean(single))
+    whole, _ = on_maps(objective().batch(np.arange(31)))(MAPS[2].ravel())
+    assert_allclose(whole, naive(MAPS[2]))
 
 
-def test_means_of_groups(namespace):
+def test_group_means_match_numpy(namespace):
     groups = rng.integers(0, 4, 31)
     means = group_means(namespace.asarray(X), groups, 4)
     expected = [X[groups == g].mean(axis=0) for g in range(4)]

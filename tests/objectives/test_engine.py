@@ -1,4 +1,4 @@
-"""The engine and the objective on top of it, against naive loops and finite differences."""
+"""Tests of the engine and PairwiseObjective: references are dense matrices, finite differences."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ SIDE = Side.of(X, labels=codes)
 
 
 class Stress(Rule):
-    """A rule whose answer is known: sum of d2 * theta over pairs of a class, d2 elsewhere."""
+    """The sum of d2, times theta for pairs of the same class. Its gradient is known."""
 
     def block(self, xp, D, rows, columns, theta):
         same = rows.same_label(columns)
@@ -33,7 +33,7 @@ class Stress(Rule):
 
 
 @pytest.mark.parametrize("block", [5, 256])
-def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
+def test_loss_and_gradients_match_dense_matrices(block):
     loss, grad, dtheta = pairwise_loss(Stress(), L, X, SIDE, 3.0, block=block)
     D = squared_distances(X @ L.T, X @ L.T)
     same = codes[:, None] == codes
@@ -47,24 +47,24 @@ def test_blocks_sum_up_loss_gradient_and_extra_parameters(block):
     [
         (lambda D: (D.sum(), D), r"three values, \(loss, W, dtheta\)"),
         (lambda D: D, "three values"),
-        (lambda D: (D, D, 0.0), r"loss summed over the block, one number; .*shape \(23, 23\)"),
-        (lambda D: (D.sum(), 1.0, 0.0), r"W of the shape of D, \(23, 23\); .*shape \(\)"),
-        (lambda D: (D.sum(), D[0], 0.0), r"they have shape \(23,\)"),
+        (lambda D: (D, D, 0.0), r"loss as one number, summed over the block\. .*shape \(23, 23\)"),
+        (lambda D: (D.sum(), 1.0, 0.0), r"W with the shape of D, \(23, 23\)\. .*shape \(\)"),
+        (lambda D: (D.sum(), D[0], 0.0), r"They have shape \(23,\)"),
     ],
 )
-def test_slips_of_a_rule(found, says):
-    class Slip(Rule):
+def test_error_for_a_rule_that_returns_the_wrong_form(found, says):
+    class Wrong(Rule):
         def block(self, xp, D, rows, columns, theta):
             return found(D)
 
-    with pytest.raises(TypeError, match=rf"Slip\.block must return .*{says}"):
-        pairwise_loss(Slip(), L, X, SIDE)
+    with pytest.raises(TypeError, match=rf"Wrong\.block must return .*{says}"):
+        pairwise_loss(Wrong(), L, X, SIDE)
 
 
-def test_every_namespace_gives_the_same(namespace):
-    there = namespace.asarray(X)
+def test_all_namespaces_agree(namespace):
+    converted = namespace.asarray(X)
     loss, grad, _ = pairwise_loss(
-        NCARule(), namespace.asarray(L), there, Side.of(there, labels=codes), block=6
+        NCARule(), namespace.asarray(L), converted, Side.of(converted, labels=codes), block=6
     )
     expected = pairwise_loss(NCARule(), L, X, SIDE, block=6)
     np.testing.assert_allclose(loss, expected[0])
@@ -72,7 +72,7 @@ def test_every_namespace_gives_the_same(namespace):
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
-def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
+def test_gradient_matches_finite_differences(ridge, namespace):
     f = on_maps(PairwiseObjective(NCARule(), namespace.asarray(X), codes), ridge=ridge)
     value, grad = f(L.ravel())
     loss = pairwise_loss(NCARule(), L, X, SIDE)[0]
@@ -81,19 +81,19 @@ def test_the_objective_has_the_gradient_it_claims(ridge, namespace):
 
 
 @each(minimises_mean_loss)
-def test_every_learner_has_the_gradient_it_claims(learner, namespace):
+def test_gradient_of_every_learner_matches_finite_differences(learner, namespace):
     objective = objective_of(learner, namespace.asarray(X), codes)
     f, at = on_maps(objective, ridge=0.3), np.concatenate([L.ravel() / 3, objective.theta])
     assert_allclose(f(at)[1], approx_fprime(at, lambda x: f(x)[0]), rtol=1e-5, atol=1e-5)
 
 
-def test_the_objective_wants_samples_sorted_by_class():
-    with pytest.raises(ValueError, match="labels must be ascending"):
+def test_labels_must_be_sorted():
+    with pytest.raises(ValueError, match="labels must be in ascending order"):
         PairwiseObjective(NCARule(), X, codes[::-1])
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
-def test_maps_and_metrics_are_two_views_of_one_objective(ridge, namespace):
+def test_gradients_in_map_and_metric_agree(ridge, namespace):
     objective = PairwiseObjective(NCARule(), namespace.asarray(X), codes)
     value, grad = on_maps(objective, ridge=ridge)(L.ravel())
     same_value, G = on_metrics(objective, ridge=ridge)((L.T @ L).ravel())
@@ -101,14 +101,14 @@ def test_maps_and_metrics_are_two_views_of_one_objective(ridge, namespace):
     np.testing.assert_allclose(2 * L @ G.reshape(4, 4), grad.reshape(2, 4), atol=1e-12)
 
 
-def test_extra_parameters_follow_the_map():
+def test_vector_holds_the_map_and_extra_parameters():
     objective = PairwiseObjective(Stress(), X, codes, theta=[3.0])
     flat = np.concatenate([L.ravel(), [3.0]])
     f = on_maps(objective)
     np.testing.assert_allclose(f(flat)[1], approx_fprime(flat, lambda x: f(x)[0]), rtol=1e-5)
 
 
-def test_a_batch_is_the_objective_of_its_samples():
+def test_batch_is_the_objective_of_its_samples():
     rows = np.arange(0, 23, 2)
     part = PairwiseObjective(NCARule(), X, codes).batch(rows)
     alone = PairwiseObjective(NCARule(), X[rows], codes[rows])

@@ -1,4 +1,4 @@
-"""Bounds of LMNN's objective, against its optimum by a convex solver."""
+"""Tests of lower bounds of LMNN's objective: the optimum of a convex solver as reference."""
 
 import numpy as np
 import oracles
@@ -20,15 +20,18 @@ def problem(seed=0, n=30, d=3):
     return X - X.mean(axis=0), codes, nearest_targets(X, codes, 2)
 
 
-def flat():
-    """Samples that differ in a direction which targets do not differ in, and repeat another."""
+def degenerate():
+    """Return samples with a free direction, a redundant feature and a constant feature.
+
+    In the free direction, samples differ from impostors but not from their targets.
+    """
     X, codes, _ = problem()
     X[:, 2] = np.repeat(np.tile([0.0, 1.0, 3.0], 5), 2)
     X = np.column_stack([X, X[:, 0] - 2 * X[:, 1], np.ones(30)])
     return X, codes, (np.arange(30) ^ 1)[:, None]
 
 
-PROBLEMS = {"plain": problem(), "seed": problem(1), "flat": flat(), "sizes": problem(2)}
+PROBLEMS = {"plain": problem(), "seed": problem(1), "flat": degenerate(), "sizes": problem(2)}
 PROBLEMS["sizes"][0][:] *= [1e-4, 1.0, 1e4]
 
 
@@ -38,7 +41,7 @@ def as_pairs(targets):
 
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_no_bound_is_above_the_objective(name, ridge, rng):
+def test_bounds_are_below_the_objective(name, ridge, rng):
     X, codes, targets = PROBLEMS[name]
     objective = MarginObjective(X, codes, targets, mu=0.4)
     f = on_maps(objective, ridge=ridge)
@@ -50,13 +53,13 @@ def test_no_bound_is_above_the_objective(name, ridge, rng):
         L = rng.normal(size=(2, X.shape[1])) @ spread * rng.exponential()
         value = f(L.ravel())[0]
         for c, G in bounds._bounds:
-            below = c + np.vdot(G, metric_of(L @ bounds._E))
-            assert value >= below - 1e-9 * max(1, abs(below))
+            bound = c + np.vdot(G, metric_of(L @ bounds._E))
+            assert value >= bound - 1e-9 * max(1, abs(bound))
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("name", ["plain", "seed", "flat"])
-def test_gap_is_no_less_than_the_truth(name, ridge, rng):
+def test_certified_gap_bounds_the_true_gap(name, ridge, rng):
     X, codes, targets = PROBLEMS[name]
     d = X.shape[1]
     M, best = oracles.lmnn_optimum(X, codes, as_pairs(targets), reg=ridge * d)
@@ -74,7 +77,7 @@ def test_gap_is_no_less_than_the_truth(name, ridge, rng):
         assert np.trace(M) <= found.radius
 
 
-def test_gap_closes_at_the_optimum():
+def test_gap_is_small_at_the_optimum():
     X, codes, targets = PROBLEMS["plain"]
     objective = MarginObjective(X, codes, targets, mu=0.5)
     smooth = on_maps(objective.smoothed(1e-3))
@@ -85,7 +88,7 @@ def test_gap_closes_at_the_optimum():
     assert bounds.certificate(value, L).gap < 5e-3
 
 
-def test_all_samples_in_one_point():
+def test_gap_is_0_if_all_samples_are_identical():
     objective = MarginObjective(
         np.zeros((4, 2)), np.array([0, 0, 1, 1]), np.array([[1], [0], [3], [2]]), mu=0.5
     )
@@ -96,7 +99,7 @@ def test_all_samples_in_one_point():
     assert found.proven
 
 
-def test_float32_bounds_hold_as_well(rng):
+def test_certified_gap_bounds_the_true_gap_in_float32(rng):
     X, codes, targets = PROBLEMS["plain"]
     best = oracles.lmnn_optimum(X, codes, as_pairs(targets))[1]
     objective = MarginObjective(X.astype(np.float32), codes, targets, mu=0.5)

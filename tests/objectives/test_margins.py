@@ -1,4 +1,4 @@
-"""The margins of LMNN: a triple loop, finite differences, and every way to the same sums."""
+"""Tests of LMNN's objective: a triple loop, finite differences and the engine as references."""
 
 import tracemalloc
 from unittest.mock import patch
@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
 from dimetric.linalg.psd import metric_of
-from dimetric.objectives import numpy_kernels as fast
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import laplacian_product
 from dimetric.objectives.margins import impostors
 from dimetric.objectives.margins.objective import MarginObjective
@@ -20,15 +20,15 @@ from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.objective import on_maps, on_metrics
 
 
-def smooth(t, width):
-    """The hinge, with a parabola between -w/2 and w/2."""
+def hinge(t, width):
+    """Return the hinge loss, with a parabola between -width / 2 and width / 2."""
     if 2 * abs(t) < width:
         return (t + width / 2) ** 2 / (2 * width)
     return max(t, 0.0)
 
 
-def naive(L, X, codes, targets, *, mu, width=0.0, share=1.0):
-    """Mean of pulls and pushes, sample by sample."""
+def naive(L, X, codes, targets, *, mu, width=0.0):
+    """Return the mean of pulls and pushes, computed sample by sample."""
     n, total = len(targets), 0.0
     for i in range(n):
         for j in targets[i][targets[i] >= 0]:
@@ -37,7 +37,7 @@ def naive(L, X, codes, targets, *, mu, width=0.0, share=1.0):
             for other in range(n):
                 if codes[other] != codes[i]:
                     far = np.sum((L @ (X[i] - X[other])) ** 2)
-                    total += mu / share * smooth(1 + near - far, width)
+                    total += mu * hinge(1 + near - far, width)
     return total / n
 
 
@@ -45,18 +45,18 @@ def problem(rng, n=24, d=3, n_classes=3, k=2):
     X = rng.normal(size=(n, d))
     codes = np.sort(np.arange(n) % n_classes)
     targets = nearest_targets(X, codes, k)
-    targets[:3, -1] = -1  # some have fewer
+    targets[:3, -1] = -1  # some samples have one target fewer
     return X - X.mean(axis=0), codes, targets
 
 
-def by_engine(objective):
+def without_fast_path(objective):
     """Return the same objective without its fast path."""
     objective._fast = None
     return objective
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 2.0])
-def test_objective_is_the_triple_loop(rng, width, namespace):
+def test_objective_and_gradient_match_a_triple_loop(rng, width, namespace):
     X, codes, targets = problem(rng)
     L = rng.normal(size=(2, 3))
     f = on_maps(MarginObjective(namespace.asarray(X), codes, targets, mu=0.3, width=width))
@@ -70,7 +70,7 @@ def test_objective_is_the_triple_loop(rng, width, namespace):
 
 
 @pytest.mark.parametrize("width", [0.0, 0.3])
-def test_gradient_in_the_metric(rng, width):
+def test_gradients_in_map_and_metric_agree(rng, width):
     X, codes, targets = problem(rng)
     objective = MarginObjective(X, codes, targets, mu=0.3, width=width)
     L = rng.normal(size=(3, 3))
@@ -82,7 +82,7 @@ def test_gradient_in_the_metric(rng, width):
 
 @st.composite
 def problems(draw):
-    """Samples with ties and copies, labels from one class to all different, any targets."""
+    """Draw samples with ties and duplicates, any number of classes, and any targets."""
     n, d, k = draw(st.integers(2, 30)), draw(st.integers(1, 4)), draw(st.integers(1, 3))
     halves = st.integers(-4, 4).map(lambda i: i / 2)
     X = draw(hnp.arrays(float, (n, d), elements=halves))
@@ -101,36 +101,36 @@ def problems(draw):
     width=st.sampled_from([0.0, 0.1, 1.0]),
     dtype=st.sampled_from(["float64", "float32"]),
 )
-def test_fast_path_is_the_engine(problem, sizes, sparse, threads, width, dtype):
+def test_fast_path_matches_the_engine(problem, sizes, sparse, threads, width, dtype):
     X, codes, L, targets = problem
     X = X.astype(dtype)
     objective = MarginObjective(X, codes, targets, mu=0.4, width=width)
-    engine = by_engine(MarginObjective(X, codes, targets, mu=0.4, width=width))
+    engine = without_fast_path(MarginObjective(X, codes, targets, mu=0.4, width=width))
     for function, at in ((on_maps, L.ravel()), (on_metrics, (L.T @ L).ravel())):
         with (
-            patch.object(fast, "BLOCK_ROWS", sizes[0]),
+            patch.object(fast_paths, "BLOCK_ROWS", sizes[0]),
             patch.object(impostors, "TILE_COLUMNS", sizes[1]),
             patch.object(impostors, "BUFFERED_PAIRS", sizes[2]),
-            patch.object(impostors, "SPARSE_SHARE", sparse),
+            patch.object(impostors, "SPARSE_FRACTION", sparse),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
             value, grad = function(objective)(at)
         expected, expected_grad = function(engine)(at)
         tol = 1e-3 if dtype == "float32" else 1e-10
         assert_allclose(value, expected, rtol=tol, atol=tol)
-        if width > 0:  # at a kink, rounding decides on which side of it a slope is taken
+        if width > 0:  # at a kink, rounding decides which slope is taken
             scale = max(1, np.abs(expected_grad).max())
             assert_allclose(grad, expected_grad, rtol=tol, atol=tol * scale)
 
 
 @pytest.mark.parametrize("width", [0.0, 0.2])
-def test_derivative_in_the_margin(rng, width):
-    """The margin is the unit of squared distances: f(L, m) = m f(L / sqrt(m), 1)."""
+def test_derivative_in_the_margin_matches_finite_differences(rng, width):
+    """With margin m, f(L, m) = m f(L / sqrt(m), 1)."""
     X, codes, targets = problem(rng)
     L = rng.normal(size=(3, 3))
     for objective in (
         MarginObjective(X, codes, targets, mu=0.3, width=width),
-        by_engine(MarginObjective(X, codes, targets, mu=0.3, width=width)),
+        without_fast_path(MarginObjective(X, codes, targets, mu=0.3, width=width)),
     ):
         slopes = objective.evaluate(X @ L.T, X, objective.theta)[2]
 
@@ -141,7 +141,7 @@ def test_derivative_in_the_margin(rng, width):
         assert_allclose(slopes / 24, numeric, rtol=1e-5)
 
 
-def test_float32_is_float64_but_for_rounding(rng):
+def test_float32_matches_float64(rng):
     X, codes, targets = problem(rng, n=700, d=10, n_classes=4)
     L = rng.normal(size=(10, 10)) / 4
     single, double = (
@@ -153,7 +153,7 @@ def test_float32_is_float64_but_for_rounding(rng):
 
 
 @pytest.mark.parametrize("far", [1e4, 1e8, 1e30])
-def test_an_outlier_hides_no_impostor(rng, far):
+def test_impostors_are_found_despite_an_outlier(rng, far):
     X, codes, targets = problem(rng)
     X[-1] = far
     objective = MarginObjective(X, codes, targets, mu=0.5)
@@ -162,14 +162,14 @@ def test_an_outlier_hides_no_impostor(rng, far):
     assert np.isfinite(grad).all()
 
 
-def test_a_batch_of_all_samples_is_the_objective(rng):
+def test_batch_of_all_samples_is_the_objective(rng):
     X, codes, targets = problem(rng)
     L = rng.normal(size=(2, 3))
     whole = MarginObjective(X, codes, targets, mu=0.3, width=0.1)
     assert_allclose(on_maps(whole.batch(np.arange(24)))(L.ravel())[1], on_maps(whole)(L.ravel())[1])
 
 
-def test_a_batch_has_its_targets_and_stands_for_all_impostors(rng, namespace):
+def test_batch_keeps_targets_and_reweights_impostors(rng, namespace):
     X, codes, targets = problem(rng)
     L, rows = rng.normal(size=(2, 3)), np.array([0, 1, 4, 9, 10, 17, 20])
     part = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).batch(rows)
@@ -186,41 +186,42 @@ def test_a_batch_has_its_targets_and_stands_for_all_impostors(rng, namespace):
     assert MarginObjective(X, codes, no_targets, mu=0.3).batch(rows) is None
 
 
-def test_batches_estimate_the_mean(rng):
+def test_batches_are_unbiased(rng):
     X, codes, targets = problem(rng, n=60)
     objective = MarginObjective(X, codes, targets, mu=0.5)
     L = np.eye(3).ravel()
     estimates = []
     for _ in range(400):
-        groups = [rng.permutation(20) + 20 * c for c in range(3)]  # stratified, as batches are
+        groups = [rng.permutation(20) + 20 * c for c in range(3)]  # stratified like mini-batches
         rows = np.sort(np.concatenate([group[:8] for group in groups]))
         estimates.append(on_maps(objective.batch(rows))(L)[0])
     error = np.std(estimates) / 20
     assert abs(np.mean(estimates) - on_maps(objective)(L)[0]) < 4 * error
 
 
-def test_pull_is_the_linear_term(rng, namespace):
+def test_pull_matrix_gives_the_mean_pull(rng, namespace):
     X, codes, targets = problem(rng)
-    P = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).pull()
+    P = MarginObjective(namespace.asarray(X), codes, targets, mu=0.3).pull_matrix()
     M = metric_of(rng.normal(size=(3, 3)))
     pulls = [(X[i] - X[j]) @ M @ (X[i] - X[j]) for i in range(24) for j in targets[i] if j >= 0]
     assert_allclose(np.vdot(P, M), 0.7 * np.sum(pulls) / 24)
 
 
-def test_memory_is_of_tiles_however_many_impostors_there_are(rng, monkeypatch):
-    monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: 2)  # each has tiles
+def test_memory_does_not_grow_with_the_number_of_impostors(rng, monkeypatch):
+    # Each thread has its own tiles.
+    monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: 2)
     X = rng.normal(size=(3000, 5))
     codes = np.repeat([0, 1], 1500)
     objective = MarginObjective(X, codes, nearest_targets(X, codes, 3), mu=0.5, width=0.1)
     f = on_maps(objective)
     tracemalloc.start()
-    f(0.01 * np.eye(5).ravel())  # all pairs are too near: 2 x 2,250,000 of them, three times
+    f(0.01 * np.eye(5).ravel())  # all 4,500,000 pairs are impostors, for three targets
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 25e6
 
 
-def test_engine_holds_blocks(rng):
+def test_block_size_does_not_change_the_result(rng):
     X, codes, targets = problem(rng)
     objective = MarginObjective(X, codes, targets, mu=0.3, width=0.2)
     rule, side = objective.rule, objective.side

@@ -1,11 +1,11 @@
-"""Target neighbours: found, given, and in whose order."""
+"""Tests of target neighbours: search, validation and conversion of row indices."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 
-from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
 
 
 def brute_force(X, codes, k):
@@ -16,9 +16,9 @@ def brute_force(X, codes, k):
 
 
 @pytest.mark.filterwarnings("ignore:.*fewer than 3 friends")
-def test_nearest_targets_are_those_of_all_distances(rng, namespace):
+def test_nearest_targets_match_brute_force(rng, namespace):
     X, codes = rng.normal(size=(60, 3)), np.sort(rng.integers(0, 4, 60))
-    codes[-1], codes[-4:-1] = 5, 4  # a class of one, and one of three
+    codes[-1], codes[-4:-1] = 5, 4  # a class of one sample, and a class of three
     targets = nearest_targets(namespace.asarray(X), codes, 3)
     assert type(targets) is np.ndarray
     assert_array_equal(targets, brute_force(X, codes, 3))
@@ -27,55 +27,61 @@ def test_nearest_targets_are_those_of_all_distances(rng, namespace):
 
 
 @pytest.mark.filterwarnings("ignore:.*fewer than 2 friends")
-def test_nobody_has_a_target_where_every_class_is_of_one(rng):
+def test_no_targets_if_every_class_has_one_sample(rng):
     assert_array_equal(nearest_targets(rng.normal(size=(3, 2)), np.arange(3), 2), [[-1]] * 3)
 
 
-def test_large_classes_are_searched_in_groups(rng):
+def test_large_classes_are_split_into_groups(rng):
     X, codes = rng.normal(size=(90, 3)), np.repeat([0, 1], [70, 20])
-    targets = nearest_targets(X, codes, 2, most=20, random_state=0)
+    targets = nearest_targets(X, codes, 2, max_group_size=20, random_state=0)
     exact = brute_force(X, codes, 2)
-    assert_array_equal(targets[70:], exact[70:])  # a class that is small enough
+    assert_array_equal(targets[70:], exact[70:])  # this class is small enough
     large = targets[:70]
     assert (large >= 0).all()
     assert (large < 70).all()
     assert (large != np.arange(70)[:, None]).all()
     assert (large != exact[:70]).any()
-    # Whoever shares a group has the group's members for targets: at most 20, not 70.
+    # Samples connected by targets are in the same group, so at most 20 are connected.
     groups = np.arange(70)
     for _ in range(70):
         groups = np.minimum(groups, groups[large].min(axis=1))
         np.minimum.at(groups, large.ravel(), np.repeat(groups, 2))
     assert np.bincount(groups).max() <= 20
-    again = nearest_targets(X, codes, 2, most=20, random_state=0)
+    again = nearest_targets(X, codes, 2, max_group_size=20, random_state=0)
     assert_array_equal(again, targets)
 
 
-def test_given_targets_follow_their_samples(rng):
+def test_user_targets_are_converted_to_sorted_samples(rng):
     X, codes = rng.normal(size=(30, 2)), np.repeat([0, 1, 2], 10)
     targets = brute_force(X, codes, 2)
     targets[4, 1] = -1
-    order = rng.permutation(30)  # the user has sample order[i] where we have i
-    user = in_given_order(targets, order)
+    order = rng.permutation(30)  # sorted sample i is row order[i] of the user's X
+    user = in_user_order(targets, order)
     assert user[order[4], 1] == -1
     assert_array_equal(user[order[7]], order[targets[7]])
-    assert_array_equal(given_targets(user.tolist(), codes, order), targets)
+    assert_array_equal(checked_targets(user.tolist(), codes, order), targets)
 
 
 GOOD = np.array([[1], [0], [3], [2]])
 BAD = {
-    "rows": (GOOD[:3], r"targets has shape \(3, 1\) .* integers of shape \(n_samples=4, k\)"),
-    "floats": (GOOD / 1.0, "dtype float64; it must hold row numbers"),
-    "1-D": (GOOD.ravel(), r"targets has shape \(4,\)"),
-    "too large": (np.array([[1], [0], [4], [2]]), r"targets\[2\] = \[4\] names a row outside X"),
-    "negative": (np.array([[1], [-2], [3], [2]]), r"targets\[1\] = \[-2\] names a row outside X"),
-    "class": (np.array([[1], [0], [1], [2]]), r"targets\[2\] = \[1\] names a sample of another"),
-    "itself": (np.array([[1], [0], [2], [2]]), r"targets\[2\] = \[2\] names the sample itself"),
+    "rows": (GOOD[:3], r"of shape \(n_samples=4, k\)\. Got shape \(3, 1\)"),
+    "floats": (GOOD / 1.0, r"must be an integer array of row indices of X.* dtype float64"),
+    "1-D": (GOOD.ravel(), r"Got shape \(4,\)"),
+    "too large": (
+        np.array([[1], [0], [4], [2]]),
+        r"targets\[2\] = \[4\] contains a row index that is out of range",
+    ),
+    "negative": (
+        np.array([[1], [-2], [3], [2]]),
+        r"targets\[1\] = \[-2\] contains a row index that is out of range",
+    ),
+    "class": (np.array([[1], [0], [1], [2]]), r"targets\[2\] = \[1\] contains a sample of another"),
+    "itself": (np.array([[1], [0], [2], [2]]), r"targets\[2\] = \[2\] contains the sample itself"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_targets_that_are_none(case):
-    targets, says = BAD[case]
-    with pytest.raises(ValueError, match=says):
-        given_targets(targets, np.array([0, 0, 1, 1]), np.arange(4))
+def test_invalid_targets_are_rejected(case):
+    targets, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        checked_targets(targets, np.array([0, 0, 1, 1]), np.arange(4))

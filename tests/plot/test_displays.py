@@ -1,4 +1,4 @@
-"""What Displays say and keep: artists' data, texts, and errors in sentences."""
+"""Tests of the displays: data of the artists, texts, layout and error messages."""
 
 import sys
 import warnings
@@ -32,7 +32,7 @@ from dimetric.plot import (
     ResidualVarianceDisplay,
     ScreeDisplay,
 )
-from dimetric.plot._labels import apart, in_order, short_names
+from dimetric.plot._labels import non_overlapping_offsets, short_names, sorted_classes
 from dimetric.plot._palette import COLORS
 from dimetric.quality import embedding_quality, neighborhood
 
@@ -52,51 +52,52 @@ def legend_of(display):
     return [text.get_text() for text in display.legend_.get_texts()]
 
 
-def inside(figure, artist):
-    """Tell whether an artist is within the figure, as it is saved."""
+def is_inside(figure, artist):
+    """Return whether an artist lies within the figure."""
     figure.draw_without_rendering()
     box, whole = artist.get_window_extent(), figure.bbox
     return box.x0 >= -1 and box.y0 >= -1 and box.x1 <= whole.x1 + 1 and box.y1 <= whole.y1 + 1
 
 
 class TestEmbedding:
-    def test_samples_are_where_they_should_be_in_the_colour_of_their_class(self):
+    def test_positions_and_colours_of_samples(self):
         display = EmbeddingDisplay.from_embedding(X[:, :2], NAMES)
         for i, name in enumerate(("setosa", "versicolor", "virginica")):
             assert display.classes_[i] == name
             assert_array_equal(display.points_[i].get_offsets(), X[name == NAMES, :2])
             assert to_hex(display.points_[i].get_facecolor()[0]) == COLORS[i].lower()
         assert legend_of(display) == ["setosa", "versicolor", "virginica"]
-        assert display.ax_.get_aspect() == 1  # distances are what is looked at
+        assert display.ax_.get_aspect() == 1  # distances are comparable in all directions
 
     @pytest.mark.parametrize("n_classes", [2, 12, 40, 150])
     @pytest.mark.parametrize("d", [2, 3])
-    def test_all_names_are_there_and_within_the_figure(self, n_classes, d, rng):
+    def test_all_class_names_are_readable_and_inside_the_figure(self, n_classes, d, rng):
         codes = np.repeat(np.arange(n_classes), 5)
         names = np.array([f"a rather long name, number {i}" for i in range(n_classes)])
         Z = rng.normal(size=(len(codes), d)) + 3 * rng.normal(size=(n_classes, d))[codes]
         display = EmbeddingDisplay.from_embedding(Z, names[codes])
         if n_classes <= 24 or d == 3:
             assert len(set(legend_of(display))) == n_classes
-            assert inside(display.figure_, display.legend_)
+            assert is_inside(display.figure_, display.legend_)
         else:
             assert display.legend_ is None
             assert len({label.get_text() for label in display.labels_}) == n_classes
             display.figure_.draw_without_rendering()
-            boxes = [Text.get_window_extent(label) for label in display.labels_]  # without lines
-            for i, one in enumerate(boxes):  # none is written over another
+            # Text.get_window_extent excludes the line of an annotation.
+            boxes = [Text.get_window_extent(label) for label in display.labels_]
+            for i, one in enumerate(boxes):  # labels hardly overlap
                 shared = [Bbox.intersection(one, other) for other in boxes[i + 1 :]]
                 assert all(b is None or b.height < 0.4 * one.height for b in shared)
 
-    def test_looks_differ(self):
+    def test_168_classes_have_different_styles(self):
         Z = np.arange(168.0)[:, None].repeat(2, axis=1)
         display = EmbeddingDisplay.from_embedding(Z, np.arange(168), by="classes", legend="none")
-        looks = set()
+        styles = set()
         for points in display.points_:
             colors = points.get_facecolor() if len(points.get_facecolor()) else [None]
             shape = points.get_paths()[0].vertices.tobytes()
-            looks.add((str(colors[0]), str(points.get_edgecolor()[0]), shape))
-        assert len(looks) == 168
+            styles.add((str(colors[0]), str(points.get_edgecolor()[0]), shape))
+        assert len(styles) == 168
 
     def test_numbers_have_a_colour_bar_and_classes_a_legend(self):
         numbers = EmbeddingDisplay.from_embedding(X[:, :2], X[:, 2], target_name="petal")
@@ -109,25 +110,25 @@ class TestEmbedding:
         forced = EmbeddingDisplay.from_embedding(X[:, :2], y, by="numbers")
         assert forced.colorbar_ is not None
 
-    def test_line_has_a_row_for_each_class(self):
+    def test_1d_embedding_has_a_row_for_each_class(self):
         display = EmbeddingDisplay.from_embedding(X[:, :1], NAMES)
         assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == list(np.unique(NAMES))
         for i, points in enumerate(display.points_):
             assert_allclose(points.get_offsets()[:, 1], i, atol=0.26)
         numbers = EmbeddingDisplay.from_embedding(X[:, :1], X[:, 2])
         assert_array_equal(numbers.points_[0].get_offsets()[:, 1], X[:, 2])
-        alone = EmbeddingDisplay.from_embedding(X[:, :1])
-        assert len(alone.ax_.get_yticks()) == 0
+        without_y = EmbeddingDisplay.from_embedding(X[:, :1])
+        assert len(without_y.ax_.get_yticks()) == 0
 
     def test_small_classes_are_drawn_last(self):
         display = EmbeddingDisplay.from_embedding(X[:103, :2], y[:103])
-        orders = [points.get_zorder() for points in display.points_]
-        assert orders[2] == max(orders)
+        zorders = [points.get_zorder() for points in display.points_]
+        assert zorders[2] == max(zorders)
 
-    def test_strange_names_are_shown_as_they_are(self):
+    def test_special_characters_in_names_are_displayed_literally(self):
         names = np.array(["_hidden", "$x^2$", "日本\nx", "été"])
         display = EmbeddingDisplay.from_embedding(np.eye(4)[:, :2], names)
-        with warnings.catch_warnings():  # no font has all signs, and matplotlib says so
+        with warnings.catch_warnings():  # the default font lacks some characters
             warnings.filterwarnings("ignore", "Glyph")
             display.figure_.draw_without_rendering()
         assert set(legend_of(display)) == {"_hidden", r"\$x^2\$", "日本 x", "été"}
@@ -147,20 +148,20 @@ class TestEmbedding:
         )
         with pytest.raises(NotFittedError):
             EmbeddingDisplay.from_estimator(LDA(), X, y)
-        with pytest.raises(TypeError, match="DecisionTreeClassifier has no transform: give its"):
+        with pytest.raises(TypeError, match="DecisionTreeClassifier has no transform method"):
             EmbeddingDisplay.from_estimator(DecisionTreeClassifier().fit(X, y), X)
 
     @pytest.mark.parametrize(
         ("given", "error"),
         [
-            ((X, y), "An embedding of 4 dimensions has no picture"),
+            ((X, y), "The embedding has 4 components, but"),
             ((X[:, :2], y[:-1]), "y has shape .149,., but there are 150 samples"),
             (([[np.nan, 1]], [1]), "NaN"),
-            ((X[:2, :2], [1.0, np.nan]), "y holds NaN or infinity"),
+            ((X[:2, :2], [1.0, np.nan]), "y contains NaN or infinity"),
             ((X[:2, :2], ["a", None]), "y has missing values"),
             (
                 (np.zeros((500, 2)), [f"id {i}" for i in range(500)]),
-                "y holds 500 classes, and",
+                "y contains 500 classes, but",
             ),
         ],
     )
@@ -173,18 +174,18 @@ class TestEmbedding:
         [
             ({"by": "kind"}, "by='kind' must be one of"),
             ({"legend": "inside"}, "legend='inside' must be one of"),
-            ({"by": "numbers"}, "y holds no numbers"),
+            ({"by": "numbers"}, "y is not numeric"),
         ],
     )
     def test_bad_options(self, options, error):
         with pytest.raises(ValueError, match=error):
             EmbeddingDisplay.from_embedding(X[:, :2], NAMES, **options)
 
-    def test_axes_must_suit(self):
+    def test_unsuitable_axes(self):
         _, ax = matplotlib.pyplot.subplots()
-        with pytest.raises(ValueError, match="make ax by projection='3d'"):
+        with pytest.raises(ValueError, match="create ax with projection='3d'"):
             EmbeddingDisplay.from_embedding(X[:, :3], ax=ax)
-        with pytest.raises(ValueError, match="legend='centres' is for the plane"):
+        with pytest.raises(ValueError, match="legend='centres' requires two components"):
             EmbeddingDisplay.from_embedding(X[:, :3], y, legend="centres")
         with pytest.raises(TypeError, match="ax must be matplotlib axes, not str"):
             EmbeddingDisplay.from_embedding(X[:, :2], ax="here")
@@ -192,22 +193,22 @@ class TestEmbedding:
 
 
 def test_natural_order():
-    classes, codes = in_order(np.array(["b10", "b9", "a", "b10"]))
+    classes, codes = sorted_classes(np.array(["b10", "b9", "a", "b10"]))
     assert_array_equal(classes, ["a", "b9", "b10"])
     assert_array_equal(codes, [2, 1, 0, 2])
 
 
-def test_short_names_differ():
+def test_short_names_are_distinct():
     names = [f"the_long_name_of_intent_{i}_in_a_bank" for i in range(30)]
-    for most in (12, 20):
-        short = short_names(names, most)
+    for max_length in (12, 20):
+        short = short_names(names, max_length)
         assert len(set(short)) == 30
-        assert max(map(len, short)) <= most
+        assert max(map(len, short)) <= max_length
     assert short_names(["a", "b" * 50], 10)[0] == "a"
     assert len(set(short_names(["x" * 40, "x" * 41, "x" * 42], 12))) == 3
 
 
-def test_names_that_have_no_room_are_left_out():
+def test_class_names_without_room_are_omitted():
     figure = matplotlib.pyplot.figure(figsize=(1, 1))
     ax = figure.add_axes((0.1, 0.1, 0.8, 0.8))
     Z = np.column_stack([np.arange(60), np.arange(60) % 7])
@@ -223,7 +224,7 @@ def test_names_that_have_no_room_are_left_out():
 
 @pytest.mark.parametrize("n_classes", [3, 17, 24])
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_legends_have_room(n_classes, dimensions, rng):
+def test_legend_fits_into_the_figure(n_classes, dimensions, rng):
     Z, labels = rng.normal(size=(4 * n_classes, dimensions)), np.arange(4 * n_classes) % n_classes
     model = KNNClassifier(1)
     for display in (
@@ -238,7 +239,7 @@ def test_legends_have_room(n_classes, dimensions, rng):
 
 
 @pytest.mark.parametrize("n", [2, 20, 40])
-def test_legends_of_curves_have_room(n):
+def test_legend_of_curves_fits_into_the_figure(n):
     display = HistoryDisplay({f"a long name of learner {i}": [3.0, 2, 1] for i in range(n)}).plot()
     display.figure_.draw_without_rendering()
     box = display.legend_.get_window_extent()
@@ -246,25 +247,25 @@ def test_legends_of_curves_have_room(n):
     assert box.x1 <= display.figure_.bbox.x1
 
 
-def test_names_in_a_part_of_a_figure(rng):
-    part, _ = matplotlib.pyplot.figure(figsize=(9, 5)).subfigures(1, 2)
+def test_class_names_in_a_subfigure(rng):
+    subfigure, _ = matplotlib.pyplot.figure(figsize=(9, 5)).subfigures(1, 2)
     Z = rng.normal(size=(60, 2))
     display = EmbeddingDisplay.from_embedding(
-        Z, np.arange(60) % 30, by="classes", ax=part.subplots()
+        Z, np.arange(60) % 30, by="classes", ax=subfigure.subplots()
     )
     assert any(label is not None for label in display.labels_)
 
 
-def test_classes_without_samples_have_no_name(rng):
+def test_classes_without_samples_have_no_label(rng):
     Z, labels = rng.normal(size=(120, 2)), np.arange(120) % 30
     model = KNNClassifier(1).fit(Z, labels)
-    some = labels > 2
-    display = RegionsDisplay.from_estimator(model, Z[some], labels[some])
+    kept = labels > 2
+    display = RegionsDisplay.from_estimator(model, Z[kept], labels[kept])
     assert len(display.labels_) == 30
     assert display.labels_[:3] == [None] * 3
 
 
-def test_many_classes_on_a_line_have_room(rng):
+def test_row_labels_of_many_classes_do_not_overlap(rng):
     Z, labels = rng.normal(size=(160, 1)), np.arange(160) % 40
     display = RegionsDisplay.from_estimator(KNNClassifier(1), Z, labels)
     display.figure_.draw_without_rendering()
@@ -278,21 +279,21 @@ def test_missing_labels_of_pandas():
         EmbeddingDisplay.from_embedding(X[:, :2], labels)
 
 
-def test_columns_of_pictures():
+def test_n_columns_must_be_positive():
     with pytest.raises(ValueError, match="n_columns=0 must be at least 1"):
         RegionsDisplay.from_learner(LDA(), X[:, :2], y, n_columns=0)
 
 
 def test_boxes_do_not_overlap(rng):
     places, boxes = rng.uniform(0, 100, (60, 2)), rng.uniform(5, 12, (60, 2))
-    centres = places + apart(places, boxes, np.array([0, 0, 200, 200]))
+    centres = places + non_overlapping_offsets(places, boxes, np.array([0, 0, 200, 200]))
     for i in range(60):
         gaps = np.abs(centres - centres[i]) - (boxes + boxes[i]) / 2
         assert np.all(np.delete(gaps.max(axis=1), i) >= -1e-9)
 
 
 class TestMetric:
-    def test_matrix_names_and_colours(self):
+    def test_values_colours_and_feature_names(self):
         model = make_pipeline(StandardScaler(), KNNClassifier(learner=NCA())).fit(FRAME, y)
         display = MetricDisplay.from_estimator(model, title="NCA")
         M = model[-1].learner_.metric()
@@ -312,13 +313,13 @@ class TestMetric:
         assert not display.text_
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="the Euclidean distance has learned none"):
+        with pytest.raises(ValueError, match="The Euclidean distance has no matrix"):
             MetricDisplay.from_estimator(KNNClassifier().fit(X, y))
-        with pytest.raises(ValueError, match="Isomap has learned none"):
+        with pytest.raises(ValueError, match="Isomap has no matrix"):
             MetricDisplay.from_estimator(Isomap().fit(X[:30]))
         with pytest.raises(ValueError, match=r"metric has shape \(1, 2\)"):
             MetricDisplay([[1.0, 2.0]]).plot()
-        with pytest.raises(ValueError, match="There are 1 feature_names for 2 features"):
+        with pytest.raises(ValueError, match="feature_names has 1 names, but there are 2 features"):
             MetricDisplay(np.eye(2), feature_names=["a"]).plot()
         with pytest.raises(NotFittedError):
             MetricDisplay.from_estimator(NCA())
@@ -327,7 +328,7 @@ class TestMetric:
 
 
 class TestNeighborhood:
-    def test_those_within_the_circle_are_the_nearest(self):
+    def test_circle_contains_the_nearest_neighbours(self):
         display = NeighborhoodDisplay.from_estimator(
             LDA().fit(FRAME, y), FRAME, NAMES, row=77, n_neighbors=8
         )
@@ -340,21 +341,21 @@ class TestNeighborhood:
             assert within == 8
         drawn = {kind: sum(len(each.get_offsets()) for each in points)
                  for kind, points in display.points_[0].items()}  # fmt: skip
-        assert drawn["came in"] == len(near.came)
-        assert drawn["left"] == len(near.left)
-        assert legend_of(display)[:2] == ["row 77", f"{len(near.stayed)} stayed"]
-        assert inside(display.figure_, display.legend_)
+        assert drawn["new"] == len(near.new)
+        assert drawn["dropped"] == len(near.dropped)
+        assert legend_of(display)[:2] == ["row 77", f"{len(near.kept)} kept"]
+        assert is_inside(display.figure_, display.legend_)
 
-    def test_axes(self):
+    def test_axes_of_the_panels(self):
         figure, axes = matplotlib.pyplot.subplots(1, 2)
         lda = LDA(n_components=1).fit(X, y)
         display = NeighborhoodDisplay.from_estimator(lda, X, row=0, ax=axes)
         assert display.axes_ == list(axes)
-        one = figure.add_axes((0, 0, 1, 1))
-        with pytest.raises(ValueError, match="draws 2 pictures: give as many axes"):
-            display.plot(ax=one)
-        with pytest.raises(ValueError, match="draws 2 pictures, but ax holds 1 axes"):
-            display.plot(ax=[one])
+        single = figure.add_axes((0, 0, 1, 1))
+        with pytest.raises(ValueError, match=r"draws 2 panels\. Give 2 axes"):
+            display.plot(ax=single)
+        with pytest.raises(ValueError, match="draws 2 panels, but ax holds 1 axes"):
+            display.plot(ax=[single])
 
     def test_many_classes(self, rng):
         codes = np.repeat(np.arange(40), 4)
@@ -362,13 +363,13 @@ class TestNeighborhood:
         found = neighborhood(Z, Z[:, ::-1] * [1, 3], 9, n_neighbors=20)
         display = NeighborhoodDisplay(found, codes).plot()
         colors = [to_hex(handle.get_color()) for handle in display.legend_.legend_handles[4:11]]
-        assert len(set(colors)) == 7  # no two classes have one colour
+        assert len(set(colors)) == 7  # different classes have different colours
         assert legend_of(display)[4] == str(codes[9])
         assert "other classes" in legend_of(display)
 
     def test_errors(self):
         lda = LDA().fit(X, y)
-        with pytest.raises(ValueError, match="row=150 must be the number of a row, 0 to 149"):
+        with pytest.raises(ValueError, match="row=150 must be the index of a row, from 0 to 149"):
             NeighborhoodDisplay.from_estimator(lda, X, row=150)
         with pytest.raises(ValueError, match="y has shape"):
             NeighborhoodDisplay.from_estimator(lda, X, y[:3], row=1)
@@ -377,7 +378,7 @@ class TestNeighborhood:
 
 
 class TestComparison:
-    def test_scores(self):
+    def test_scores_and_baseline(self):
         found = benchmark.run([None, "LDA"], {"iris": (X, y)}, cv=5)
         display = ComparisonDisplay.from_benchmark(found)
         means = dict(zip(found.scores().learners, found.scores().values[0], strict=True))
@@ -386,28 +387,28 @@ class TestComparison:
         assert display.text_[0].get_text().startswith(f"{means[best]:.3f}")
         assert_allclose(display.baseline_.get_xdata(), means["Euclidean"])
         assert len(display.points_[0].get_offsets()) == 5
-        assert inside(display.figure_, display.text_[0])
+        assert is_inside(display.figure_, display.text_[0])
         assert ComparisonDisplay.from_benchmark(found, baseline=None).baseline_ is None
 
-    def test_failures_are_told(self):
+    def test_failed_fits_are_counted(self):
         cells = [Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)]
         cells[1] = cells[1]._replace(status="timeout", test=np.nan)
         display = ComparisonDisplay.from_benchmark(BenchmarkResult(cells))
-        assert display.text_[0].get_text() == "failed in 1 of 3"
+        assert display.text_[0].get_text() == "1 of 3 fits failed"
         assert not display.means_
         assert len(display.points_[0].get_offsets()) == 2
         with pytest.raises(ValueError, match="empty"):
             ComparisonDisplay.from_benchmark(BenchmarkResult([]))
-        with pytest.raises(ValueError, match="no scores to draw"):
+        with pytest.raises(ValueError, match="scores is empty"):
             ComparisonDisplay([]).plot()
 
 
 class TestRegions:
     @pytest.mark.parametrize("d", [1, 2, 3])
-    def test_colours_are_predictions(self, d):
+    def test_background_colours_match_predictions(self, d):
         model = KNNClassifier().fit(X[:, :d], NAMES)
         display = RegionsDisplay.from_estimator(model, X[:, :d], NAMES, resolution=9)
-        (found,) = display.pictures
+        (found,) = display.panels
         grid = np.stack(np.meshgrid(*found.regions.grid, indexing="ij"), axis=-1).reshape(-1, d)
         classes = found.regions.classes[found.regions.codes.ravel()]
         assert_array_equal(classes, model.predict(grid))
@@ -418,7 +419,7 @@ class TestRegions:
             assert_array_equal(drawn.reshape(values.T.shape), values.T)
             assert len(display.points_[0][0].get_offsets()) == np.sum(codes == 0)
 
-    def test_before_after_mapped(self):
+    def test_panels_of_from_learner(self):
         display = RegionsDisplay.from_learner(
             LDA(n_components=1), FRAME, NAMES, features=(0, 2), mapped=True, resolution=20
         )
@@ -427,8 +428,8 @@ class TestRegions:
         ]  # fmt: skip
         assert "sepal width (cm) = 3.06" in display.axes_[0].get_title()
         assert display.axes_[0].get_ylabel() == "petal length (cm)"
-        assert display.pictures[2].samples.shape == (150, 1)
-        assert inside(display.figure_, display.legend_)
+        assert display.panels[2].samples.shape == (150, 1)
+        assert is_inside(display.figure_, display.legend_)
 
     def test_any_classifier(self):
         tree = DecisionTreeClassifier(random_state=0)
@@ -436,9 +437,9 @@ class TestRegions:
             LDA(n_components=2), X[:, :2], y, classifier=tree, mapped=True, resolution=10
         )
         assert display.axes_[1].get_title() == "DecisionTreeClassifier + LDA"
-        assert not hasattr(tree, "tree_")  # a copy was fitted
+        assert not hasattr(tree, "tree_")  # a clone was fitted
 
-    def test_pairs_and_grids(self):
+    def test_pairs_of_features_and_several_estimators(self):
         display = RegionsDisplay.from_estimator(
             KNNClassifier(), FRAME, y, features="pairs", section="median", resolution=5
         )
@@ -455,7 +456,7 @@ class TestRegions:
         assert one.axes_[0].get_title() == "3 other features at the mean"
 
     @pytest.mark.parametrize(
-        ("call", "n_pictures"),
+        ("call", "n_panels"),
         [
             (lambda: RegionsDisplay.from_estimator(DecisionTreeClassifier(), X[:, :2], y), 1),
             (lambda: RegionsDisplay.from_learner(
@@ -467,10 +468,10 @@ class TestRegions:
                 LDA(), X, y, n_neighbors=5, features="pairs", resolution=8), 12),
         ],
     )  # fmt: skip
-    def test_calls_of_the_tutorial(self, call, n_pictures):
-        assert len(call().axes_) == n_pictures
+    def test_calls_for_the_plots_of_the_tutorial(self, call, n_panels):
+        assert len(call().axes_) == n_panels
 
-    def test_names_of_many_classes_are_at_their_places(self, rng):
+    def test_many_class_names_are_written_at_medians(self, rng):
         Z = rng.uniform(size=(300, 2))
         labels = (6 * Z[:, 0]).astype(int) * 6 + (6 * Z[:, 1]).astype(int)
         display = RegionsDisplay.from_estimator(KNNClassifier(), Z, labels, resolution=20)
@@ -479,21 +480,21 @@ class TestRegions:
             assert label.get_text() == str(code)
             assert_allclose(label.xy, np.median(Z[labels == code], axis=0))
 
-    def test_fitted_is_not_fitted_again(self):
+    def test_fitted_classifier_is_not_refitted(self):
         model = KNNClassifier().fit(X[:, :2], NAMES)
         display = RegionsDisplay.from_estimator(model, X[:, :2], np.full(150, "other"))
         assert "setosa" in legend_of(display)
         assert "other" in legend_of(display)
 
     def test_errors(self):
-        with pytest.raises(ValueError, match="X has 4 features: give one, two or three"):
+        with pytest.raises(ValueError, match=r"X has 4 features\. Select one to three"):
             RegionsDisplay.from_estimator(KNNClassifier(), X, y)
-        with pytest.raises(ValueError, match="would be 4950 pictures"):
+        with pytest.raises(ValueError, match="would draw 4950 panels"):
             RegionsDisplay.from_estimator(KNNClassifier(), np.eye(100), np.arange(100) % 2,
                                           features="pairs")  # fmt: skip
-        with pytest.raises(ValueError, match="the learner maps to 4 dimensions"):
+        with pytest.raises(ValueError, match="the learner has 4 components"):
             RegionsDisplay.from_learner(NCA(), X, y, features=(0, 1), mapped=True, resolution=5)
-        with pytest.raises(ValueError, match="There is no classifier to draw"):
+        with pytest.raises(ValueError, match="estimators is empty"):
             RegionsDisplay.from_estimators({}, X, y)
 
 
@@ -509,14 +510,16 @@ class TestCurves:
         assert legend_of(both) == ["one", "other"]
         assert HistoryDisplay({"a": [1000.0, 1.0]}).plot().ax_.get_yscale() == "log"
         for wrong, error in (
-            (LDA().fit(X, y), "LDA was not learned by iterations"),
-            (KNNClassifier().fit(X, y), "the Euclidean distance was not"),
+            (LDA().fit(X, y), "LDA has no history"),
+            (KNNClassifier().fit(X, y), "The Euclidean distance has no history"),
         ):
             with pytest.raises(ValueError, match=error):
                 HistoryDisplay.from_estimator(wrong)
-        with pytest.raises(ValueError, match="The history of 'a' must be finite"):
+        with pytest.raises(
+            ValueError, match="The history of 'a' must be one or more finite numbers"
+        ):
             HistoryDisplay({"a": [np.nan]}).plot()
-        with pytest.raises(ValueError, match="HistoryDisplay has nothing to draw"):
+        with pytest.raises(ValueError, match="HistoryDisplay has no curves to draw"):
             HistoryDisplay.from_estimators({})
 
     def test_scree(self):
@@ -527,9 +530,9 @@ class TestCurves:
         assert display.n_components_ == PCA(0.95).fit(X).n_components_
         few = ScreeDisplay.from_estimator(PCA(1).fit(X), threshold=0.99)
         assert few.n_components_ is None
-        assert few.threshold_.get_label() == "0.99 is not reached"
+        assert few.threshold_.get_label() == "0.99 not reached"
         assert ScreeDisplay([1.0]).plot().threshold_ is None
-        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "shares must be")):
+        for wrong, error in (({"threshold": 2}, "threshold=2 must"), ({}, "ratios must be")):
             with pytest.raises(ValueError, match=error):
                 ScreeDisplay([-1.0] if not wrong else [1.0], **wrong).plot()
 
@@ -547,7 +550,7 @@ class TestCurves:
         assert display.ax_.get_xscale() == "log"
 
 
-def test_frames_of_polars():
+def test_polars_frame():
     pl = pytest.importorskip("polars")
     frame = pl.from_pandas(pd.DataFrame(X[:, :3], columns=["a", "b", "c"]))
     display = RegionsDisplay.from_estimator(
@@ -556,7 +559,7 @@ def test_frames_of_polars():
     assert display.axes_[0].get_xlabel() == "a"
 
 
-def test_keywords_that_no_artist_takes_are_refused():
+def test_artist_keywords():
     display = ComparisonDisplay.from_benchmark(
         BenchmarkResult([Cell("a", "LDA", 3, 0, i, 0.5, 0.5, 1.0) for i in range(3)])
     )
@@ -565,7 +568,7 @@ def test_keywords_that_no_artist_takes_are_refused():
     assert HistoryDisplay({"a": [2.0, 1.0]}).plot(color="red").lines_[0].get_color() == "red"
 
 
-def test_a_learner_that_is_a_pipeline_has_a_metric():
+def test_metric_of_a_learner_that_is_a_pipeline():
     model = KNNClassifier(learner=make_pipeline(StandardScaler(), LDA())).fit(FRAME, y)
     names = [each.get_text() for each in MetricDisplay.from_estimator(model).ax_.get_yticklabels()]
     assert names == list(FRAME.columns)
@@ -575,5 +578,7 @@ def test_a_learner_that_is_a_pipeline_has_a_metric():
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"EmbeddingDisplay draws by .*dimetric\[plot\]"):
+    with pytest.raises(
+        ImportError, match=r"EmbeddingDisplay requires matplotlib.*dimetric\[plot\]"
+    ):
         EmbeddingDisplay.from_embedding(X[:, :2])

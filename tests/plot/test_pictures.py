@@ -1,8 +1,8 @@
-"""Pictures, compared with those in the folder ``baseline``.
+"""Compare pictures with those in the folder ``baseline``.
 
-Without any text, which is drawn otherwise by every version of a font library; what texts say is
-tested elsewhere. ``DIMETRIC_BASELINE=1 pytest tests/plot/test_pictures.py`` draws the baselines
-anew: look at them.
+The pictures contain no text, because its pixels depend on the version of the font library. Texts
+are tested in test_displays.py. ``DIMETRIC_BASELINE=1 pytest tests/plot/test_pictures.py`` redraws
+the baselines. Look at them before you commit them.
 """
 
 import os
@@ -35,17 +35,17 @@ from dimetric.quality import embedding_quality, neighborhood
 from dimetric.stats import sign_test
 
 BASELINE = Path(__file__).parent / "baseline"
-TOLERANCE = 6.0  # root of the mean squared difference of pixels, of 255
+TOLERANCE = 6.0  # root mean squared difference of pixel values from 0 to 255
 
 
 def spiral(n=60):
-    """Points on a spiral, in three classes: the same numbers everywhere."""
+    """Return points on a spiral in three classes, without random numbers."""
     t = np.arange(n) * 0.35
     Z = np.column_stack([t * np.cos(t), t * np.sin(t)]) / 5
     return Z, np.arange(n) * 3 // n
 
 
-def comparison():
+def benchmark_result():
     scores = {"Euclidean": [0.7, 0.8, 0.75], "NCA": [0.9, 0.95, 0.91], "LDA": [0.8, 0.85, np.nan]}
     return BenchmarkResult(
         [
@@ -58,7 +58,7 @@ def comparison():
 
 Z, Y = spiral()
 SHIFTED = Z @ np.array([[0.2, 0.1], [0.0, 1.5]])
-FLAT = neighborhood(Z, SHIFTED, 20, n_neighbors=6)
+NEIGHBORHOOD = neighborhood(Z, SHIFTED, 20, n_neighbors=6)
 PICTURES = {
     "embedding": lambda ax: EmbeddingDisplay.from_embedding(Z, Y, ax=ax),
     "embedding-line": lambda ax: EmbeddingDisplay.from_embedding(Z[:, :1], Y, ax=ax),
@@ -69,8 +69,8 @@ PICTURES = {
     "metric": lambda ax: MetricDisplay(np.array([[2.0, -1, 0], [-1, 1, 0.5], [0, 0.5, 3]])).plot(
         ax=ax
     ),
-    "neighborhood": lambda ax: NeighborhoodDisplay(FLAT, Y).plot(ax=ax),
-    "comparison": lambda ax: ComparisonDisplay.from_benchmark(comparison(), ax=ax),
+    "neighborhood": lambda ax: NeighborhoodDisplay(NEIGHBORHOOD, Y).plot(ax=ax),
+    "comparison": lambda ax: ComparisonDisplay.from_benchmark(benchmark_result(), ax=ax),
     "regions": lambda ax: RegionsDisplay.from_learner(LDA(n_components=1), Z, Y, ax=ax),
     "regions-line": lambda ax: RegionsDisplay.from_estimator(KNNClassifier(), Z[:, :1], Y, ax=ax),
     "history": lambda ax: HistoryDisplay({"a": [3, 1, 0.5], "b": [2.0, 1.5, 1.4, 1.3]}).plot(ax=ax),
@@ -86,7 +86,7 @@ PICTURES = {
 
 
 def drawn(draw, file):
-    """Draw a picture without texts; fonts move nothing, as nothing is laid out by them."""
+    """Draw a picture without text and without a layout that depends on the size of text."""
     with matplotlib.rc_context(matplotlib.rcParamsDefault | {"backend": "agg"}):
         figure = Figure(figsize=(3.2, 2.4), dpi=50)
         FigureCanvasAgg(figure)
@@ -106,7 +106,7 @@ def pixels(file):
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_picture(name, tmp_path):
+def test_picture_matches_baseline(name, tmp_path):
     expected = BASELINE / f"{name}.png"
     if os.environ.get("DIMETRIC_BASELINE"):
         drawn(PICTURES[name], expected)
@@ -121,12 +121,12 @@ def test_picture(name, tmp_path):
         ("embedding", lambda ax: EmbeddingDisplay.from_embedding(Z[:, ::-1], Y, ax=ax)),
         ("embedding", lambda ax: EmbeddingDisplay.from_embedding(Z[:-6], Y[:-6], ax=ax)),
         ("metric", lambda ax: MetricDisplay(np.diag([2.0, 1, 3])).plot(ax=ax)),
-        ("neighborhood", lambda ax: NeighborhoodDisplay(FLAT, Y[::-1]).plot(ax=ax)),
+        ("neighborhood", lambda ax: NeighborhoodDisplay(NEIGHBORHOOD, Y[::-1]).plot(ax=ax)),
         ("regions", lambda ax: RegionsDisplay.from_learner(LDA(n_components=2), Z, Y, ax=ax)),
         ("scree", lambda ax: ScreeDisplay([0.5, 0.3, 0.1, 0.1], threshold=0.8).plot(ax=ax)),
         ("history", lambda ax: HistoryDisplay({"a": [3, 1, 0.5]}).plot(ax=ax)),
     ],
 )
-def test_wrong_pictures_are_told(name, wrong, tmp_path):
+def test_wrong_picture_differs_from_baseline(name, wrong, tmp_path):
     found = drawn(wrong, tmp_path / "wrong.png")
     assert calculate_rms(pixels(BASELINE / f"{name}.png"), found) > 1.2 * TOLERANCE

@@ -1,4 +1,4 @@
-"""Posteriors in a triangle."""
+"""Tests of SimplexDisplay."""
 
 import sys
 
@@ -21,7 +21,7 @@ def no_window():
     matplotlib.pyplot.close("all")
 
 
-def test_points_are_draws():
+def test_points_are_posterior_samples():
     posterior = sign_test(A, B, random_state=0)
     display = SimplexDisplay(posterior, names=("PCA", "NCA")).plot()
     assert display.points_.get_array().sum() == len(posterior.samples)
@@ -32,7 +32,7 @@ def test_points_are_draws():
 
 
 @pytest.mark.parametrize("corner", [0, 1, 2])
-def test_sure_verdicts_are_in_their_corner(corner):
+def test_certain_outcomes_are_at_their_corner(corner):
     posterior = sign_test(A, B, random_state=0, n_samples=10)
     samples = np.zeros((10, 3))
     samples[:, corner] = 1
@@ -42,7 +42,7 @@ def test_sure_verdicts_are_in_their_corner(corner):
     assert len(where) == 1
     assert_allclose(where[0], [(0, 0), (0.5, 3**0.5 / 2), (1, 0)][corner], atol=0.05)
     label = display.text_[corner].get_position()
-    assert np.linalg.norm(label - where[0]) < 0.1  # its name is there
+    assert np.linalg.norm(label - where[0]) < 0.1  # the label is at the same corner
 
 
 def test_from_scores():
@@ -54,7 +54,7 @@ def test_from_scores():
         SimplexDisplay.from_scores(A, B, test="t")
 
 
-def test_names_as_they_are():
+def test_names_are_literal_and_fit_into_the_figure():
     names = ("a $quite$ long name, Euclidean", "b" * 60)
     display = SimplexDisplay.from_scores(A, B, names=names, random_state=0)
     assert display.text_[0].get_text().startswith(r"a \$quite\$ long")
@@ -63,20 +63,18 @@ def test_names_as_they_are():
     assert left.x0 >= 0
     assert left.x1 < right.x0
     assert right.x1 <= display.figure_.bbox.x1
-    with pytest.raises(ValueError, match="names must be those of the two learners"):
+    with pytest.raises(ValueError, match="must hold the names of the two learners"):
         SimplexDisplay.from_scores(A, B, names=("a",))
     with pytest.raises(TypeError, match="ax must be matplotlib axes, not str"):
         SimplexDisplay.from_scores(A, B, ax="here")
 
 
-def test_differences_have_no_triangle():
-    with pytest.raises(ValueError, match="The posterior holds differences"):
+def test_posterior_of_differences_is_rejected():
+    with pytest.raises(ValueError, match="must have three columns"):
         SimplexDisplay(correlated_t_test(A, B, random_state=0)).plot()
 
 
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(
-        ImportError, match=r"SimplexDisplay draws by matplotlib: .*dimetric\[plot\]"
-    ):
+    with pytest.raises(ImportError, match=r"SimplexDisplay requires matplotlib.*dimetric\[plot\]"):
         SimplexDisplay(sign_test(A, B, random_state=0)).plot()

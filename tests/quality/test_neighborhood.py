@@ -1,4 +1,4 @@
-"""What is near a sample, before and after."""
+"""Neighbours of a sample before and after a map."""
 
 import numpy as np
 import pandas as pd
@@ -18,37 +18,37 @@ X = StandardScaler().fit_transform(X)
 def test_neighbours_are_the_nearest():
     Z = LDA().fit(X, y).transform(X)
     found = neighborhood(X, Z, 30, n_neighbors=7)
-    for which, distances, A in (
+    for neighbours, distances, A in (
         (found.before, found.distances_before, X),
         (found.after, found.distances_after, Z),
     ):
-        right = np.linalg.norm(A - A[30], axis=1)
-        assert_allclose(distances, right, atol=1e-12)
-        assert_array_equal(which, np.argsort(right, kind="stable")[1:8])
-    assert set(found.stayed) == set(found.before) & set(found.after)
-    assert set(found.came) == set(found.after) - set(found.before)
-    assert set(found.left) == set(found.before) - set(found.after)
+        expected = np.linalg.norm(A - A[30], axis=1)
+        assert_allclose(distances, expected, atol=1e-12)
+        assert_array_equal(neighbours, np.argsort(expected, kind="stable")[1:8])
+    assert set(found.kept) == set(found.before) & set(found.after)
+    assert set(found.new) == set(found.after) - set(found.before)
+    assert set(found.dropped) == set(found.before) - set(found.after)
 
 
-def test_places_have_the_distances_and_what_directions_a_plane_has():
+def test_places_keep_distances_and_plane_data_keep_angles():
     found = neighborhood(X, X[:, :1], 3, n_neighbors=5, n_others=20)
     for places, distances in (
         (found.places_before, found.distances_before),
         (found.places_after, found.distances_after),
     ):
         assert_allclose(np.linalg.norm(places, axis=1), distances[found.shown])
-    flat = neighborhood(X[:, :2], X[:, :2], 3, n_neighbors=5)
-    inner = (X[flat.shown, :2] - X[3, :2]) @ (X[flat.shown, :2] - X[3, :2]).T
-    assert_allclose(flat.places_before @ flat.places_before.T, inner, atol=1e-9)
+    plane = neighborhood(X[:, :2], X[:, :2], 3, n_neighbors=5)
+    inner = (X[plane.shown, :2] - X[3, :2]) @ (X[plane.shown, :2] - X[3, :2]).T
+    assert_allclose(plane.places_before @ plane.places_before.T, inner, atol=1e-9)
 
 
-def test_second_picture_is_turned_to_the_first():
-    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0]
-    found = neighborhood(X[:, :2], 3 * X[:, :2] @ turn, 9, n_neighbors=4)
+def test_places_after_are_rotated_to_match_places_before():
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0]
+    found = neighborhood(X[:, :2], 3 * X[:, :2] @ rotation, 9, n_neighbors=4)
     assert_allclose(found.places_after, 3 * found.places_before, atol=1e-9)
 
 
-def test_copies_come_in_order_and_self_never():
+def test_duplicates_are_in_row_order_without_the_sample():
     A = np.array([[0.0], [0.0], [0.0], [1.0]])
     found = neighborhood(A, A, 1, n_neighbors=3)
     assert_array_equal(found.before, [0, 2, 3])
@@ -59,22 +59,22 @@ def test_copies_come_in_order_and_self_never():
 @pytest.mark.parametrize(
     ("row", "k", "error"),
     [
-        (178, 3, "row=178 must be the number of a row"),
+        (178, 3, "row=178 must be the index of a row"),
         ("1", 3, "row='1' must be"),
-        (0, 178, "at most 177"),
+        (0, 178, "between 1 and the number of other samples, 177"),
     ],
 )
-def test_errors(row, k, error):
+def test_invalid_row_or_n_neighbors_raises(row, k, error):
     with pytest.raises(ValueError, match=error):
         neighborhood(X, X, row, n_neighbors=k)
 
 
-def test_lengths_must_agree():
+def test_inconsistent_lengths_raise():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         neighborhood(X, X[1:], 0)
 
 
-def test_scaling_comes_before_both():
+def test_before_and_after_apply_earlier_steps():
     frame = pd.DataFrame(X).add_prefix("f")
     nca = NCA(2).fit(frame, y)
     for model, before, after in (
@@ -89,8 +89,8 @@ def test_scaling_comes_before_both():
             assert_allclose(found[1], after, atol=1e-9)
 
 
-def test_what_has_no_map():
+def test_model_without_a_map_raises():
     from sklearn.tree import DecisionTreeClassifier
 
-    with pytest.raises(ValueError, match="DecisionTreeClassifier has learned no map"):
+    with pytest.raises(ValueError, match="DecisionTreeClassifier has no map"):
         before_and_after(DecisionTreeClassifier().fit(X, y), X)

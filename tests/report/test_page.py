@@ -9,7 +9,7 @@ import pytest
 
 from dimetric import LDA
 from dimetric.report import ChangedNeighbors, Choice, Insight, ReportRecord, render_report
-from dimetric.report._text import cut, shorten
+from dimetric.report._text import cut_end, cut_middle
 from dimetric.stats import Posterior
 
 EVIL = "<script>alert('x')</script>"
@@ -61,15 +61,16 @@ def record():
     choice = Choice(
         best=best, learner=LDA(), params={}, scores=scores,
         fit_seconds={"Euclidean": 0.001, best: 0.02}, dropped={"slow <i>": "<u>no time</u>"},
-        final_scores=scores, n_repeats=1, judged_on_unseen_rows=False, n_race=40, n_final=60,
-        posterior=Posterior(0.01, 0.02, 0.97, np.empty(0)),
+        final_scores=scores, n_repeats=1, judged_on_unseen_rows=False,
+        n_race_rows=40, n_final_rows=60, posterior=Posterior(0.01, 0.02, 0.97, np.empty(0)),
     )  # fmt: skip
     near = np.array([1, 3])
     insight = Insight(
-        n_train=40, n_test=20, gained=[ChangedNeighbors(0, near, near + 2)] * 5, lost=[],
-        importance=dict(zip(NAMES, [6, 5, 4, 3, 2, 1.0], strict=True)), from_metric=True,
-        metric=np.diag([6, 5, 4, 3, 2, 1.0]), rows=np.arange(60), shows_unseen_rows=False,
-        before=rng.standard_normal((60, 2)), after=rng.standard_normal((60, 2)),
+        n_train=40, n_test=20, corrected_errors=[ChangedNeighbors(0, near, near + 2)] * 5,
+        new_errors=[], importance=dict(zip(NAMES, [6, 5, 4, 3, 2, 1.0], strict=True)),
+        from_metric=True, metric=np.diag([6, 5, 4, 3, 2, 1.0]), rows=np.arange(60),
+        shows_unseen_rows=False, before=rng.standard_normal((60, 2)),
+        after=rng.standard_normal((60, 2)),
     )  # fmt: skip
     return ReportRecord(
         name=f"table {EVIL}", source=f"{EVIL}.csv", target=f"{EVIL} & [red]", y=y,
@@ -90,9 +91,10 @@ def test_texts_are_only_texts(record):
     assert not [name for name, _ in page.attributes if name.startswith("on") or name == "href"]
     assert not re.search(r"https?:", content)
     for words in (
-        f"table {EVIL}: which distance?", f"classes in column {EVIL} & [red].", "a & b",
-        "LDA <b> is better than Euclidean with probability 0.97.", "slow <i> has no score: <u>no",
-        "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית", f"{EVIL}.csv; seed 7; 12 seconds.",
+        f"table {EVIL}: comparison of distances", f"classes in column {EVIL} & [red].", "a & b",
+        "LDA <b> is better than Euclidean (97 % probability).", "slow <i> was dropped. <u>no",
+        "{{ 7 * 7 }} {% for %}", "$x^2$ \\alpha", "עברית",
+        f"Data: {EVIL}.csv. Random seed: 7. Time: 12 s.",
         f"dimetric predict {shlex.quote(record.model_file)} new.csv", "Python <3>",
     ):  # fmt: skip
         assert words in page.words, words
@@ -101,22 +103,25 @@ def test_texts_are_only_texts(record):
 def test_what_a_page_says(record):
     words = Page(render_report(record)).words
     for sentence in (
-        "Probability that Euclidean is better: 0.01; less than 0.02 apart: 0.02; LDA <b> is better:"
-        " 0.97.",
-        "with default parameters, classified a share of 0.850 of the test rows correctly, and the "
-        "Euclidean distance 0.550. These are means over 1 × 2 folds of 60 rows",
-        "The learner was chosen on the same rows, although in other folds",
-        "differences below 0.02 count as none.",
+        "Probabilities: Euclidean is better 1 %, equivalent (within 0.02) 2 %, LDA <b> is better "
+        "97 %.",
+        "with default parameters, classified 85.0 % of test rows correctly. The Euclidean distance "
+        "classified 55.0 %. Both are means over 2 test folds of 60 rows (2-fold cross-validation).",
+        "The learner was chosen on the same rows, but in other folds",
+        "Accuracies that differ by at most 0.02 count as equivalent.",
         "60 rows, 6 features, 3 classes in column",
-        "40 of the 60 rows took part, classes in proportion.",
-        "rank learner score spread to Euclidean seconds 1 LDA <b> 0.850 ± 0.071 +0.300 0.020",
-        "2 Euclidean 0.550 ± 0.071 0.001",
-        "It classifies 5 of them correctly that the Euclidean distance gets wrong",
-        f"✗ 101 (a & b), ✓ 103 ({shorten(EVIL, 24)})",
-        "all 60 rows, most of which the distance was learned from",
+        "Baseline: always predicting the largest class is 33.3 % accurate.",
+        "averaged over 2 stratified folds. The learners were compared on a stratified random "
+        "sample of 40 of 60 rows.",
+        "rank learner accuracy std vs. Euclidean fit time (s) 1 LDA <b> 0.850 0.071 +0.300 0.020",
+        "2 Euclidean 0.550 0.071 0.001",
+        "On 20 held-out rows, it corrected 5 Euclidean errors and introduced 0 new ones.",
+        f"✗ 101 (a & b), ✓ 103 ({cut_middle(EVIL, 24)})",
+        "All 60 rows, including the training rows, before learning",
     ):  # fmt: skip
         assert sentence in words, sentence
-    assert words.count("✓") + words.count("✗") == 4 * 3  # three rows with two neighbours twice
+    # Three rows with two neighbours twice, and the legend.
+    assert words.count("✓") + words.count("✗") == 4 * 3 + 1
 
 
 def test_pictures(record):
@@ -131,10 +136,10 @@ def test_a_distance_without_a_matrix(record):
 
     kernel = replace(record.insight, metric=None, from_metric=False)
     page = Page(render_report(replace(record, insight=kernel)))
-    assert "is not linear, so it has no matrix M" in page.words
+    assert "is nonlinear, so importance is the drop in accuracy" in page.words
     assert len([name for name, _ in page.attributes if name == "src"]) == 3
     nothing = replace(kernel, importance={})
-    assert "Which features count" not in render_report(replace(record, insight=nothing))
+    assert "Feature importance" not in render_report(replace(record, insight=nothing))
 
 
 def test_a_missing_value_of_a_template_is_an_error(record, monkeypatch):
@@ -148,10 +153,10 @@ def test_a_missing_value_of_a_template_is_an_error(record, monkeypatch):
 
 
 def test_long_texts():
-    assert cut("a" * 100, 10) == "a" * 9 + "…"
-    assert cut("short") == "short"
-    assert shorten("0123456789abc", 7) == "012…abc"
-    assert len(shorten("x" * 99, 24)) == 24
+    assert cut_end("a" * 100, 10) == "a" * 9 + "…"
+    assert cut_end("short") == "short"
+    assert cut_middle("0123456789abc", 7) == "012…abc"
+    assert len(cut_middle("x" * 99, 24)) == 24
 
 
 def test_templates_are_part_of_the_package():

@@ -1,4 +1,4 @@
-"""Scores of nearest neighbours for many learners in one pass."""
+"""k-NN accuracy of several learners."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from dimetric import LDA, PCA, KNNClassifier
 from dimetric.selection import KNNScore, knn_scores
 
 
-def test_many_learners_are_one_by_one():
+def test_scores_match_single_classifiers():
     X, y = load_wine(return_X_y=True)
     X, y, X_new, y_new = X[::2], y[::2], X[1::2], y[1::2]
     learners = {"as it is": None, "LDA": LDA(), "PCA": PCA(2)}
@@ -17,28 +17,28 @@ def test_many_learners_are_one_by_one():
         (name, k) for name in learners for k in (1, 4)
     ]
     for each in found:
-        alone = KNNClassifier(
+        single = KNNClassifier(
             each.n_neighbors, learner=learners[each.learner], weights="distance"
         ).fit(X, y)
-        assert each.train == alone.score()
-        assert each.test == alone.score(X_new, y_new)
+        assert each.train == single.score()
+        assert each.test == single.score(X_new, y_new)
         assert each.time > 0
 
 
-def test_names_of_learners():
+def test_names_of_learners_and_invalid_input():
     X, y = load_iris(return_X_y=True)
     found = knn_scores([None, LDA(), PCA(1), PCA(2)], X, y)
     names = ["Euclidean", "LDA", "PCA(n_components=1)", "PCA(n_components=2)"]
     assert [each.learner for each in found] == names
     assert isinstance(found[0], KNNScore)
     assert np.isnan(found[0].test)
-    with pytest.raises(ValueError, match=r"Two learners are LDA\(\): give a mapping"):
+    with pytest.raises(ValueError, match=r"have the name LDA\(\). Pass a mapping"):
         knn_scores([LDA(), LDA()], X, y)
-    with pytest.raises(ValueError, match="X_test and y_test go together"):
+    with pytest.raises(ValueError, match="X_test and y_test must be given together"):
         knn_scores([None], X, y, X)
     for wrong in ([], 2.5, [1, "2"]):
         with pytest.raises(ValueError, match="or several"):
             knn_scores([None], X, y, n_neighbors=wrong)
     for one in (None, LDA()):
-        with pytest.raises(TypeError, match="is one learner: give a list"):
+        with pytest.raises(TypeError, match=r"is a single learner\. Pass a list"):
             knn_scores(one, X, y)

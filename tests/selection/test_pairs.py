@@ -1,4 +1,4 @@
-"""Cross-validation over pairs: by hand, with pipelines, and what it refuses."""
+"""Cross-validation over pairs and triplets, compared with plain loops."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ PAIRS = Pairs.from_labels(y, 800, random_state=0)
 TRIPLETS = Triplets.from_labels(y, 800, random_state=0)
 
 
-def test_by_hand():
+def test_scores_match_loop():
     folds = list(PAIRS.split(3, random_state=0))
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=3, random_state=0)
     again = cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
@@ -27,7 +27,7 @@ def test_by_hand():
     assert np.all(found.fit_time > 0)
 
 
-def test_accuracy_is_at_the_threshold_of_training():
+def test_accuracy_uses_the_threshold_of_the_training_pairs():
     folds = list(PAIRS.split(3, random_state=0))
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds, scoring="accuracy")
     for score, (train, test) in zip(found.test_score, folds, strict=True):
@@ -35,39 +35,39 @@ def test_accuracy_is_at_the_threshold_of_training():
         assert score == np.mean(ldml.predict_pairs(test, X) == test.is_similar)
 
 
-def test_triplets():
+def test_triplet_scores_match_loop():
     folds = list(TRIPLETS.split(3, random_state=0))
     found = cross_validate_pairs(LMNN(), X, TRIPLETS, cv=folds)
     expected = [LMNN().fit(X, triplets=train).score_triplets(test, X) for train, test in folds]
     assert_array_equal(found.test_score, expected)
 
 
-def test_own_score():
-    def nearest(learner, samples, pairs):
-        assert samples is X  # whole
+def test_callable_scoring():
+    def smallest_distance(learner, samples, pairs):
+        assert samples is X  # X is not split
         return -learner.pair_distance(pairs, samples).min()
 
-    found = cross_validate_pairs(LDML(), X, PAIRS, cv=2, scoring=nearest, random_state=0)
+    found = cross_validate_pairs(LDML(), X, PAIRS, cv=2, scoring=smallest_distance, random_state=0)
     assert np.all(found.test_score <= 0)
 
 
-def test_vectors_of_their_own():
+def test_pairs_of_vectors():
     vectors = Pairs.from_arrays(X[PAIRS.similar], X[PAIRS.dissimilar])
     found = cross_validate_pairs(LDML(), None, vectors, cv=3, random_state=0)
     assert found.test_score.min() > 0.9
 
 
-def test_pipeline():
+def test_pipeline_fits_other_steps_to_all_samples():
     folds = list(PAIRS.split(3, random_state=0))
     found = cross_validate_pairs(make_pipeline(StandardScaler(), LDML()), X, PAIRS, cv=folds)
     Z = StandardScaler().fit_transform(X)
     expected = cross_validate_pairs(LDML(), Z, PAIRS, cv=folds)
     assert_array_equal(found.test_score, expected.test_score)
-    alone = cross_validate_pairs(Pipeline([("ldml", LDML())]), Z, PAIRS, cv=folds)
-    assert_array_equal(alone.test_score, expected.test_score)
+    single_step = cross_validate_pairs(Pipeline([("ldml", LDML())]), Z, PAIRS, cv=folds)
+    assert_array_equal(single_step.test_score, expected.test_score)
 
 
-def test_search():
+def test_tuning_matches_cross_validation():
     folds = list(PAIRS.split(3, random_state=0))
     grid = {"reg": [1000.0, 0.01], "n_components": [1, None]}
     found = tune_pairs(LDML(), X, PAIRS, grid, cv=folds)
@@ -75,39 +75,39 @@ def test_search():
     assert len(table["params"]) == 4
     assert found.best_score_ == max(table["mean_test_score"])
     for i, params in enumerate(table["params"]):
-        by_hand = cross_validate_pairs(LDML(**params), X, PAIRS, cv=folds)
-        assert_allclose(table["mean_test_score"][i], by_hand.test_score.mean())
-        assert_allclose(table["mean_train_score"][i], by_hand.train_score.mean())
-        assert table["split1_test_score"][i] == by_hand.test_score[1]
+        expected = cross_validate_pairs(LDML(**params), X, PAIRS, cv=folds)
+        assert_allclose(table["mean_test_score"][i], expected.test_score.mean())
+        assert_allclose(table["mean_train_score"][i], expected.train_score.mean())
+        assert table["split1_test_score"][i] == expected.test_score[1]
         assert table["mean_fit_time"][i] > 0
     refitted = LDML(**found.best_params_).fit(X, pairs=PAIRS)
     assert_array_equal(found.best_estimator_.components_, refitted.components_)
     assert hasattr(found.best_estimator_, "threshold_")
 
 
-def test_search_with_a_pipeline():
+def test_tuning_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), LMNN())
     grid = {"lmnn__mu": [0.3, 0.7], "standardscaler__with_std": [False, True]}
     found = tune_pairs(pipeline, X, TRIPLETS, grid, cv=2, random_state=0)
     assert found.best_estimator_.transform(X).shape == (150, 4)
     assert found.best_estimator_["lmnn"].mu == found.best_params_["lmnn__mu"]
-    assert not hasattr(pipeline["standardscaler"], "scale_")  # the given one is left alone
+    assert not hasattr(pipeline["standardscaler"], "scale_")  # the given pipeline is not fitted
 
 
-def test_wrong():
+def test_invalid_scoring_or_learner_raises():
     with pytest.raises(ValueError, match="scoring='f1' must be one of roc_auc, accuracy"):
         cross_validate_pairs(LDML(), X, PAIRS, scoring="f1")
     with pytest.raises(ValueError, match="scoring='roc_auc' must be one of accuracy"):
         cross_validate_pairs(LMNN(), X, TRIPLETS, scoring="roc_auc")
-    with pytest.raises(ValueError, match="are of 150 samples, but X has 100"):
+    with pytest.raises(ValueError, match="refer to 150 samples, but X has 100"):
         cross_validate_pairs(LDML(), X[:100], PAIRS)
     with pytest.raises(TypeError, match="LMNN learns from labels y or triplets, not pairs"):
         cross_validate_pairs(LMNN(), X, PAIRS)
 
 
-def test_wrong_folds():
+def test_invalid_folds_or_grid_raises():
     for cv in (KFold(3), 2.5):
-        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or the folds"):
+        with pytest.raises(TypeError, match=r"cv=.* must be a number of folds, or an iterable"):
             cross_validate_pairs(LDML(), X, PAIRS, cv=cv)
     with pytest.raises(TypeError, match="pairs must be Pairs or Triplets, got list"):
         tune_pairs(LDML(), X, [[0, 1], [2, 3]], {"reg": [1.0]})
@@ -115,22 +115,25 @@ def test_wrong_folds():
         tune_pairs(LDML(), X, PAIRS, [], cv=2)
 
 
-def test_any_integer_is_a_number_of_folds():
+def test_cv_can_be_a_numpy_integer():
     expected = cross_validate_pairs(LDML(), X, PAIRS, cv=2, random_state=0)
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=np.int64(2), random_state=0)
     assert_array_equal(found.test_score, expected.test_score)
 
 
-def test_folds_of_one_kind_are_named():
+def test_fold_without_similar_or_dissimilar_pairs_raises():
     similar, rest = PAIRS[:10], PAIRS[10:]
     folds = [(rest[::2], rest[1::2]), (rest, similar)]
-    says = r"Fold 2 has Pairs\(10 similar, 0 dissimilar\) to score on.*shared=True"
-    with pytest.raises(ValueError, match=says):
+    message = (
+        r"The test pairs of fold 2 must contain both .* are Pairs\(10 similar, 0 dissimilar\)\. "
+        r".*shared=True"
+    )
+    with pytest.raises(ValueError, match=message):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
-    with pytest.raises(ValueError, match=r"Fold 1 has .* to learn from, but both kinds"):
+    with pytest.raises(ValueError, match=r"The training pairs of fold 1 must contain both"):
         cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, rest)])
     found = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
-    assert 0 <= found.test_score[0] <= 1  # which one kind is enough for
+    assert 0 <= found.test_score[0] <= 1  # accuracy does not need both kinds
     few = Triplets.from_labels(y[::10], 30, random_state=0)
-    with pytest.raises(ValueError, match=r"Fold \d of 5 has nothing to .*shared=True"):
+    with pytest.raises(ValueError, match=r"Fold \d of 5 has no .* constraints.*share_samples=True"):
         cross_validate_pairs(LMNN(), X[::10], few, random_state=0)

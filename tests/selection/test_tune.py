@@ -1,4 +1,4 @@
-"""Tuning against plain loops over folds and parameters."""
+"""Tuning and cross-validation compared with plain loops over folds and parameters."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ WINE = load_wine(return_X_y=True)
 
 
 def fold_scores(found):
-    """Return the scores of all parameters, a column for each fold."""
+    """Return the scores of all candidates, one column per fold."""
     splits = [name for name in found.cv_results_ if name.startswith("split")]
     scores = np.stack([found.cv_results_[name] for name in splits], axis=1)
     assert_allclose(found.cv_results_["mean_test_score"], scores.mean(axis=1))
@@ -57,7 +57,7 @@ def fold_scores(found):
 # Folds
 
 
-def test_folds_are_stratified_and_cover_all():
+def test_folds_are_stratified_and_cover_all_samples():
     folds = splits(X, y, 4, 3, random_state=0)
     assert len(folds) == 12
     for repeat in range(3):
@@ -70,46 +70,46 @@ def test_folds_are_stratified_and_cover_all():
     assert not np.array_equal(folds[0][1], splits(X, y, 4, 3, random_state=1)[0][1])
 
 
-def test_folds_of_splitters():
-    own = StratifiedKFold(3, shuffle=True, random_state=1)
-    expected = [(train.tolist(), test.tolist()) for train, test in own.split(X, y)]
+def test_cv_can_be_a_splitter_or_splits():
+    splitter = StratifiedKFold(3, shuffle=True, random_state=1)
+    expected = [(train.tolist(), test.tolist()) for train, test in splitter.split(X, y)]
     masks = [(np.isin(np.arange(60), train), test) for train, test in expected]
-    for cv in (own, expected, iter(expected), masks):
+    for cv in (splitter, expected, iter(expected), masks):
         found = splits(X, y, cv, random_state=5)
         assert [(train.tolist(), test.tolist()) for train, test in found] == expected
     model = KNNClassifier(3)
-    scores = cross_validate(model, X, y, cv=own).test_score
-    assert_array_equal(scores, model_selection.cross_val_score(model, X, y, cv=own))
-    tuned = tune(PCA(), X, y, {"n_components": [1, 2]}, cv=own)
+    scores = cross_validate(model, X, y, cv=splitter).test_score
+    assert_array_equal(scores, model_selection.cross_val_score(model, X, y, cv=splitter))
+    tuned = tune(PCA(), X, y, {"n_components": [1, 2]}, cv=splitter)
     again = tune(PCA(), X, y, {"n_components": [1, 2]}, cv=expected)
     assert_array_equal(fold_scores(tuned), fold_scores(again))
     for wrong in ("5", None):
         with pytest.raises(ValueError, match="must be an int of at least 2, a splitter, or"):
             splits(X, y, wrong)
-    with pytest.raises(ValueError, match="n_repeats=2 needs an int as cv"):
-        splits(X, y, own, 2)
+    with pytest.raises(ValueError, match="n_repeats=2 requires an int as cv"):
+        splits(X, y, splitter, 2)
 
 
-def test_folds_of_numbers():
+def test_folds_without_classes():
     assert len(splits(X, X[:, 0], 5)) == 5
     assert len(splits(X, None, 5)) == 5
 
 
-def test_fewer_folds_than_asked():
+def test_too_many_folds_are_reduced():
     labels = np.repeat([0, 1], [57, 3])
-    with pytest.warns(UserWarning, match=r"cv=5 is more than .* has members, 3"):
+    with pytest.warns(UserWarning, match="cv=5 is larger than the size of the smallest class, 3"):
         assert len(splits(X, labels, 5)) == 3
-    with pytest.warns(UserWarning, match="members, 1: there are 2 folds"):
+    with pytest.warns(UserWarning, match="smallest class, 1. Using 2 folds"):
         assert len(splits(X, np.repeat([0, 1], [59, 1]), 5)) == 2
-    with pytest.warns(UserWarning, match="cv=10 is more than .* members, 2: there are 2"):
+    with pytest.warns(UserWarning, match="cv=10 is larger than .* class, 2. Using 2"):
         assert len(cross_validate(KNNClassifier(1), X[:4], [0, 1, 0, 1], cv=10).test_score) == 2
-    with pytest.warns(UserWarning, match="cv=5 is more than there are samples, 4: there"):
+    with pytest.warns(UserWarning, match="cv=5 is larger than the number of samples, 4. Using"):
         assert len(splits(X[:4], None, 5)) == 4
-    with pytest.raises(ValueError, match="There are 1 samples: folds need 2 at least"):
+    with pytest.raises(ValueError, match="n_samples=1, but cross-validation requires at least 2"):
         splits(X[:1], None, 2)
 
 
-def test_whole_numbers_are_no_classes_of_a_regressor():
+def test_regressor_folds_are_not_stratified():
     sizes = np.round(10 * X[:, 0])
     found = cross_validate(KNNRegressor(), X, sizes, random_state=0)
     folds = splits(X, None, 5, random_state=0)
@@ -118,7 +118,7 @@ def test_whole_numbers_are_no_classes_of_a_regressor():
     tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
     assert isinstance(tuned.best_estimator_, KNNRegressor)
     assert_array_equal(fold_scores(tuned)[0], found.test_score)
-    with pytest.raises(ValueError, match="KNNRegressor is a regressor: its criterion is 'score'"):
+    with pytest.raises(ValueError, match=r"KNNRegressor is a regressor\. Use criterion='score'"):
         tune(KNNRegressor(), X, sizes, {"n_neighbors": [3]}, criterion=3)
 
 
@@ -139,7 +139,7 @@ def test_bad_folds(options, sentence):
 
 
 @pytest.mark.parametrize("model", [KNNClassifier(learner=LDA()), NCMClassifier()])
-def test_cross_validation_by_a_loop(model):
+def test_cross_validation_matches_loop(model):
     found = cross_validate(model, X, y, cv=3, n_repeats=2, random_state=4)
     for i, (train, test) in enumerate(splits(X, y, 3, 2, random_state=4)):
         fitted = clone(model).fit(X[train], y[train])
@@ -162,7 +162,7 @@ def test_cross_validation_of_pipelines_and_regressors():
 
 
 @pytest.mark.slow
-def test_frames_and_jobs():
+def test_cross_validation_with_data_frames_and_jobs():
     frame = pd.DataFrame(X, columns=list("abcd"))
     plain = cross_validate(KNNClassifier(), X, y, random_state=0)
     assert_array_equal(
@@ -172,31 +172,31 @@ def test_frames_and_jobs():
     assert_array_equal(parallel.test_score, plain.test_score)
 
 
-def test_torch():
+def test_cross_validation_with_torch():
     torch = pytest.importorskip("torch")
-    there = torch.asarray(X), torch.asarray(y)
+    tensors = torch.asarray(X), torch.asarray(y)
     assert_allclose(
-        cross_validate(KNNClassifier(), *there, random_state=0).test_score,
+        cross_validate(KNNClassifier(), *tensors, random_state=0).test_score,
         cross_validate(KNNClassifier(), X, y, random_state=0).test_score,
     )
 
 
-def test_models_that_cannot_be_scored():
+def test_estimator_without_score_raises():
     with pytest.raises(ValueError, match=r"estimator=LDA\(\) has no method score.*KNNClassifier"):
         cross_validate(LDA(), X, y)
 
 
-def test_metadata_by_a_loop():
+def test_metadata_matches_loop():
     found = metadata_cross_validate(DMLMJ(2), X, y, cv=3, random_state=1)
     for i, (train, _) in enumerate(splits(X, y, 3, random_state=1)):
-        facts = DMLMJ(2).fit(X[train], y[train]).metadata()
-        assert found.keys() == facts.keys()
-        for key in set(facts) - {"time"}:
-            assert found[key][i] == facts[key]
+        expected = DMLMJ(2).fit(X[train], y[train]).metadata()
+        assert found.keys() == expected.keys()
+        for key in set(expected) - {"time"}:
+            assert found[key][i] == expected[key]
     assert found["time"].dtype == np.float64
 
 
-def test_metadata_of_any_kind():
+def test_metadata_dtypes_and_pipelines():
     found = metadata_cross_validate(NCA(), X, y, cv=3, random_state=0)
     assert found["reason"].dtype == object
     assert found["converged"].dtype == bool
@@ -208,7 +208,7 @@ def test_metadata_of_any_kind():
 # Tuning
 
 
-def test_tuning_by_neighbours_is_a_loop():
+def test_tuning_by_knn_accuracy_matches_loop():
     grid = {"n_components": [1, 2, 3], "whiten": [True, False]}
     found = tune(PCA(), *WINE, grid, criterion=5, cv=3, random_state=0)
     X, y = WINE
@@ -237,7 +237,7 @@ def test_tuning_by_metadata():
     assert found.best_score_ == np.min(found.cv_results_["mean_test_score"])  # LMNN minimises
     assert isinstance(found.best_estimator_, LMNN)
     found = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
-    assert found.best_params_ == {"reg": 0.0}  # and NCA maximises
+    assert found.best_params_ == {"reg": 0.0}  # NCA maximises
 
 
 @pytest.mark.parametrize(
@@ -249,21 +249,21 @@ def test_tuning_by_metadata():
         (Kernelized(NCA(1)), {"learner__reg": [0.0, 1.0]}),
     ],
 )
-def test_larger_objectives_are_better_where_a_learner_maximises(learner, grid):
+def test_larger_objective_is_best_if_the_learner_maximises_it(learner, grid):
     found = tune(learner, X, y, grid, criterion="final_objective", cv=2, random_state=0)
     scores = found.cv_results_["mean_test_score"]
     assert found.best_score_ == np.max(scores) > np.min(scores)
 
 
 def test_tuning_by_time(monkeypatch):
-    ticks = {1: 1.0, 2: 3.0, 3: 0.5}
+    seconds = {1: 1.0, 2: 3.0, 3: 0.5}  # by n_components
     from sklearn.model_selection import _validation
 
     clock = [0.0]
     fit = PCA.fit
 
     def slow(self, X, y=None):
-        clock[0] += ticks[self.n_components]
+        clock[0] += seconds[self.n_components]
         return fit(self, X, y)
 
     monkeypatch.setattr(PCA, "fit", slow)
@@ -273,14 +273,14 @@ def test_tuning_by_time(monkeypatch):
     assert found.best_score_ == 0.5
 
 
-def test_direction():
+def test_greater_is_better():
     grid = {"n_components": [1, 3]}
     small = tune(PCA(), X, None, grid, criterion="accumulated_eigenvalues", greater_is_better=False)
     large = tune(PCA(), X, None, grid, criterion="accumulated_eigenvalues", greater_is_better=True)
     assert (small.best_params_["n_components"], large.best_params_["n_components"]) == (1, 3)
 
 
-def test_tuning_of_classifiers_with_tied_parameters():
+def test_tuning_of_parameters_that_depend_on_each_other():
     grid = [{"n_centroids": [k], "learner__n_centroids": [k]} for k in (1, 3)]
     model = NCMCClassifier(learner=NCMC(random_state=0), random_state=0)
     found = tune(model, *load_iris(return_X_y=True), grid, cv=3, random_state=0)
@@ -289,13 +289,13 @@ def test_tuning_of_classifiers_with_tied_parameters():
     assert isinstance(found.best_estimator_, NCMCClassifier)
 
 
-def test_tuning_of_b():
+def test_tuning_of_the_ldml_threshold_b():
     grid = {"b": [0.1, 1.0, None]}
     found = tune(LDML(), X, y, grid, cv=3, random_state=0)
     assert found.best_params_["b"] in grid["b"]
 
 
-def test_draws():
+def test_random_search_is_reproducible():
     options = {"criterion": 3, "n_iter": 4, "cv": 2, "random_state": 0}
     found = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
     assert len(found.cv_results_["params"]) == 4
@@ -304,7 +304,7 @@ def test_draws():
 
 
 @pytest.mark.slow
-def test_pipelines_and_jobs():
+def test_tuning_of_pipelines_with_jobs():
     learner = make_pipeline(MinMaxScaler(), PCA())
     options = {"cv": 3, "random_state": 0}
     found = tune(learner, *WINE, {"pca__n_components": [1, 4]}, **options)
@@ -316,7 +316,7 @@ def test_pipelines_and_jobs():
     )
 
 
-def test_what_fails_is_not_best():
+def test_failed_candidate_is_not_best():
     with pytest.warns(FitFailedWarning):
         found = tune(PCA(), X, y, {"n_components": [99, 2]}, random_state=0)
     assert np.isnan(fold_scores(found)[0]).all()
@@ -326,20 +326,25 @@ def test_what_fails_is_not_best():
 @pytest.mark.parametrize(
     ("model", "grid", "options", "sentence"),
     [
-        (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "no key of the metadata. Did you mean n_it"),
-        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "no key of the metadata. There are n_comp"),
-        (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is .* no number"),
+        (NCA(), {"reg": [0]}, {"criterion": "n_itr"}, "not a key of the metadata. Did you mean n"),
+        (NCA(), {"reg": [0]}, {"criterion": "zzz"}, "not a key of the metadata. Choose from n_c"),
+        (NCA(), {"reg": [0]}, {"criterion": "reason"}, "criterion='reason' is not a number"),
         (NCA(), {"reg": [0]}, {"criterion": 2.5}, "criterion=2.5 must be a number of neighbours"),
-        (NCA(), {"reg": [0]}, {"criterion": 0}, "criterion=0 neighbours must be at least 1"),
+        (
+            NCA(),
+            {"reg": [0]},
+            {"criterion": 0},
+            "criterion=0, a number of neighbours, must be at least 1",
+        ),
         (NCA(), {"reg": [0]}, {"criterion": True}, "criterion=True must be a number"),
-        (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Give a number of neig"),
+        (NCA(), {"reg": [0]}, {"criterion": "score"}, "has no method score. Pass a number of neig"),
         (MinMaxScaler(), {"clip": [True]}, {"criterion": "gap"}, "has no method metadata"),
-        (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier: its criterion"),
+        (KNNClassifier(), {"n_neighbors": [1]}, {"criterion": 3}, "is a classifier. Use criterion"),
         (
             PCA(),
             {"n_components": [1]},
             {"criterion": "accumulated_eigenvalues"},
-            "Give greater_is_better: ",
+            "Set greater_is_better",
         ),
     ],
 )
@@ -350,16 +355,16 @@ def test_bad_criteria(model, grid, options, sentence):
         tune(model, X, y, grid, **options)
 
 
-def test_nothing_to_judge():
+def test_missing_estimator_or_labels_raises():
     with pytest.raises(
-        ValueError, match=r"estimator=None has no method fit. Without a learner, tun"
+        ValueError, match=r"estimator=None has no method fit. Without a learner, use tun"
     ):
         tune(None, X, y, {"reg": [0]})
-    with pytest.raises(ValueError, match="judge by classes: y is needed"):
+    with pytest.raises(ValueError, match="criterion=3 requires the class labels y"):
         choose_dimension(PCA(), X)
 
 
-def test_bad_parameters():
+def test_unknown_parameter_raises():
     with pytest.raises(ValueError, match="Invalid parameter 'n_compo' for estimator PCA"):
         tune(PCA(), X, y, {"n_compo": [1]})
 
@@ -367,7 +372,7 @@ def test_bad_parameters():
 # Nearest neighbours
 
 
-def test_tuning_neighbours_is_tuning_each():
+def test_tune_knn_matches_loop():
     grid = {"n_components": [1, 2]}
     found = tune_knn(
         PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", cv=3, random_state=0
@@ -385,22 +390,22 @@ def test_tuning_neighbours_is_tuning_each():
     assert found.best_estimator_.learner_.n_components == found.best_params_["n_components"]
 
 
-def test_neighbours_that_vote_and_those_of_the_learner():
+def test_tune_knn_keeps_n_neighbors_of_the_learner_apart():
     found = tune_knn(DMLMJ(), X, y, {"n_neighbors": [7]}, n_neighbors=[1, 3], random_state=0)
     assert found.cv_results_["params"] == [
         {"n_neighbors": k, "learner__n_neighbors": 7} for k in (1, 3)
     ]
     assert found.best_estimator_.n_neighbors == found.best_params_["n_neighbors"]
     assert found.best_estimator_.learner_.n_neighbors == 7
-    tied = [{"n_neighbors": [5], "n_components": [2]}, {"n_neighbors": [7]}]
-    found = tune_knn(DMLMJ(), X, y, tied, n_neighbors=[3], random_state=0)
+    dependent = [{"n_neighbors": [5], "n_components": [2]}, {"n_neighbors": [7]}]
+    found = tune_knn(DMLMJ(), X, y, dependent, n_neighbors=[3], random_state=0)
     assert found.cv_results_["params"] == [
         {"n_neighbors": 3, "learner__n_neighbors": 5, "n_components": 2},
         {"n_neighbors": 3, "learner__n_neighbors": 7},
     ]
 
 
-def test_tuning_neighbours_without_a_learner():
+def test_tune_knn_without_a_learner_and_with_invalid_input():
     found = tune_knn(None, X, y, random_state=0)
     assert [each["n_neighbors"] for each in found.cv_results_["params"]] == [1, 3, 5, 7, 9]
     with pytest.raises(ValueError, match="parameters of a learner, but learner=None"):
@@ -410,27 +415,27 @@ def test_tuning_neighbours_without_a_learner():
             tune_knn(None, X, y, n_neighbors=iter([k, 1]))
     with pytest.raises(ValueError, match="n_neighbors is empty"):
         tune_knn(None, X, y, n_neighbors=[])
-    with pytest.raises(ValueError, match=r"param_grid=\['reg'\] must map names to values"):
+    with pytest.raises(ValueError, match=r"param_grid=\['reg'\] must be a mapping of names"):
         tune_knn(PCA(), X, y, ["reg"])
     with pytest.raises(ValueError, match="All the 5 fits failed"):
         tune_knn(PCA(), X, y, {"n_components": [99]})
 
 
-# The dimension
+# Number of components
 
 
 @pytest.mark.parametrize("threshold", [0.3, 0.8, 0.95, 1.0])
 def test_dimension_by_threshold(threshold):
     X, _ = WINE
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    shares = [PCA(k).fit(X).metadata()["accumulated_eigenvalues"] for k in range(1, 14)]
-    expected = 1 + next(i for i, share in enumerate(shares) if share >= threshold - 1e-12)
+    fractions = [PCA(k).fit(X).metadata()["accumulated_eigenvalues"] for k in range(1, 14)]
+    expected = 1 + next(i for i, value in enumerate(fractions) if value >= threshold - 1e-12)
     assert choose_dimension(PCA(), X, threshold=threshold) == expected
     if threshold < 1:
         assert PCA(threshold).fit(X).components_.shape[0] == expected
 
 
-def test_dimension_by_neighbours():
+def test_dimension_by_knn_accuracy():
     found = choose_dimension(PCA(), *WINE, dimensions=[8, 1], cv=3, random_state=0)
     tuned = tune(PCA(), *WINE, {"n_components": [1, 8]}, cv=3, random_state=0)
     assert found == tuned.best_params_["n_components"]
@@ -440,10 +445,10 @@ def test_dimension_by_neighbours():
 @pytest.mark.parametrize(
     ("learner", "options", "sentence"),
     [
-        (Covariance(), {}, "Covariance has no n_components to choose"),
-        (NCA(), {"threshold": 0.9}, "NCA has no eigenvalues: give dimensions"),
+        (Covariance(), {}, "Covariance has no parameter n_components"),
+        (NCA(), {"threshold": 0.9}, "NCA has no eigenvalues. Pass dimensions"),
         (PCA(), {"threshold": 1.5}, "threshold=1.5 must be above 0 and at most 1"),
-        (PCA(), {"threshold": 0.5, "dimensions": [1]}, "Give dimensions or a threshold, not both"),
+        (PCA(), {"threshold": 0.5, "dimensions": [1]}, "dimensions and threshold are both given"),
         (PCA(), {"n_neighbors": 0}, "n_neighbors=0 must be an int of at least 1"),
     ],
 )
@@ -452,6 +457,6 @@ def test_bad_dimensions(learner, options, sentence):
         choose_dimension(learner, X, y, **options)
 
 
-def test_other_regressors():
+def test_cross_validation_of_a_scikit_learn_regressor():
     found = cross_validate(LinearRegression(), X, X @ np.ones(4), random_state=0)
     assert found.test_score.min() > 0.99

@@ -1,8 +1,8 @@
-"""scikit-learn's own tests, run on dimetric's learners under scikit-learn's names.
+"""Adapters that run scikit-learn's own tests on dimetric's learners.
 
-The classes translate names and call signatures, and compute nothing that a learner should. A test
-module of scikit-learn is executed from its source, in which the import of the class under test and
-the few lines that a list names are changed.
+The classes here have scikit-learn's names and signatures, and only translate calls to dimetric.
+:func:`load` executes a test module of scikit-learn after two changes of its source: it replaces the
+import of the class under test, and a few listed lines.
 """
 
 import inspect
@@ -27,7 +27,7 @@ from dimetric.objectives.pairwise import PairwiseObjective
 
 
 class PCA(dimetric.PCA):
-    """With scikit-learn's probabilistic model on top of our directions and variances."""
+    """PCA with scikit-learn's probabilistic model, computed from dimetric's components."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class PCA(dimetric.PCA):
         self.copy = copy
         self.power_iteration_normalizer = power_iteration_normalizer
 
-    # These undo the scale of whitened rows, which scikit-learn's components_ do not have and ours
-    # do: the covariance comes out right with ours.
+    # These undo the scale of whitened components. Only dimetric's components_ have this scale, so
+    # the covariance is correct with dimetric's.
     get_covariance = TheirPCA.get_covariance
     get_precision = TheirPCA.get_precision
 
     def score_samples(self, X):
-        # Our attributes follow X whether or not scikit-learn dispatches; this makes it follow.
+        # dimetric's attributes are always in the namespace of X. scikit-learn needs this option.
         with sklearn.config_context(array_api_dispatch=True):
             return TheirPCA.score_samples(self, X)
 
@@ -74,7 +74,7 @@ class PCA(dimetric.PCA):
 
     @property
     def noise_variance_(self):
-        """Mean variance of the directions that were left out."""
+        """Mean variance of the discarded components."""
         left_out = min(self.n_samples_, self.n_features_in_) - self.n_components_
         if left_out == 0:
             return 0.0
@@ -84,7 +84,7 @@ class PCA(dimetric.PCA):
 
 
 class LinearDiscriminantAnalysis(dimetric.LDA):
-    """Takes any solver: ours is one."""
+    """LDA that ignores `solver`."""
 
     def __init__(self, solver="svd", shrinkage=None, n_components=None):
         super().__init__(n_components, shrinkage=shrinkage)
@@ -96,9 +96,9 @@ class LinearDiscriminantAnalysis(dimetric.LDA):
 
 
 class KernelPCA(dimetric.KPCA):
-    """With scikit-learn's defaults and its parameters of the kernel, which become an object in fit.
+    """KPCA with scikit-learn's defaults and kernel parameters, of which fit makes a Kernel.
 
-    There is one way to the eigenvectors, whatever `eigen_solver` asks for.
+    `eigen_solver` is ignored.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class KernelPCA(dimetric.KPCA):
 
 
 class NeighborhoodComponentsAnalysis(dimetric.NCA):
-    """Takes a function as callback, and shows the objective under scikit-learn's private name."""
+    """NCA with a function as callback, and the objective under scikit-learn's private name."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class NeighborhoodComponentsAnalysis(dimetric.NCA):
 
 
 class LocallyLinearEmbedding(dimetric.LLE):
-    """Takes scikit-learn's tolerances, and needs none of them."""
+    """LLE that ignores scikit-learn's tolerances."""
 
     def __init__(
         self,
@@ -219,13 +219,13 @@ class LocallyLinearEmbedding(dimetric.LLE):
 
 
 def locally_linear_embedding(X, **params):
-    """The estimator as a function."""
+    """Return the embedding and its reconstruction error."""
     model = LocallyLinearEmbedding(**params).fit(X)
     return model.embedding_, model.reconstruction_error_
 
 
 def barycenter_kneighbors_graph(X, n_neighbors, reg=1e-3):
-    """Our weights as a matrix."""
+    """Return dimetric's reconstruction weights as a sparse matrix."""
     neighbors = metric_neighbors(X, n_neighbors)[1]
     weights = reconstruction_weights(X, X, neighbors, reg).astype(X.dtype)
     starts = np.arange(0, neighbors.size + 1, n_neighbors)
@@ -233,7 +233,7 @@ def barycenter_kneighbors_graph(X, n_neighbors, reg=1e-3):
 
 
 class EachIteration:
-    """A function of the map and the number of the iteration, as a callback of scikit-learn."""
+    """Callback that calls a function with the map and the iteration number."""
 
     def __init__(self, function):
         self.function = function
@@ -250,7 +250,7 @@ class EachIteration:
 
 
 class Isomap(dimetric.Isomap):
-    """Takes any solver, and Minkowski's p apart."""
+    """Isomap that ignores `eigen_solver`, and has the parameter p of the Minkowski metric."""
 
     def __init__(
         self,
@@ -296,14 +296,14 @@ class Isomap(dimetric.Isomap):
 
 
 class ClassicalMDS(dimetric.MDS):
-    """Classical scaling alone."""
+    """MDS by classical scaling only."""
 
     def __init__(self, n_components=2, *, metric="euclidean", metric_params=None):
         super().__init__(n_components, metric=metric, metric_params=metric_params)
 
 
 class MDS(dimetric.MDS):
-    """SMACOF alone; takes the start as an argument of fit_transform."""
+    """MDS by SMACOF only; fit_transform takes the start as an argument."""
 
     def __init__(
         self,
@@ -344,7 +344,7 @@ class MDS(dimetric.MDS):
 
 
 def smacof(dissimilarities, *, metric=True, init=None, n_components=2, **params):
-    """Scale dissimilarities; return the configuration and its stress."""
+    """Return the embedding of dissimilarities and its stress."""
     params |= {"metric_mds": metric, "init": "random" if init is None else init}
     if init is not None:
         n_components = np.shape(init)[1]
@@ -353,19 +353,19 @@ def smacof(dissimilarities, *, metric=True, init=None, n_components=2, **params)
 
 
 def load(name, imported, changed):
-    """Return a test module of scikit-learn, about our class.
+    """Return a test module of scikit-learn that tests a class of dimetric.
 
     Parameters
     ----------
     name : str
-        The module.
+        Name of the module.
     imported : tuple of (str, str)
-        The import of the class under test, and what takes its place.
+        Import of the class under test, and its replacement.
     changed : dict of str to list of (str, str)
-        Per test, the pieces of its source that are replaced.
+        Pieces of the source of each test, by name, and their replacements.
     """
     if not sklearn.__version__.startswith("1.9."):
-        pytest.skip("the lists are of scikit-learn 1.9's tests", allow_module_level=True)
+        pytest.skip("the lists of tests are for scikit-learn 1.9", allow_module_level=True)
     original = import_module(name)
     source = _replaced(inspect.getsource(original), [imported])
     for test, pieces in changed.items():
@@ -379,7 +379,7 @@ def load(name, imported, changed):
 def _replaced(text, pieces):
     for old, new in pieces:
         if old not in text:
-            raise LookupError(f"scikit-learn's test does not hold {old!r} any more.")
+            raise LookupError(f"The source of scikit-learn's tests does not contain {old!r}.")
         text = text.replace(old, new)
     return text
 
@@ -389,7 +389,7 @@ def names_of(module):
     return {name for name in vars(module) if name.startswith("test_")}
 
 
-def numeric_share(run, excluded):
-    """Return how many of the tests about numbers run."""
+def numeric_fraction(run, excluded):
+    """Return the fraction of the numeric tests that run."""
     ours = sum(kind == "numeric" for kind in run.values())
     return ours / (ours + sum(kind == "numeric" for kind, _ in excluded.values()))

@@ -1,10 +1,10 @@
-"""scikit-learn's tests of the transformer in LinearDiscriminantAnalysis, on our LDA.
+"""scikit-learn's tests of LinearDiscriminantAnalysis as a transformer, run on dimetric's LDA.
 
-"numeric" tests are about transform, numbers or equivalence of the transformer; "other" ones about
-messages, names, private helpers, or the classifier, which dimetric's LDA is not.
+"numeric" tests check transforms, numbers or equivalences. "other" tests check messages, names,
+private helpers, or the classifier. dimetric's LDA is not a classifier.
 """
 
-from sklearn_suite.adapter import load, names_of, numeric_share
+from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
     "test_lda_transform": "numeric",
@@ -27,18 +27,21 @@ EXCLUDED = {
     "test_lda_coefs": ("other", "the classifier's coef_"),
     "test_lda_scaling": ("other", "the classifier's score"),
     "test_lda_store_covariance": ("numeric", "S_w is not kept as an attribute"),
-    "test_covariance": ("other", "about a private helper, not about the class"),
-    "test_raises_value_error_on_one_sample_per_class": ("other", "about quadratic discriminants"),
+    "test_covariance": ("other", "tests a private helper, not the class"),
+    "test_raises_value_error_on_one_sample_per_class": (
+        "other",
+        "tests quadratic discriminant analysis",
+    ),
 }
 
-# We have one solver: what scikit-learn compares between its solvers, and between its ways to give
-# a covariance, is compared here between our class and theirs.
+# dimetric's LDA has one solver. Tests that compare scikit-learn's solvers or covariance estimators
+# with each other compare dimetric's class with scikit-learn's here.
 CHANGED = {
-    # Their "lsqr" has no transform.
+    # scikit-learn's "lsqr" has no transform.
     "test_lda_transform": [
         ('clf = LinearDiscriminantAnalysis(solver="lsqr", n_components=1)', "return"),
     ],
-    # Without the classifier's decision_function.
+    # Remove the classifier's decision_function.
     "test_lda_solver_agreement": [
         ('LinearDiscriminantAnalysis(solver="eigen"', 'Theirs(solver="eigen"'),
         ("    decision_svd = clf.decision_function(X)\n", ""),
@@ -50,7 +53,7 @@ CHANGED = {
     "test_lda_explained_variance_ratio": [
         ('LinearDiscriminantAnalysis(solver="eigen"', 'Theirs(solver="eigen"'),
     ],
-    # The covariance shows in the map; theirs has rows for transform to leave out.
+    # Compare the maps instead of covariance_. Only two columns of scalings_ are used by transform.
     "test_lda_shrinkage": [
         ("c2 = LinearDiscriminantAnalysis", "c2 = Theirs"),
         ("store_covariance=True, shrinkage=0.5", "shrinkage=0.5"),
@@ -63,11 +66,11 @@ CHANGED = {
         ('solver="lsqr",\n', 'solver="eigen",\n'),
         ("c1.covariance_, c2.covariance_", "np.abs(c1.scalings_), np.abs(c2.scalings_[:, :2])"),
     ],
-    # The wording is ours.
+    # dimetric words the message differently.
     "test_lda_dimension_warning": [
         ("n_components cannot be larger than ", "must be at most min"),
     ],
-    # Where theirs looks at the classifier's coefficients, ours looks at the map.
+    # Check the map instead of the classifier's coefficients.
     "test_lda_dtype_match": [("coef_", "scalings_")],
     "test_lda_numeric_consistency_float32_float64": [("coef_", "scalings_")],
 }
@@ -91,4 +94,4 @@ def test_the_list_is_complete():
 
 
 def test_enough_numeric_tests_run():
-    assert numeric_share(RUN, EXCLUDED) >= 0.8
+    assert numeric_fraction(RUN, EXCLUDED) >= 0.8

@@ -1,10 +1,10 @@
-"""scikit-learn's tests of locally linear embedding, on ours.
+"""scikit-learn's tests of LocallyLinearEmbedding, run on dimetric's LLE.
 
-"numeric" tests are about numbers, "other" ones about messages and names.
+"numeric" tests check numbers. "other" tests check messages and names.
 """
 
 import pytest
-from sklearn_suite.adapter import load, names_of, numeric_share
+from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
     "test_barycenter_kneighbors_graph": "numeric",
@@ -16,10 +16,10 @@ RUN = {
     "test_get_feature_names_out": "other",
 }
 
-EXCLUDED = {}  # none
+EXCLUDED = {}
 
 CHANGED = {
-    # The wording is ours.
+    # dimetric words the message differently.
     "test_singular_matrix": [
         ("Error in determining null-space with ARPACK", "All samples are equal"),
     ],
@@ -40,7 +40,7 @@ theirs = load(
 )
 globals().update({name: getattr(theirs, name) for name in RUN})
 
-# Blobs are apart; scikit-learn does not say so.
+# The blobs are not connected. scikit-learn does not warn about this.
 pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning")
 
 
@@ -50,4 +50,4 @@ def test_the_list_is_complete():
 
 
 def test_enough_numeric_tests_run():
-    assert numeric_share(RUN, EXCLUDED) >= 0.8
+    assert numeric_fraction(RUN, EXCLUDED) >= 0.8

@@ -1,7 +1,7 @@
-"""scikit-learn's tests of MDS and of ClassicalMDS, on ours."""
+"""scikit-learn's tests of MDS and ClassicalMDS, run on dimetric's MDS."""
 
 import pytest
-from sklearn_suite.adapter import load, names_of, numeric_share
+from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
     "test_smacof": "numeric",
@@ -26,12 +26,12 @@ RUN_CLASSICAL = {
 }
 
 EXCLUDED = {
-    "test_normalized_stress_auto": ("other", "watches a private helper at work"),
-    "test_future_warning_init_and_metric": ("other", "about parameters on their way out"),
+    "test_normalized_stress_auto": ("other", "patches a private helper"),
+    "test_future_warning_init_and_metric": ("other", "tests deprecated parameters"),
 }
 
 CHANGED = {
-    # The wording is ours.
+    # dimetric words the messages differently.
     "test_classical_mds_wrong_inputs": [
         ("Array must be symmetric", "must be (symmetric|0)"),
         ("array must be 2-dimensional and square", "must be a square matrix"),
@@ -54,7 +54,7 @@ classical = load(
 globals().update({name: getattr(theirs, name) for name in RUN})
 globals().update({name: getattr(classical, name) for name in RUN_CLASSICAL})
 
-# Where they stop after an iteration or two, ours says so.
+# dimetric warns if max_iter is reached, as in tests with one or two iterations.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -65,4 +65,4 @@ def test_the_list_is_complete():
 
 
 def test_enough_numeric_tests_run():
-    assert numeric_share(RUN | RUN_CLASSICAL, EXCLUDED) >= 0.9
+    assert numeric_fraction(RUN | RUN_CLASSICAL, EXCLUDED) >= 0.9

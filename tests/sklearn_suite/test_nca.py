@@ -1,11 +1,11 @@
-"""scikit-learn's tests of NeighborhoodComponentsAnalysis, on our NCA.
+"""scikit-learn's tests of NeighborhoodComponentsAnalysis, run on dimetric's NCA.
 
-"numeric" tests are about transform, numbers or equivalence; "other" ones about messages, names and
+"numeric" tests check transforms, numbers or equivalences. "other" tests check messages, names and
 calls.
 """
 
 import pytest
-from sklearn_suite.adapter import load, names_of, numeric_share
+from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
     "test_simple_example": "numeric",
@@ -29,13 +29,13 @@ RUN = {
 }
 
 EXCLUDED = {
-    "test_verbose": ("other", "checks the wording of what verbose=1 prints"),
+    "test_verbose": ("other", "checks the wording of the output of verbose=1"),
 }
 
 OWN_WORDING = [("(ValueError, match=re.escape(msg))", "(ValueError)")]
 
 CHANGED = {
-    # tol is of the sum over samples there, of the mean here.
+    # tol refers to a sum over samples in scikit-learn, and to the mean in dimetric.
     "test_toy_example_collapse_points": [("random_state=42, callback", "tol=1e-5 / 3, callback")],
     "test_params_validation": OWN_WORDING,
     "test_n_components": OWN_WORDING,
@@ -52,11 +52,11 @@ theirs = load(
 globals().update({name: getattr(theirs, name) for name in RUN})
 
 pytestmark = [
-    # scikit-learn warns of these only if verbose, or not at all.
+    # scikit-learn gives these warnings only if verbose, or not at all.
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore:.* classes have a single sample:UserWarning"),
     pytest.mark.filterwarnings("ignore:.* LDA returns . components:UserWarning"),
-    pytest.mark.filterwarnings("ignore:y holds one class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:y has only one class:UserWarning"),
 ]
 
 
@@ -66,4 +66,4 @@ def test_the_list_is_complete():
 
 
 def test_enough_numeric_tests_run():
-    assert numeric_share(RUN, EXCLUDED) >= 0.8
+    assert numeric_fraction(RUN, EXCLUDED) >= 0.8

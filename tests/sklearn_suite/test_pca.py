@@ -1,11 +1,11 @@
-"""scikit-learn's tests of PCA, on ours.
+"""scikit-learn's tests of PCA, run on dimetric's PCA.
 
-"numeric" tests are about transform, inverse, numbers or equivalence; "other" ones about messages,
+"numeric" tests check transforms, inverses, numbers or equivalences. "other" tests check messages,
 names, or scikit-learn's private helpers.
 """
 
 import pytest
-from sklearn_suite.adapter import load, names_of, numeric_share
+from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
     "test_pca": "numeric",
@@ -43,8 +43,8 @@ RUN = {
     "test_pca_array_api_compliance": "numeric",
 }
 
-NO_MLE = "n_components='mle' is not offered"
-PRIVATE = "about a private helper of 'mle', not about the class"
+NO_MLE = "n_components='mle' is not supported"
+PRIVATE = "tests a private helper of 'mle', not the class"
 
 EXCLUDED = {
     "test_n_components_mle": ("numeric", NO_MLE),
@@ -59,7 +59,7 @@ EXCLUDED = {
     "test_assess_dimension_rank_one": ("other", PRIVATE),
     "test_array_api_error_and_warnings_on_unsupported_params": (
         "other",
-        "wants errors for arpack and power_iteration_normalizer where dimetric works",
+        "expects errors for arpack and power_iteration_normalizer, which dimetric does not raise",
     ),
 }
 
@@ -72,31 +72,31 @@ NAMESPACES = """[
 ]"""
 
 CHANGED = {
-    # We take sparse samples with "randomized", too; the wording is ours.
+    # dimetric's "randomized" supports sparse samples. It words the message differently.
     "test_sparse_pca_solver_error": [
         ('["randomized", "full"]', '["full"]'),
         ("match=error_msg_pattern", 'match="needs dense samples"'),
     ],
-    # The wording is ours.
+    # dimetric words the messages differently.
     "test_pca_validation": [
         (r"must be between 1 and min\(n_samples, n_features\)", r"an int in the range \[1, inf\)"),
         ("must be between 0 and min", "must be at most min"),
     ],
-    # Whitening does not change how likely samples are. It does in scikit-learn, where
+    # Whitening does not change the likelihood of samples. It does in scikit-learn, because
     # get_covariance() of a whitened PCA is not the covariance.
     "test_pca_score": [
         ("    ll2 = pca.score(X)\n    assert ll1 > ll2", "    assert_allclose(pca.score(X), ll1)"),
     ],
-    # There is no map to 0 components.
+    # dimetric requires at least one component.
     "test_pca_score3": [
         ("np.zeros(p)", "np.full(p, -np.inf)"),
         ("range(p)", "range(1, p)"),
     ],
-    # They keep more than the share t of the variance, we at least t.
+    # scikit-learn keeps more than a fraction t of the variance; dimetric keeps at least t.
     "test_pca_n_components_mostly_explained_variance_ratio": [
         ("n_components=n_components", "n_components=np.nextafter(n_components, 1)"),
     ],
-    # Only namespaces that a machine without accelerator can have.
+    # Only namespaces and devices that do not require an accelerator.
     "test_pca_array_api_compliance": [
         ("yield_namespace_device_dtype_combinations()", NAMESPACES),
     ],
@@ -110,7 +110,7 @@ theirs = load(
 globals().update({name: getattr(theirs, name) for name in RUN})
 pytest.mark.slow(theirs.test_pca_sparse)  # crosses five parameters
 
-# scikit-learn whitens directions of rounding errors, too.
+# scikit-learn whitens directions that contain only rounding errors without a warning.
 pytestmark = pytest.mark.filterwarnings("ignore:.* components have no variance:UserWarning")
 
 
@@ -120,4 +120,4 @@ def test_the_list_is_complete():
 
 
 def test_enough_numeric_tests_run():
-    assert numeric_share(RUN, EXCLUDED) >= 0.8
+    assert numeric_fraction(RUN, EXCLUDED) >= 0.8

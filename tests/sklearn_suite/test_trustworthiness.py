@@ -1,12 +1,12 @@
-"""scikit-learn's tests of trustworthiness, on ours.
+"""scikit-learn's tests of trustworthiness, run on dimetric's function.
 
-They stand among those of t-SNE, which takes no part here: all that mention trustworthiness run.
+They are part of the tests of t-SNE. Only the tests that call trustworthiness run here.
 """
 
 import inspect
 
 from sklearn.manifold.tests import test_t_sne as original
-from sklearn_suite.adapter import load, names_of, numeric_share
+from sklearn_suite.adapter import load, names_of, numeric_fraction
 
 RUN = {
     "test_trustworthiness": "numeric",
@@ -17,7 +17,7 @@ RUN = {
     "test_trustworthiness_not_euclidean_metric": "numeric",
 }
 
-EXCLUDED = {}  # none of those about trustworthiness
+EXCLUDED = {}
 
 theirs = load(
     "sklearn.manifold.tests.test_t_sne",
@@ -31,14 +31,14 @@ globals().update({name: getattr(theirs, name) for name in RUN})
 
 
 def test_the_list_is_complete():
-    about = {name for name in names_of(theirs) if "trustworthiness(" in source(name)}
-    assert RUN.keys() | EXCLUDED.keys() == about
+    expected = {name for name in names_of(theirs) if "trustworthiness(" in body_of(name)}
+    assert RUN.keys() | EXCLUDED.keys() == expected
 
 
-def source(name):
-    """Return what a test does, without the names of others."""
+def body_of(name):
+    """Return the source of a test after its signature."""
     return inspect.getsource(getattr(original, name)).partition("):\n")[2]
 
 
 def test_enough_numeric_tests_run():
-    assert numeric_share(RUN, EXCLUDED) >= 0.8
+    assert numeric_fraction(RUN, EXCLUDED) >= 0.8

@@ -1,4 +1,4 @@
-"""A certified gap is never below the true one, and small at an optimum."""
+"""Tests of certificates: a certified gap is at least the true gap, and small at an optimum."""
 
 from fractions import Fraction
 
@@ -21,28 +21,28 @@ from solving import projected_gradient
 from dimetric.linalg.psd import project_psd
 from dimetric.solvers.certificates import (
     Certificate,
-    certify_from_below,
-    gap_from_below,
+    certify_by_lower_bound,
+    gap_from_lower_bound,
     radius_from_linear,
     radius_from_ridge,
 )
 
 
 def tangent_value(G, M):
-    """Return <G, M>, rounded up: f(M) - c of the tangent c + <G, N> at M."""
+    """Return <G, M>, rounded up. This is f(M) - c for the tangent c + <G, N> at M."""
     terms = (G + G.T) / 2 * (M + M.T) / 2
     rounding = float(G.size * np.finfo(float).eps * np.sum(np.abs(terms)))
     return float(np.sum(terms)) + rounding
 
 
 def gap_bound(G, M, radius):
-    """Bound the gap at M by the tangent there."""
-    return gap_from_below(tangent_value(G, M), 0.0, G, radius)
+    """Bound the gap at M by the tangent at M."""
+    return gap_from_lower_bound(tangent_value(G, M), 0.0, G, radius)
 
 
 def certify(G, M, radius=np.inf):
-    """Certify M by the tangent there."""
-    return certify_from_below(tangent_value(G, M), 0.0, G, M, radius=radius)
+    """Certify M by the tangent at M."""
+    return certify_by_lower_bound(tangent_value(G, M), 0.0, G, M, radius=radius)
 
 
 def random_psd(rng, d, rank=None):
@@ -51,9 +51,9 @@ def random_psd(rng, d, rank=None):
 
 
 class Quadratic:
-    """A convex quadratic function on the cone whose optimum is known to the last digit.
+    """A convex quadratic function of metrics with a known optimum M*.
 
-    f(M) = |H (M - M*) H|^2 / 2 + <Z, M - M*>, with Z >= 0 and Z M* = 0: the optimum is M*.
+    f(M) = |H (M - M*) H|^2 / 2 + <Z, M - M*>, where Z >= 0 and Z M* = 0.
     """
 
     def __init__(self, rng, d, rank):
@@ -74,7 +74,7 @@ class Quadratic:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_bound_is_never_below_the_gap(seed):
+def test_bound_is_at_least_the_gap(seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 8))
     f = Quadratic(rng, d, rank=int(rng.integers(0, d + 1)))
@@ -90,7 +90,7 @@ def test_the_bound_is_never_below_the_gap(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_bound_vanishes_at_the_optimum(seed):
+def test_bound_is_0_at_the_optimum(seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 8))
     f = Quadratic(rng, d, rank=int(rng.integers(0, d + 1)))
@@ -98,8 +98,8 @@ def test_the_bound_vanishes_at_the_optimum(seed):
     assert 0 <= bound < 1e-11 * (1 + np.trace(f.optimum))
 
 
-def test_the_bound_is_the_largest_drop_of_the_linear_model():
-    """Attained by the metric of that trace along the lowest eigenvector."""
+def test_bound_is_the_largest_decrease_of_the_tangent():
+    """The metric of largest trace along the lowest eigenvector attains it."""
     rng = np.random.default_rng(0)
     M, G = random_psd(rng, 4), rng.normal(size=(4, 4))
     M, G = M / np.trace(M), G + G.T
@@ -109,58 +109,56 @@ def test_the_bound_is_the_largest_drop_of_the_linear_model():
     assert gap_bound(definite, M, 5.0) == pytest.approx(np.sum(definite * M), rel=1e-12)
 
 
-def test_only_the_symmetric_part_of_a_gradient_counts():
+def test_only_the_symmetric_part_of_a_gradient_matters():
     rng = np.random.default_rng(1)
     M, G, skew = random_psd(rng, 4), rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
     assert gap_bound(G + skew - skew.T, M, 3.0) == pytest.approx(gap_bound(G, M, 3.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_bounds_nothing(bad):
+def test_bounds_are_infinite_for_values_that_are_not_finite(bad):
     G = np.eye(2)
     G[0, 0] = bad
     assert gap_bound(G, np.eye(2), 1.0) == np.inf
-    assert gap_from_below(1.0, 0.0, G, 1.0) == np.inf
-    assert gap_from_below(np.nan, 0.0, np.eye(2), 1.0) == np.inf
+    assert gap_from_lower_bound(1.0, 0.0, G, 1.0) == np.inf
+    assert gap_from_lower_bound(np.nan, 0.0, np.eye(2), 1.0) == np.inf
     assert radius_from_linear(1.0, G) == np.inf
     assert radius_from_ridge(np.nan, 1.0, floor=0.0) == np.inf
 
 
-def test_rounding_does_not_hide_a_negative_eigenvalue():
-    """A gradient whose least eigenvalue is 0 but for rounding is not taken as positive."""
+def test_bound_allows_for_rounding_errors_of_eigenvalues():
+    """A smallest eigenvalue of 0, up to rounding, may be negative."""
     rng = np.random.default_rng(2)
     for _ in range(200):
         G = random_psd(rng, 6, rank=3)
         assert gap_bound(G, np.zeros((6, 6)), 1.0) > 0
 
 
-def test_no_rounding_is_to_our_favour():
-    """Held against exact arithmetic."""
+def test_bounds_hold_in_exact_arithmetic():
     rng = np.random.default_rng(4)
     for _ in range(200):
         M, G = random_psd(rng, 3), rng.normal(size=(3, 3))
-        G = G + G.T  # with terms that nearly cancel, now and then
+        G = G + G.T  # terms sometimes almost cancel
         exact = sum(Fraction(g) * Fraction(m) for g, m in zip(G.flat, M.flat, strict=True))
         assert Fraction(gap_bound(G, M, 0.0)) >= exact
         value, floor, ridge = rng.uniform(0, [10, 1e-3, 1e-3]).tolist()
         exact = max(Fraction(value) - Fraction(floor), Fraction(0))
-        assert Fraction(gap_from_below(value, floor, G, 0.0)) >= exact
+        assert Fraction(gap_from_lower_bound(value, floor, G, 0.0)) >= exact
         assert Fraction(radius_from_ridge(value, ridge, floor=floor)) >= exact / Fraction(ridge)
 
 
-def test_a_likely_radius_is_not_proven():
+def test_certificate_without_a_radius_is_not_proven():
     M = np.diag([1.0, 2.0])
     G = np.diag([-1.0, 0.0])
     assert certify(G, M) == Certificate(gap_bound(G, M, 30.0), 30.0, False)
     assert certify(G, M, radius=4.0) == Certificate(gap_bound(G, M, 4.0), 4.0, True)
-    below = certify_from_below(3.0, 1.0, G, M, radius=4.0)
-    assert below == Certificate(gap_from_below(3.0, 1.0, G, 4.0), 4.0, True)
-    nothing = certify(G, np.zeros((2, 2)))
-    assert (nothing.gap, nothing.radius, nothing.proven) == (np.inf, np.inf, False)
+    certificate = certify_by_lower_bound(3.0, 1.0, G, M, radius=4.0)
+    assert certificate == Certificate(gap_from_lower_bound(3.0, 1.0, G, 4.0), 4.0, True)
+    at_zero = certify(G, np.zeros((2, 2)))
+    assert (at_zero.gap, at_zero.radius, at_zero.proven) == (np.inf, np.inf, False)
 
 
-def test_radii():
-    """On the border of the radius the linear function reaches the value, and not before."""
+def test_radius_is_where_the_lower_bound_reaches_the_value():
     rng = np.random.default_rng(3)
     P = random_psd(rng, 4)
     V = np.linalg.eigh(P)[1]
@@ -175,7 +173,7 @@ def test_radii():
     assert radius_from_linear(7.0, np.diag([1.0, -1.0])) == np.inf
 
 
-# The learners' own problems
+# Objectives of learners
 
 
 def labelled(seed, n=15, d=3):
@@ -197,8 +195,8 @@ def mcml_gradient(X, y, M, reg):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_mcml_with_a_ridge(seed):
-    """The loss is at least 0: a cross-entropy."""
+def test_certificate_of_mcml_with_a_ridge(seed):
+    """The floor is 0, because the loss is a cross-entropy."""
     X, y = labelled(seed)
     reg, d = 0.1, 3
     best, lowest = mcml_optimum(X, y, reg=reg)
@@ -225,8 +223,12 @@ def test_mcml_with_a_ridge(seed):
     assert certify(mcml_gradient(X, y, M, reg), M, radius=radius).gap < 1e-4
 
 
-class Multipliers:
-    """LMNN from below: (1 - mu) pull + mu a (1 + d2(i,j) - d2(i,l)), for a in [0, 1], over n."""
+class HingeBounds:
+    """Lower bounds of LMNN's objective, which are linear in the metric.
+
+    For any slopes a in [0, 1], the sum of (1 - mu) d2(i,j) and mu a (1 + d2(i,j) - d2(i,l)),
+    divided by n, is a lower bound.
+    """
 
     def __init__(self, X, y, targets, mu):
         self.triplets = np.array([(i, j, l) for i, j in targets for l in np.flatnonzero(y != y[i])])
@@ -240,14 +242,14 @@ class Multipliers:
     def bound(self, a):
         return self.weight * np.sum(a), self.pull + self.weight * np.tensordot(a, self.push, 1)
 
-    def at(self, X, M, softness):
-        """Multipliers of a metric, that leap at the kinks or not."""
+    def slopes(self, X, M, softness):
+        """Return the slopes of hinges, smoothed around their kinks, at a metric."""
         i, j, l = self.triplets.T
         D = squared_distances(X, M)
         return np.clip((1 + D[i, j] - D[i, l]) / softness + 0.5, 0, 1)
 
-    def best(self):
-        """Multipliers of the highest lower bound."""
+    def best_slopes(self):
+        """Return the slopes of the highest lower bound."""
         a = cp.Variable(len(self.triplets), bounds=[0, 1])
         G = self.pull + self.weight * cp.reshape(
             a @ self.push.reshape(len(self.triplets), -1), self.pull.shape, order="C"
@@ -258,33 +260,33 @@ class Multipliers:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_lmnn_from_below(seed):
+def test_certificate_of_lmnn(seed):
     X, y = labelled(seed)
     targets, mu = nearest_targets(X, y, 2), 0.5
     best, lowest = lmnn_optimum(X, y, targets, mu=mu)
     rng = np.random.default_rng(seed)
-    multipliers = Multipliers(X, y, targets, mu)
-    dual = multipliers.best()
+    bounds = HingeBounds(X, y, targets, mu)
+    best_slopes = bounds.best_slopes()
 
     def certified(M, a):
         value = lmnn_value(X, y, M, targets, mu=mu)
-        radius = radius_from_linear(value, multipliers.pull)
+        radius = radius_from_linear(value, bounds.pull)
         assert radius >= np.trace(best) - 1e-6
-        certificate = certify_from_below(value, *multipliers.bound(a), M, radius=radius)
+        certificate = certify_by_lower_bound(value, *bounds.bound(a), M, radius=radius)
         assert certificate.proven
         assert certificate.gap >= value - lowest - 1e-6
         return certificate.gap
 
     for M in (0 * best, np.eye(3), *(random_psd(rng, 3) for _ in range(5)), 0.9 * best):
         for softness in (1e-9, 1e-3, 1.0):
-            certified(M, multipliers.at(X, M, softness))
+            certified(M, bounds.slopes(X, M, softness))
         gap = lmnn_value(X, y, M, targets, mu=mu) - lowest
-        assert certified(M, dual) == pytest.approx(gap, rel=1e-3, abs=1e-5)
-    assert certified(best, dual) < 1e-5
+        assert certified(M, best_slopes) == pytest.approx(gap, rel=1e-3, abs=1e-5)
+    assert certified(best, best_slopes) < 1e-5
 
 
-def test_ldml_at_its_optimum():
-    """With the best threshold for every metric, the gradient in M certifies."""
+def test_certificate_of_ldml_at_its_optimum():
+    """At the optimal threshold, the gradient in M gives a certificate."""
     X, y = labelled(0)
     reg, d = 0.05, 3
     best, b, lowest = ldml_optimum(X, y, reg=reg)

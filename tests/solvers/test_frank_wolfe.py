@@ -1,22 +1,22 @@
-"""Frank-Wolfe on metrics of trace 1: where it ends, and what it says about that."""
+"""Tests of the Frank-Wolfe method over metrics of trace 1."""
 
 import numpy as np
 import pytest
 
 from dimetric.solvers import FrankWolfe
 from dimetric.solvers.frank_wolfe import top_eigenvector
-from dimetric.solvers.result import GAP_CLOSED
+from dimetric.solvers.result import GAP_BELOW_TOL
 
 
 def linear(C):
     return lambda x: (float(x @ C.ravel()), C.ravel())
 
 
-def test_linear_objective_ends_at_an_eigenvector(rng):
+def test_linear_objective_converges_to_an_eigenvector(rng):
     B = rng.normal(size=(5, 5))
     C = B + B.T
     result = FrankWolfe().minimise(linear(C), np.eye(5).ravel() / 5, max_iter=2000, tol=1e-2)
-    assert result.reason == GAP_CLOSED
+    assert result.reason == GAP_BELOW_TOL
     assert result.converged
     lowest = np.linalg.eigvalsh(C)[0]
     assert lowest - 1e-12 <= result.value <= lowest + 1e-2 * max(1, abs(result.value))
@@ -27,16 +27,16 @@ def test_iterates_are_metrics_of_trace_1(schedule, rng):
     B = rng.normal(size=(4, 4))
     seen = []
 
-    def near(x):
+    def distance(x):
         return float(np.sum((x - B.ravel()) ** 2)), 2 * (x - B.ravel())
 
     def callback(x, value, n_iter):
         seen.append(x.reshape(4, 4))
-        assert value == near(x)[0]
+        assert value == distance(x)[0]
         return n_iter == 7
 
     solver, start = FrankWolfe(schedule=schedule), np.eye(4).ravel() / 4
-    result = solver.minimise(near, start, callback=callback)
+    result = solver.minimise(distance, start, callback=callback)
     assert result.n_iter == len(seen) == 7
     assert result.reason == "stopped by a callback"
     for M in seen:
@@ -45,7 +45,7 @@ def test_iterates_are_metrics_of_trace_1(schedule, rng):
     assert result.value == min(result.history)
 
 
-def test_averaging_is_the_mean_of_all_directions(rng):
+def test_averaging_returns_the_mean_of_start_and_vertices(rng):
     B = rng.normal(size=(3, 3))
     C = B + B.T
     v = top_eigenvector(-C)
@@ -56,7 +56,7 @@ def test_averaging_is_the_mean_of_all_directions(rng):
 
 
 @pytest.mark.parametrize("d", [1, 2, 49, 50, 120])
-def test_top_eigenvector(d, rng):
+def test_top_eigenvector_has_the_largest_eigenvalue(d, rng):
     B = rng.normal(size=(d, d))
     S = B + B.T
     v = top_eigenvector(S)
@@ -64,6 +64,6 @@ def test_top_eigenvector(d, rng):
     assert v @ S @ v == pytest.approx(np.linalg.eigvalsh(S)[-1])
 
 
-def test_a_schedule_that_does_not_exist():
+def test_error_for_an_unknown_schedule():
     with pytest.raises(ValueError, match="'schedule' parameter of FrankWolfe must be a str among"):
         FrankWolfe(schedule="fast").minimise(linear(np.eye(2)), np.eye(2).ravel() / 2)

@@ -1,4 +1,4 @@
-"""L-BFGS reaches optima, and says why it stops."""
+"""Tests of L-BFGS: optimum, history, reasons to stop."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def rosenbrock(x):
     return rosen(x), rosen_der(x)
 
 
-def test_optimum_history_and_reason():
+def test_reaches_the_optimum_and_records_the_history():
     result = LBFGS().minimise(rosenbrock, np.zeros(4), tol=1e-12, max_iter=500)
     np.testing.assert_allclose(result.x, 1, atol=1e-5)
     assert result.converged
@@ -22,12 +22,12 @@ def test_optimum_history_and_reason():
     assert (np.diff(result.history) <= 0).all()
 
 
-def test_a_stationary_start():
+def test_stops_at_a_stationary_start():
     result = LBFGS().minimise(lambda x: (float(x @ x), 2 * x), np.zeros(3))
     assert (result.n_iter, result.converged, result.reason) == (0, True, "gradient below tol")
 
 
-def test_out_of_iterations_warns_with_a_remedy():
+def test_warning_states_reason_and_remedy():
     result = LBFGS().minimise(rosenbrock, np.zeros(4), max_iter=2)
     assert not result.converged
     with pytest.warns(ConvergenceWarning, match=r"Toy did not converge: max_iter=2 .* Do this\."):

@@ -1,4 +1,4 @@
-"""Solvers are parameter objects in scikit-learn's sense, and say what they need."""
+"""Tests of solvers as scikit-learn parameter objects."""
 
 import numpy as np
 import pytest
@@ -17,29 +17,30 @@ SOLVERS = [
 each = pytest.mark.parametrize("solver", SOLVERS, ids=str)
 
 
-def test_the_room_exports_all_of_them():
-    assert {type(each).__name__ for each in SOLVERS} | {"Result", "Solver"} == set(solvers.__all__)
+def test_all_solvers_are_exported():
+    names = {type(solver).__name__ for solver in SOLVERS}
+    assert names | {"Result", "Solver"} == set(solvers.__all__)
 
 
 @each
-def test_clone_repr_and_set_params(solver):
-    again = clone(solver)
-    assert again is not solver
-    assert again.get_params() == solver.get_params()
+def test_clone_repr_and_set_params_keep_parameters(solver):
+    copy = clone(solver)
+    assert copy is not solver
+    assert copy.get_params() == solver.get_params()
     assert eval(repr(solver), vars(solvers)) is not None
     for name, value in solver.get_params().items():
         assert getattr(clone(solver).set_params(**{name: value}), name) == value
 
 
 @each
-def test_what_a_learner_must_prepare_is_declared(solver):
+def test_class_attributes_describe_the_solver(solver):
     assert solver.steps_over in ("maps", "metrics")
     assert solver.uses_batches == isinstance(solver, solvers.SGD)
-    wants_smooth = (solvers.LBFGS, solvers.ProjectedGradient)
-    assert solver.models_curvature == isinstance(solver, wants_smooth)
+    needs_smooth = (solvers.LBFGS, solvers.ProjectedGradient)
+    assert solver.models_curvature == isinstance(solver, needs_smooth)
 
 
-def test_defaults_are_those_that_are_documented():
+def test_defaults_match_the_documentation():
     sgd = {"batch_size": 512, "learning_rate": "adaptive", "eta0": None}
     sgd |= {"increase": 1.01, "decrease": 0.5}
     assert solvers.SGD().get_params() == sgd
@@ -49,15 +50,15 @@ def test_defaults_are_those_that_are_documented():
     assert solvers.FrankWolfe().get_params() == {"schedule": "smoothed"}
 
 
-def test_there_is_no_solver_without_a_method():
-    class Nothing(solvers.Solver):
+def test_subclasses_must_define_minimise():
+    class Incomplete(solvers.Solver):
         pass
 
     with pytest.raises(TypeError, match="minimise"):
-        Nothing()
+        Incomplete()
 
 
-def test_a_solver_of_ones_own():
+def test_user_defined_solver():
     class Halving(solvers.Solver):
         def minimise(self, function, x0, *, max_iter=100, tol=1e-5, infimum=-np.inf, callback=None):
             x = x0 / 2**max_iter

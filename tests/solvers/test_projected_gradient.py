@@ -1,4 +1,4 @@
-"""Projected gradients reach constrained optima, by momentum sooner."""
+"""Tests of projected gradient descent: constrained optima, momentum, stopping."""
 
 import cvxpy as cp
 import numpy as np
@@ -13,7 +13,7 @@ from dimetric.solvers import LBFGS, ProjectedGradient
 both = pytest.mark.parametrize("accelerated", [True, False])
 
 
-def on_cone(d):
+def to_cone(d):
     return lambda x: project_psd(x.reshape(d, d)).ravel()
 
 
@@ -23,7 +23,7 @@ def symmetric(rng, d):
 
 
 def weighted_distance(A, W):
-    """Half the weighted squared distance to A, whose curvatures are the weights."""
+    """Return half the weighted squared distance to A. Its curvatures are the weights W."""
 
     def value_and_grad(x):
         R = x.reshape(A.shape) - A
@@ -33,7 +33,7 @@ def weighted_distance(A, W):
 
 
 def logistic_loss(Z, sign):
-    """The mean of log(1 + exp(-sign (1 - z^T M z))) over the rows of Z, and a ridge."""
+    """Return the mean of log(1 + exp(-sign (1 - z^T M z))) over the rows of Z, plus a ridge."""
     m, d = Z.shape
 
     def value_and_grad(x):
@@ -47,18 +47,17 @@ def logistic_loss(Z, sign):
 
 
 @both
-def test_nearest_psd_matrix(accelerated):
+def test_nearest_psd_matrix_matches_the_projection(accelerated):
     A = symmetric(np.random.default_rng(0), 6)
     f = weighted_distance(A, np.ones((6, 6)))
-    result = projected_gradient(f, on_cone(6), np.eye(6).ravel(), accelerated=accelerated, tol=1e-9)
+    result = projected_gradient(f, to_cone(6), np.eye(6).ravel(), accelerated=accelerated, tol=1e-9)
     assert result.converged
     np.testing.assert_allclose(result.x.reshape(6, 6), project_psd(A), atol=1e-4)
     assert f(result.x)[0] == pytest.approx(f(project_psd(A).ravel())[0], abs=1e-9)
 
 
 @both
-def test_weighted_nearest_psd_matrix(accelerated):
-    """Which has no closed form."""
+def test_weighted_nearest_psd_matrix_matches_cvxpy(accelerated):
     rng = np.random.default_rng(1)
     A, w = symmetric(rng, 5), np.logspace(0, 1, 5)
     f = weighted_distance(A, np.outer(w, w))
@@ -66,7 +65,7 @@ def test_weighted_nearest_psd_matrix(accelerated):
     distance = cp.sum_squares(cp.multiply(np.sqrt(np.outer(w, w)), M - A)) / 2
     best = cp.Problem(cp.Minimize(distance)).solve(solver=cp.CLARABEL)
     result = projected_gradient(
-        f, on_cone(5), np.eye(5).ravel(), accelerated=accelerated, tol=1e-8, max_iter=2000
+        f, to_cone(5), np.eye(5).ravel(), accelerated=accelerated, tol=1e-8, max_iter=2000
     )
     assert result.converged
     assert result.value == pytest.approx(best, abs=1e-6)
@@ -75,7 +74,7 @@ def test_weighted_nearest_psd_matrix(accelerated):
 
 
 @both
-def test_logistic_loss_on_the_cone(accelerated):
+def test_logistic_loss_on_the_cone_matches_cvxpy(accelerated):
     rng = np.random.default_rng(2)
     Z = rng.normal(size=(60, 4)) * [2.0, 1.0, 0.5, 0.3]
     sign = np.where(Z[:, 0] ** 2 + rng.normal(size=60) < 2, 1.0, -1.0)
@@ -84,16 +83,16 @@ def test_logistic_loss_on_the_cone(accelerated):
     loss = cp.sum(cp.logistic(-margin)) / 60 + 0.01 * cp.trace(M)
     best = cp.Problem(cp.Minimize(loss)).solve(solver=cp.CLARABEL)
     result = projected_gradient(
-        logistic_loss(Z, sign), on_cone(4), np.zeros(16), accelerated=accelerated, tol=1e-8,
+        logistic_loss(Z, sign), to_cone(4), np.zeros(16), accelerated=accelerated, tol=1e-8,
         max_iter=2000,
     )  # fmt: skip
     assert result.converged
     assert result.value == pytest.approx(best, abs=1e-7)
-    assert np.linalg.matrix_rank(M.value, tol=1e-4) < 4  # so that the cone matters
+    assert np.linalg.matrix_rank(M.value, tol=1e-4) < 4  # the constraint is active
 
 
 @both
-def test_nonnegative_least_squares(accelerated):
+def test_nonnegative_least_squares_match_scipy(accelerated):
     rng = np.random.default_rng(3)
     A, b = rng.normal(size=(30, 8)), rng.normal(size=30)
     best, _ = nnls(A, b)
@@ -111,16 +110,16 @@ def test_nonnegative_least_squares(accelerated):
 
 
 @both
-def test_the_history_falls(accelerated):
+def test_values_decrease_strictly(accelerated):
     rng = np.random.default_rng(4)
     f = weighted_distance(symmetric(rng, 8), np.logspace(0, 3, 64).reshape(8, 8))
-    result = projected_gradient(f, on_cone(8), np.eye(8).ravel(), accelerated=accelerated, tol=0.0)
+    result = projected_gradient(f, to_cone(8), np.eye(8).ravel(), accelerated=accelerated, tol=0.0)
     assert (np.diff(result.history) < 0).all()
     assert f(result.x)[0] == result.value == result.history[-1]
 
 
 def test_momentum_needs_fewer_evaluations():
-    """On Nesterov's chain, where a gradient tells of one more link at a time."""
+    """On Nesterov's chain, each gradient step reaches only one more coordinate."""
     T = 2 * np.eye(50) - np.eye(50, k=1) - np.eye(50, k=-1)
     first = np.eye(50)[0]
     best = -0.5 * float(first @ np.linalg.solve(T, first))
@@ -146,14 +145,14 @@ def test_momentum_needs_fewer_evaluations():
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_any_unit(unit):
+def test_result_does_not_depend_on_units(unit):
     A = np.diag([1.0, 2.0, -1.0]) * unit
     f = weighted_distance(A, np.ones((3, 3)) / unit**2)
-    result = projected_gradient(f, on_cone(3), np.eye(3).ravel() * unit, tol=0.0)
+    result = projected_gradient(f, to_cone(3), np.eye(3).ravel() * unit, tol=0.0)
     np.testing.assert_allclose(result.x.reshape(3, 3) / unit, project_psd(A) / unit, atol=1e-6)
 
 
-def test_a_start_outside_is_projected():
+def test_start_outside_of_the_set_is_projected():
     seen = []
 
     def f(x):
@@ -164,32 +163,32 @@ def test_a_start_outside_is_projected():
     np.testing.assert_array_equal(seen[0], [1, 3])
 
 
-def test_an_optimum_on_the_border_at_once():
-    """With a gradient that is far from 0."""
+def test_stops_at_a_start_that_is_optimal_on_the_boundary():
+    """The gradient is not 0 there, but the residual is."""
     f = weighted_distance(-np.eye(3), np.ones((3, 3)))
-    result = projected_gradient(f, on_cone(3), np.zeros(9))
+    result = projected_gradient(f, to_cone(3), np.zeros(9))
     assert (result.n_iter, result.reason) == (0, "gradient below tol")
     assert np.abs(f(result.x)[1]).max() == 1
 
 
-def test_the_residual_is_the_gradient_and_a_normal():
-    """Found by its largest entry, whatever the step: below tol, and no earlier."""
+def test_solver_stops_when_the_residual_is_below_tol():
+    """The residual is the gradient plus a normal vector of the set."""
     target = np.array([3.0, -4.0])
-    kinds = []
+    reasons = []
 
     def f(x):
         return 0.01 * float(np.sum((x - target) ** 2)), 0.02 * (x - target)
 
     for tol in (1e-1, 1e-2, 1e-3):
         result = projected_gradient(f, lambda x: np.maximum(x, 0), np.array([50.0, 50.0]), tol=tol)
-        kinds.append(result.reason)
+        reasons.append(result.reason)
         if result.reason == "gradient below tol":
-            assert result.x[1] == 0  # the normal takes all of the second entry
+            assert result.x[1] == 0  # the normal vector cancels the second entry
             assert abs(f(result.x)[1][0]) <= tol
-    assert "gradient below tol" in kinds
+    assert "gradient below tol" in reasons
 
 
-def test_without_constraints_as_lbfgs():
+def test_matches_lbfgs_without_constraints():
     rng = np.random.default_rng(6)
     A = rng.normal(size=(20, 5))
     b = rng.normal(size=20)
@@ -197,21 +196,21 @@ def test_without_constraints_as_lbfgs():
     def f(x):
         return float(np.sum((A @ x - b) ** 2)), 2 * A.T @ (A @ x - b)
 
-    here = projected_gradient(f, lambda x: x, np.zeros(5), tol=1e-9, max_iter=1000)
-    np.testing.assert_allclose(here.x, LBFGS().minimise(f, np.zeros(5), tol=1e-9).x, atol=1e-4)
+    found = projected_gradient(f, lambda x: x, np.zeros(5), tol=1e-9, max_iter=1000)
+    np.testing.assert_allclose(found.x, LBFGS().minimise(f, np.zeros(5), tol=1e-9).x, atol=1e-4)
 
 
 @pytest.mark.parametrize("start", [0.0, 1.0])
-def test_a_step_that_shrinks_to_nothing(start):
-    uphill = projected_gradient(
+def test_solver_stops_if_no_step_is_accepted(start):
+    result = projected_gradient(
         lambda x: (float(x[0]), -np.ones(1)), lambda x: x, np.array([start])
     )
-    assert (uphill.n_iter, uphill.converged) == (0, False)
-    assert uphill.reason == "the step shrank to nothing"
+    assert (result.n_iter, result.converged) == (0, False)
+    assert result.reason == "the step size became too small"
 
 
-def test_momentum_out_of_the_domain():
-    """The objective is not a number outside of the set, where momentum would lead."""
+def test_momentum_stays_in_the_domain():
+    """The objective is NaN outside of the set, where momentum would lead."""
     points = []
 
     def f(x):
@@ -231,13 +230,13 @@ def test_momentum_out_of_the_domain():
 
 @both
 @pytest.mark.parametrize("offset", [1.0, 1e6])
-def test_to_the_last_digit(accelerated, offset):
-    """Where values are nothing but rounding, that is the end, and no failure."""
+def test_rounding_errors_count_as_convergence(accelerated, offset):
+    """With tol=0, the solver continues until any decrease is below rounding."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         A = rng.normal(size=(6, 4))
 
-        def f(x, A=A):  # the optimum is 0, which no small step rounds away
+        def f(x, A=A):  # the optimum is at x = 0, so small steps are not lost to rounding
             return offset + float(np.sum((A @ x) ** 2)), 2 * A.T @ (A @ x)
 
         result = projected_gradient(
@@ -248,21 +247,23 @@ def test_to_the_last_digit(accelerated, offset):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4, 1e-5])
-def test_a_flat_stretch_is_not_the_end(tol):
-    """When the objective no longer decreases, a plain step does not lower it either."""
+def test_small_decrease_with_momentum_is_not_convergence(tol):
+    """When the solver stops, a step without momentum does not lower the objective either."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         A, w = symmetric(rng, 4), 10 ** rng.uniform(0, 1.5, size=4)
         f = weighted_distance(A, np.outer(w, w))
-        result = projected_gradient(f, on_cone(4), np.eye(4).ravel(), tol=tol, max_iter=10**4)
+        result = projected_gradient(f, to_cone(4), np.eye(4).ravel(), tol=tol, max_iter=10**4)
         assert result.reason == "objective no longer decreases"
         small = tol * max(1.0, result.value) / 10
         value, gradient = f(result.x)
         step = 1 / np.max(w) ** 2
-        assert value - f(on_cone(4)(result.x - step * gradient))[0] <= small
+        assert value - f(to_cone(4)(result.x - step * gradient))[0] <= small
         assert np.sum(-np.diff(result.history) <= small) <= 4
 
 
-def test_a_function_without_a_set_is_refused():
-    with pytest.raises(TypeError, match="ProjectedGradient needs a function with a convex set"):
+def test_error_for_a_function_without_a_projection():
+    with pytest.raises(
+        TypeError, match=r"ProjectedGradient needs a function with a method project\(x\), but got"
+    ):
         ProjectedGradient().minimise(lambda x: (float(x @ x), 2 * x), np.ones(2))

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent: its epochs, its rates, and how it fails."""
+"""Tests of stochastic gradient descent: epochs, learning rates and failures."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def rosenbrock(x):
 
 
 def regression(seed=0, n=600, d=5, batch=20, height=1.0, unit=1.0):
-    """Noisy linear regression: the whole objective, its epochs, its optimum, a start."""
+    """Return the objective, epochs, optimum and start of a noisy linear regression."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(n, d))
     b = A @ rng.normal(size=d) + rng.normal(size=n)
@@ -38,8 +38,8 @@ def regression(seed=0, n=600, d=5, batch=20, height=1.0, unit=1.0):
     return squares(np.arange(n)), epoch, best, np.full(d, 3.0) * unit
 
 
-def test_one_batch_is_batch_descent():
-    """The value of an epoch is the one at its start: a step behind."""
+def test_one_batch_per_epoch_matches_gradient_descent():
+    """The value of an epoch is the value at its start, so it is one step behind."""
     x0, kwargs = np.zeros(4), {"learning_rate": "constant", "eta0": 1e-3, "max_iter": 20}
     batch = gradient_descent(rosenbrock, x0, **kwargs)
     result = sgd(lambda k: [rosenbrock], x0, **kwargs)
@@ -51,13 +51,13 @@ def test_one_batch_is_batch_descent():
 def test_mini_batches_reach_the_optimum(rate, height, unit):
     f, epoch, best, x0 = regression(height=height, unit=unit)
     result = sgd(epoch, x0, learning_rate=rate, tol=1e-7 * height, max_iter=60)
-    to_gain = f(x0)[0] - f(best)[0]
-    left = f(result.x)[0] - f(best)[0]
-    assert left < {"constant": 2e-2, "adaptive": 1e-3}[rate] * to_gain
+    initial_gap = f(x0)[0] - f(best)[0]
+    gap = f(result.x)[0] - f(best)[0]
+    assert gap < {"constant": 2e-2, "adaptive": 1e-3}[rate] * initial_gap
     assert result.value == pytest.approx(f(best)[0], rel=0.15)
 
 
-def test_the_mean_of_an_epoch_beats_its_last_iterate():
+def test_mean_iterate_is_better_than_the_last_iterate():
     f, epoch, best, x0 = regression()
     result = sgd(epoch, x0, learning_rate="constant", eta0=0.1, max_iter=20, tol=0.0)
     x = x0
@@ -67,7 +67,7 @@ def test_the_mean_of_an_epoch_beats_its_last_iterate():
     assert f(result.x)[0] - f(best)[0] < 0.3 * (f(x)[0] - f(best)[0])
 
 
-def test_the_same_every_time():
+def test_results_are_reproducible():
     _, epoch, _, x0 = regression()
     np.testing.assert_array_equal(sgd(epoch, x0, max_iter=5).x, sgd(epoch, x0, max_iter=5).x)
 
@@ -75,17 +75,17 @@ def test_the_same_every_time():
 def test_values_are_means_over_batches():
     _, epoch, _, x0 = regression()
     first = [batch(x0)[0] for batch in epoch(0)][:10]
-    x, seen = x0, []
+    x, values = x0, []
     for batch in epoch(1):
         value, gradient = batch(x)
-        seen.append(value)
+        values.append(value)
         x = x - 0.01 * gradient
     result = sgd(epoch, x0, eta0=0.01, max_iter=1)
-    np.testing.assert_allclose(result.history, [np.mean(first), np.mean(seen)], rtol=1e-12)
+    np.testing.assert_allclose(result.history, [np.mean(first), np.mean(values)], rtol=1e-12)
 
 
-def test_an_adaptive_rate_follows_the_epochs():
-    """Scripted values: the rate that an epoch was run at shows in how far it went."""
+def test_adaptive_rate_depends_on_the_value_of_the_last_epoch():
+    """The gradient is -1, so each epoch moves x by its rate."""
     values = [5.0, 4.0, 3.0, 3.5, 3.5, 1.0, 0.5]
     points = []
 
@@ -97,12 +97,12 @@ def test_an_adaptive_rate_follows_the_epochs():
         return [value_and_grad]
 
     sgd(epoch, np.zeros(1), eta0=1.0, increase=2.0, decrease=0.25, max_iter=6)
-    # The start, then one point an epoch: 4 and 3 fell, twice 3.5 did not, 1 fell.
+    # The values 4 and 3 are lower than before, the two values 3.5 are not, and 1 is.
     assert np.diff(points[1:]).tolist() == [1, 2, 4, 1, 0.25]
 
 
 def scripted(values, noise=0.0):
-    """Epochs of two batches with given mean values, whose iterate is the number of the epoch."""
+    """Return epochs of two batches with given mean values. Each epoch moves x by 1 at rate 1."""
 
     def epoch(k):
         for sign in (-1, 1):
@@ -111,33 +111,33 @@ def scripted(values, noise=0.0):
     return epoch
 
 
-def test_the_best_epoch_is_returned():
+def test_best_epoch_is_returned():
     values = [9.0, 5.0, 3.0, 4.0, 4.1]
     kwargs = {"learning_rate": "constant", "eta0": 1.0, "max_iter": 4}
     result = sgd(scripted(values), np.zeros(1), **kwargs)
-    assert (result.value, result.x) == (3, 1.25)  # the second: from 1 to 1.5
+    assert (result.value, result.x) == (3, 1.25)  # the mean iterate of the second epoch: 1 and 1.5
     assert list(result.history) == values
-    # Chance makes a difference of 1 between epochs whose batches differ by 4.
+    # If batches differ by 4, a difference of 1 is within a standard error: the last is returned.
     result = sgd(scripted(values, noise=2.0), np.zeros(1), **kwargs)
     assert (result.value, result.x) == (4.1, 3.25)
 
 
-def test_chance_does_not_add_up():
-    values = [9.0, 5.0, 6.0, 7.0, 8.0]  # a standard error of 1.4 apart from the next one each
+def test_standard_errors_do_not_add_up():
+    values = [9.0, 5.0, 6.0, 7.0, 8.0]  # neighbours differ by less than a standard error, 1.4
     result = sgd(
         scripted(values, noise=2.0), np.zeros(1), learning_rate="constant", eta0=1.0, max_iter=4
     )
     assert result.value == 6
 
 
-def test_ten_epochs_without_progress():
+def test_solver_stops_after_ten_epochs_without_progress():
     values = [9.0, 5.0, *np.linspace(6, 7, 40)]
     result = sgd(scripted(values), np.zeros(1), max_iter=40)
     assert (result.n_iter, result.reason) == (11, "objective no longer decreases")
     assert result.converged
 
 
-def test_batches_without_anything_to_learn_are_left_out():
+def test_batches_without_an_objective_are_skipped():
     _, epoch, _, x0 = regression()
 
     def with_gaps(k):
@@ -145,26 +145,26 @@ def test_batches_without_anything_to_learn_are_left_out():
             yield None
             yield batch
 
-    here, there = sgd(with_gaps, x0, max_iter=3), sgd(epoch, x0, max_iter=3)
-    np.testing.assert_array_equal(here.x, there.x)
-    assert here.history == there.history
+    found, expected = sgd(with_gaps, x0, max_iter=3), sgd(epoch, x0, max_iter=3)
+    np.testing.assert_array_equal(found.x, expected.x)
+    assert found.history == expected.history
 
 
-def test_a_flat_batch_says_nothing_about_the_rate():
+def test_flat_batch_does_not_influence_the_rate():
     _, epoch, _, x0 = regression()
 
     def flat(x):
         return 1.0, np.zeros_like(x)
 
-    here = sgd(lambda k: epoch(k) if k else [flat, *epoch(0)][:10], x0, max_iter=3)
-    there = sgd(lambda k: epoch(k) if k else list(epoch(0))[:9], x0, max_iter=3)
-    np.testing.assert_array_equal(here.x, there.x)
+    found = sgd(lambda k: epoch(k) if k else [flat, *epoch(0)][:10], x0, max_iter=3)
+    expected = sgd(lambda k: epoch(k) if k else list(epoch(0))[:9], x0, max_iter=3)
+    np.testing.assert_array_equal(found.x, expected.x)
 
 
-def test_epochs_without_anything_to_learn():
-    reason = "no mini-batch of an epoch has anything to learn from"
-    for nothing in ([], [None, None]):
-        result = sgd(lambda k, nothing=nothing: nothing, np.ones(2))
+def test_solver_stops_if_no_batch_has_an_objective():
+    reason = "no mini-batch has an objective; each may contain one class only"
+    for batches in ([], [None, None]):
+        result = sgd(lambda k, batches=batches: batches, np.ones(2))
         assert (result.n_iter, result.converged, result.reason) == (0, False, reason)
         np.testing.assert_array_equal(result.x, 1)
     result = sgd(lambda k: [rosenbrock] if k < 3 else [None], np.zeros(2))
@@ -172,20 +172,19 @@ def test_epochs_without_anything_to_learn():
 
 
 @pytest.mark.parametrize("eta0", [10.0, 1e300])
-def test_epochs_that_diverge(eta0):
+def test_large_rate_diverges_unless_it_is_adaptive(eta0):
     f, epoch, best, x0 = regression()
     result = sgd(epoch, x0, learning_rate="constant", eta0=eta0)
     assert (result.n_iter, result.converged) == (1, False)
     assert result.reason.startswith("diverged: the objective rose from ")
     np.testing.assert_array_equal(result.x, x0)
-    # An adaptive rate comes to its senses.
     result = sgd(epoch, x0, eta0=min(eta0, 1e10), decrease=0.1)
     assert np.isfinite(result.history).all()
     assert f(result.x)[0] < f(best)[0] + 1e-3
 
 
-def test_an_epoch_that_ends_astray_is_not_gone_on_from():
-    """The last mini-batch of the first epoch throws the iterate where no rate helps."""
+def test_diverged_epoch_is_repeated_from_the_best_point():
+    """The last mini-batch of the first epoch moves x so far that no rate would help."""
 
     def f(x):
         return 0.5 * float(x @ x), x
@@ -200,17 +199,16 @@ def test_an_epoch_that_ends_astray_is_not_gone_on_from():
     assert abs(result.x) < 1e-2
 
 
-def test_an_epoch_that_diverges_at_any_rate():
+def test_solver_stops_if_an_epoch_diverges_at_any_rate():
     def epoch(k):
         yield lambda x: (1.0 if k == 0 else np.inf, np.ones(1))
 
     result = sgd(epoch, np.zeros(1))
     assert (result.n_iter, result.converged) == (0, False)
-    assert result.reason == "the step shrank to nothing"
+    assert result.reason == "the step size became too small"
 
 
-def test_a_metric_from_mini_batches():
-    """NCA of digits, a hundred at a time, gets most of what all samples at once give."""
+def test_nca_with_mini_batches_improves_on_pca():
     X, y = load_digits(return_X_y=True)
     order = np.argsort(y, kind="stable")
     X, y = (X[order] - X.mean(axis=0)) / 16, y[order]
@@ -228,21 +226,22 @@ def test_a_metric_from_mini_batches():
 
 
 @pytest.mark.parametrize("solver", [GradientDescent, SGD])
-def test_bad_rates(solver):
+def test_error_for_invalid_rates(solver):
     function = Batches(lambda k: [rosenbrock])
-    for params, says in {
+    for (name, value), message in {
         ("learning_rate", "fast"): r"must be a str among",
         ("eta0", 0.0): r"must be a float in the range \(0",
         ("increase", 0.9): r"must be a float in the range \[1",
         ("decrease", 1.0): r"must be a float in the range \(0.*, 1.*\)",
     }.items():
-        name, value = params
-        with pytest.raises(ValueError, match=rf"'{name}' parameter of {solver.__name__} {says}"):
+        with pytest.raises(ValueError, match=rf"'{name}' parameter of {solver.__name__} {message}"):
             solver(**{name: value}).minimise(function, np.ones(2))
 
 
-def test_a_function_without_mini_batches_is_refused():
-    with pytest.raises(TypeError, match=r"SGD needs a function with mini-batches, a method epochs"):
+def test_error_for_a_function_without_mini_batches():
+    with pytest.raises(
+        TypeError, match=r"SGD needs a function with a method epochs\(batch_size\), but got"
+    ):
         SGD().minimise(rosenbrock, np.ones(2))
     with pytest.raises(ValueError, match=r"'batch_size' parameter of SGD must be an int in"):
         SGD(batch_size=1).minimise(Batches(lambda k: [rosenbrock]), np.ones(2))

@@ -1,4 +1,4 @@
-"""Bayesian tests against baycomp, exact probabilities and naive sums."""
+"""Bayesian tests compared with baycomp, exact probabilities and plain loops."""
 
 import baycomp
 import numpy as np
@@ -24,7 +24,7 @@ def probabilities(posterior):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("rope", [0.005, 0.01, 0.03])
-def test_sign_test_is_that_of_baycomp(seed, rope):
+def test_sign_test_matches_baycomp(seed, rope):
     a, b = scores(34, seed=seed)
     ours = bayes.sign_test(a, b, rope, random_state=1)
     theirs = baycomp.SignTest(a, b, rope, random_state=2)
@@ -34,9 +34,9 @@ def test_sign_test_is_that_of_baycomp(seed, rope):
 
 
 def exact_sign_test(alpha):
-    """Return how likely each share of a Dirichlet distribution is the largest.
+    """Return the probability that each component of a Dirichlet variable is the largest.
 
-    Shares are gamma variables over their sum: that one is the largest is an integral.
+    The components are gamma variables divided by their sum, so each probability is an integral.
     """
     found = []
     for i in range(3):
@@ -55,13 +55,13 @@ def exact_sign_test(alpha):
 
 
 @pytest.mark.parametrize(("z0", "counts"), [(0.0, (9, 8, 5)), (0.5, (9, 6, 7)), (-0.5, (11, 6, 5))])
-def test_sign_test_is_exact_but_for_its_draws(z0, counts):
+def test_sign_test_matches_exact_probabilities(z0, counts):
     z = np.repeat([-0.1, 0.0, 0.1], [9, 6, 5])
     found = bayes.sign_test(np.zeros(20), z, random_state=0, s=2.0, z0=z0, n_samples=200_000)
     assert_allclose(probabilities(found), exact_sign_test(counts), atol=0.005)
 
 
-def test_regions_without_a_difference_have_no_share():
+def test_region_without_differences_has_fraction_0():
     found = bayes.sign_test([0.5, 0.5], [0.9, 0.9], random_state=0)
     assert_array_equal(found.samples[:, 0], 0)
     assert found.left == 0
@@ -71,17 +71,17 @@ def test_regions_without_a_difference_have_no_share():
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rope", [0.005, 0.02])
-def test_signed_rank_test_is_that_of_baycomp(seed, rope):
+def test_signed_rank_test_matches_baycomp(seed, rope):
     a, b = scores(20, seed=seed)
     ours = bayes.signed_rank_test(a, b, rope, random_state=1, n_samples=5000)
-    # The same generator, drawn from in the same order
+    # Same generator and same order of random numbers, so the samples are equal.
     theirs = baycomp.SignedRankTest(a, b, rope, random_state=1, nsamples=5000)
     assert_allclose(ours.samples, theirs.sample, atol=1e-12)
     assert_allclose(probabilities(ours), theirs.probs())
 
 
 @pytest.mark.parametrize("n", [1, 2, 20])
-def test_signed_rank_test_without_a_rope_is_that_of_baycomp(n):
+def test_signed_rank_test_without_rope_matches_baycomp(n):
     a, b = scores(n)
     ours = bayes.signed_rank_test(a, b, 0.0, random_state=1, n_samples=5000)
     theirs = baycomp.SignedRankTest(a, b, 0, random_state=1, nsamples=5000)
@@ -91,30 +91,30 @@ def test_signed_rank_test_without_a_rope_is_that_of_baycomp(n):
     assert probabilities(equal) == (0.5, 0, 0.5)
 
 
-def test_signed_rank_test_by_a_loop(monkeypatch):
+def test_signed_rank_test_matches_loop(monkeypatch):
     monkeypatch.setattr(bayes, "BLOCK_VALUES", 64)  # several blocks
     a, b = scores(6)
     found = bayes.signed_rank_test(a, b, 0.01, random_state=3, s=2.0, z0=0.05, n_samples=20)
     z = [0.05, *(b - a)]
     weights = np.random.RandomState(3).dirichlet([2.0] + 6 * [1.0], 20)
-    for w, shares in zip(weights, found.samples, strict=True):
+    for w, fractions in zip(weights, found.samples, strict=True):
         left = sum(w[i] * w[j] for i in range(7) for j in range(7) if z[i] + z[j] < -0.02)
         right = sum(w[i] * w[j] for i in range(7) for j in range(7) if z[i] + z[j] > 0.02)
-        assert_allclose(shares, [left, 1 - left - right, right])
+        assert_allclose(fractions, [left, 1 - left - right, right])
 
 
 @pytest.mark.parametrize("runs", [1, 2, 5])
 @pytest.mark.parametrize("rope", [0.01, 0.03])
-def test_correlated_t_test_is_that_of_baycomp(runs, rope):
+def test_correlated_t_test_matches_baycomp(runs, rope):
     a, b = scores(20, seed=runs)
     ours = bayes.correlated_t_test(a, b, rope, random_state=0, n_repeats=runs)
     theirs = baycomp.CorrelatedTTest(a, b, rope, runs)
     assert_allclose(probabilities(ours), theirs.probs(), atol=1e-12)
-    shares = [np.mean(ours.samples < -rope), np.mean(ours.samples > rope)]
-    assert_allclose(shares, [ours.left, ours.right], atol=0.01)
+    fractions = [np.mean(ours.samples < -rope), np.mean(ours.samples > rope)]
+    assert_allclose(fractions, [ours.left, ours.right], atol=0.01)
 
 
-def test_folds_that_agree():
+def test_equal_difference_in_all_folds():
     a = np.array([0.8, 0.7, 0.9])
     for shift, expected in [(0.1, (0, 0, 1)), (-0.1, (1, 0, 0)), (0.01, (0, 1, 0))]:
         found = bayes.correlated_t_test(a, a + shift)
@@ -123,7 +123,7 @@ def test_folds_that_agree():
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_what_all_promise(test):
+def test_size_sum_seed_and_symmetry(test):
     a, b = scores(12)
     found = test(a, b, random_state=5, n_samples=1000)
     assert len(found.samples) == 1000
@@ -138,14 +138,14 @@ def test_what_all_promise(test):
 
 
 @pytest.mark.parametrize("test", TESTS)
-def test_left_is_the_first(test):
+def test_left_is_the_probability_of_the_first_learner(test):
     a, b = scores(20, shift=-0.1)
     assert test(a, b, random_state=0).left > 0.99
     assert test(b, a, random_state=0).right > 0.99
     assert test(a, a + 1e-3 * np.sign(b - a), random_state=0).rope > 0.99
 
 
-def test_the_edge_of_the_rope_is_within():
+def test_edge_of_the_rope_counts_as_equivalent():
     assert 0.85 - 0.84 > 0.01
     edge = [0.84] * 9, [0.85] * 9
     assert bayes.sign_test(*edge, random_state=0).rope == 1
@@ -159,11 +159,11 @@ def test_the_edge_of_the_rope_is_within():
     ("a", "b", "options", "sentence"),
     [
         ([0.1, 0.2], [0.1], {}, "a has 2 scores and b has 1"),
-        ([[0.1, 0.2]], [[0.1, 0.3]], {}, "must hold one score for each data set"),
+        ([[0.1, 0.2]], [[0.1, 0.3]], {}, "must be one-dimensional: one score for each data set"),
         ([0.1, np.nan], [0.1, 0.2], {}, "Input a contains NaN"),
         ([], [], {}, "minimum of 1 is required"),
         (["x", "y"], [0.1, 0.2], {}, "could not convert"),
-        ([0.1, 0.2], [0.1, 0.3], {"rope": -0.1}, "rope=-0.1 must be a number of at least 0"),
+        ([0.1, 0.2], [0.1, 0.3], {"rope": -0.1}, "rope=-0.1 must be a finite number of at least 0"),
         ([0.1, 0.2], [0.1, 0.3], {"rope": "1"}, "rope='1' must be"),
         ([0.1, 0.2], [0.1, 0.3], {"n_samples": 0}, "n_samples=0 must be an int of at least 1"),
     ],
@@ -176,9 +176,9 @@ def test_bad_input(test, a, b, options, sentence):
 @pytest.mark.parametrize(
     ("test", "options", "sentence"),
     [
-        (bayes.sign_test, {"s": -1}, "s=-1 must be a number of at least 0"),
-        (bayes.sign_test, {"z0": np.inf}, "z0=inf must be a difference"),
-        (bayes.signed_rank_test, {"s": 0}, "s=0 leaves the signed-rank test without a prior"),
+        (bayes.sign_test, {"s": -1}, "s=-1 must be a finite number of at least 0"),
+        (bayes.sign_test, {"z0": np.inf}, "z0=inf must be a finite number"),
+        (bayes.signed_rank_test, {"s": 0}, "s=0 must be positive"),
         (
             bayes.correlated_t_test,
             {"n_repeats": 3},

@@ -1,4 +1,4 @@
-"""Averages and ranks against SciPy."""
+"""Averages and ranks compared with SciPy."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy import stats
 from dimetric.stats._ranking import averages, ranks
 
 
-def test_ranks_are_those_of_scipy():
+def test_ranks_match_scipy():
     rng = np.random.default_rng(0)
     table = rng.integers(0, 5, size=(30, 7)) / 10  # many ties
     expected = np.array([stats.rankdata(-row, method="average") for row in table])
@@ -20,7 +20,7 @@ def test_ranks_are_those_of_scipy():
     assert_allclose(found.ranks.sum(), 7 * 8 / 2)
 
 
-def test_rounding_breaks_no_tie():
+def test_rounding_errors_do_not_break_ties():
     assert 0.1 + 0.2 != 0.3
     assert_array_equal(ranks([[0.1 + 0.2, 0.3]]), [[1.5, 1.5]])
     times = [[1e-14, 2e-14], [3e8, 3e8 * (1 + 1e-15)], [0.0, 0.0]]
@@ -28,7 +28,7 @@ def test_rounding_breaks_no_tie():
 
 
 def test_missing_scores():
-    with pytest.raises(ValueError, match=r"scores\[1, 0\] is no finite number, nor are 0 others"):
+    with pytest.raises(ValueError, match=r"scores\[1, 0\] is not finite .* in total: 1"):
         averages([[0.5, 0.6], [np.nan, 0.7]])
     with pytest.raises(ValueError, match="Expected 2D array"):
         ranks([0.5, 0.6])

@@ -1,4 +1,4 @@
-"""Labels as a record: one kind of supervision beside pairs and triplets."""
+"""Labels as learners receive them."""
 
 import numpy as np
 import pytest
@@ -8,37 +8,39 @@ from dimetric.supervision.labels import Labels, checked_labels
 
 
 def received(monkeypatch, learner, X, y):
-    """Return what a learner gets to learn from."""
-    seen = []
-    monkeypatch.setattr(type(learner), "_check_supervision", lambda self, X, it: seen.append(it))
+    """Fit a learner, and return the labels that it receives."""
+    calls = []
+    monkeypatch.setattr(
+        type(learner), "_check_supervision", lambda self, X, labels: calls.append(labels)
+    )
     learner.fit(X, y)
-    (labels,) = seen
+    (labels,) = calls
     return labels
 
 
 X = np.array([[0.0], [1.0], [5.0], [7.0]])
 
 
-def test_codes_are_positions_in_the_sorted_classes(monkeypatch):
+def test_codes_are_indices_of_the_sorted_classes(monkeypatch):
     labels = received(monkeypatch, NCA(max_iter=1000), X, ["b", "b", "a", "a"])
     np.testing.assert_array_equal(labels.codes, [1, 1, 0, 0])
     assert labels.classes.tolist() == ["a", "b"]
     assert labels.n_classes == 2
 
 
-def test_samples_without_a_label(monkeypatch):
+def test_unlabelled_samples_have_code_minus_1(monkeypatch):
     labels = received(monkeypatch, LDML(unlabelled=-1), X, [5, -1, 3, 3])
     np.testing.assert_array_equal(labels.codes, [1, -1, 0, 0])
     np.testing.assert_array_equal(labels.classes, [3, 5])
 
 
-def test_reordered_keeps_some_in_any_order():
+def test_reordered_selects_rows_in_order():
     labels = Labels(np.array([1, -1, 0]), np.array([3, 5]))
     moved = labels.reordered(np.array([2, 0]))
     np.testing.assert_array_equal(moved.codes, [0, 1])
     assert moved.classes is labels.classes
 
 
-def test_other_supervision_is_no_labels():
-    with pytest.raises(TypeError, match="Labels are needed, not Pairs"):
+def test_checked_labels_rejects_other_supervision():
+    with pytest.raises(TypeError, match="Expected Labels, got Pairs"):
         checked_labels(Pairs([[0, 1]], [[0, 2]]))

@@ -1,4 +1,4 @@
-"""Pairs: what they are, how they are made, and that folds do not leak."""
+"""Pairs: fields, constructors, and folds without leaks."""
 
 import copy
 import pickle
@@ -20,16 +20,16 @@ X, y = load_iris(return_X_y=True)
 
 
 def as_set(rows):
-    """Return rows as a set, each pair ascending; repeats would be lost, so there are none."""
+    """Return the rows as a set of sorted pairs, and check that there are no duplicates."""
     found = {tuple(sorted(row)) for row in np.asarray(rows).tolist()}
     assert len(found) == len(rows)
     return found
 
 
-# The value
+# Fields, copies, slices and unions
 
 
-def test_fields():
+def test_pairs_are_stored_in_ascending_order():
     pairs = Pairs([[1, 0], [2, 3]], [[3, 1]], 5)
     assert_array_equal(pairs.similar, [[0, 1], [2, 3]])
     assert_array_equal(pairs.dissimilar, [[1, 3]])
@@ -40,18 +40,18 @@ def test_fields():
     assert pairs.n_samples == 5
 
 
-def test_frozen():
+def test_pairs_are_immutable():
     given = np.array([[0, 1]])
     pairs = Pairs(given, [[1, 2]])
     with pytest.raises(AttributeError):
         pairs.similar = given
     with pytest.raises(ValueError, match="read-only"):
         pairs.similar[0, 0] = 7
-    given[0, 0] = 5  # is not theirs
+    given[0, 0] = 5  # does not change the copy in `pairs`
     assert_array_equal(pairs.similar, [[0, 1]])
 
 
-def test_equal_by_value():
+def test_equality_and_hash():
     pairs = Pairs([[0, 1]], [[1, 2]])
     again = Pairs([[1, 0]], [[2, 1]])
     assert pairs == again
@@ -63,7 +63,7 @@ def test_equal_by_value():
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda pairs: pickle.loads(pickle.dumps(pairs))])
-def test_copies_are_frozen_too(copied):
+def test_copies_are_immutable(copied):
     vectors = X[:8].reshape(2, 2, 2, 4)
     pairs, triplets = Pairs.from_arrays(*vectors), Triplets.from_arrays(X[:3], X[3:6], X[6:9])
     for array in (
@@ -75,23 +75,23 @@ def test_copies_are_frozen_too(copied):
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7
-    assert pairs[:1].points is pairs.points  # of which there is no need for two
-    mine = X[:4].copy()
-    Pairs([[0, 1]], points=mine)
-    mine[0] = 7  # is no business of theirs
+    assert pairs[:1].points is pairs.points  # not copied
+    writable = X[:4].copy()
+    Pairs([[0, 1]], points=writable)
+    writable[0] = 7  # the array of the caller stays writable
 
 
-def test_huge_row_numbers():
+def test_large_row_indices():
     pairs = Pairs([[0, 2**30], [2**30 + 5, 7]], [[1, 2**30 + 2], [3, 4]])
     for _, test in pairs.split(2, random_state=0):
         assert len(test) == 2
     for number in (2**31, 2**63):
-        says = rf"similar\[0\] = \[0, {number}\] names a row of no sample"
+        says = rf"similar\[0\] = \[0, {number}\] contains a row index outside 0 to"
         with pytest.raises(ValueError, match=says):
             Pairs(np.array([[0, number]], dtype=np.uint64))
 
 
-def test_slices():
+def test_indexing():
     pairs = Pairs([[0, 1], [2, 3]], [[0, 2], [0, 3]], 4)
     assert pairs[1:3] == Pairs([[2, 3]], [[0, 2]], 4)
     assert pairs[[3, 0]] == Pairs([[0, 1]], [[0, 3]], 4)
@@ -108,7 +108,7 @@ def test_union():
     assert a | a == a
     with pytest.raises(ValueError, match="are the same pair"):
         a | Pairs([[1, 2]])
-    with pytest.raises(ValueError, match="One is of 4 samples, the other of 5"):
+    with pytest.raises(ValueError, match="Cannot combine Pairs of 4 samples with Pairs of 5"):
         b | Pairs([[0, 1]], n_samples=5)
     with pytest.raises(TypeError):
         a | Triplets([0], [1], [2])
@@ -121,14 +121,14 @@ def test_union_of_vectors():
     expected = np.concatenate([a.points[a.similar], b.points[b.similar]])
     assert_array_equal(both.points[both.similar], expected)
     assert (a | a) == a
-    with pytest.raises(ValueError, match="they do not mix"):
+    with pytest.raises(ValueError, match="Pairs of vectors with Pairs of row indices"):
         a | Pairs([[0, 1]])
 
 
 WRONG = {
-    "similar[1] = [2, 2] names a sample twice": lambda: Pairs([[0, 1], [2, 2]]),
-    "dissimilar[0] = [-1, 2] names a row of no sample": lambda: Pairs([], [[-1, 2]]),
-    "similar[1] = [3, 1] names a row outside of the 3 samples": lambda: Pairs(
+    "similar[1] = [2, 2] contains a sample twice": lambda: Pairs([[0, 1], [2, 2]]),
+    "dissimilar[0] = [-1, 2] contains a row index outside 0 to": lambda: Pairs([], [[-1, 2]]),
+    "similar[1] = [3, 1] contains a row index outside 0 to 2": lambda: Pairs(
         [[0, 1], [3, 1]], n_samples=3
     ),
     "similar has shape (2,) and dtype int64": lambda: Pairs([0, 1]),
@@ -138,34 +138,45 @@ WRONG = {
     "similar[1] and dissimilar[2] are the same pair [2, 3]": lambda: Pairs(
         [[0, 1], [3, 2]], [[0, 2], [0, 3], [2, 3]]
     ),
-    "similar has shape (2, 4); it must hold vectors": lambda: Pairs.from_arrays(X[:2], X[:2]),
-    "(1, 2, 4) and (1, 2, 3); features must agree": lambda: Pairs.from_arrays(
+    "similar has shape (2, 4), but pairs of vectors must have shape": lambda: Pairs.from_arrays(
+        X[:2], X[:2]
+    ),
+    "(1, 2, 4) and (1, 2, 3), but must hold": lambda: Pairs.from_arrays(
         X[None, :2], X[None, :2, :3]
     ),
-    "features must agree": lambda: Pairs.from_arrays([], []),
-    "y has shape (2, 2); it must hold labels": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
+    "the same number of features": lambda: Pairs.from_arrays([], []),
+    "y has shape (2, 2), but labels must have shape": lambda: Pairs.from_labels([[0, 1], [0, 1]]),
     "n=-5 must not be negative": lambda: Pairs.from_similar([[0, 1]], 9, n=-5),
     "n=-6 must not be negative": lambda: Pairs.from_labels(y, -6),
     "n=-7 must not be negative": lambda: Pairs.from_labels(y, -7, balanced=False),
-    "y holds NaN, which is no label": lambda: Pairs.from_labels([0.0, np.nan, 0.0]),
+    "y contains NaN. Set unlabelled=np.nan": lambda: Pairs.from_labels([0.0, np.nan, 0.0]),
     "links[1, 2] is NaN": lambda: Pairs.from_graph(np.array([[0, 1, 0], [0, 0, np.nan], [0] * 3])),
     "inconsistent numbers of samples: [150, 120]": lambda: Pairs.from_neighbors(X, y[:120]),
     "Input X contains NaN": lambda: Pairs.from_neighbors(np.where(X > 7, np.nan, X), y),
-    "links has shape (2, 3); it must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
-    "scores has shape (1,); it must hold a finite number for each of the 2": (
+    "links has shape (2, 3), but must be square": lambda: Pairs.from_graph(np.ones((2, 3))),
+    "scores has shape (1,), but must have shape (2,), one score for each pair": (
         lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0], 0.5)
     ),
-    "scores has shape (2,)": lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0, np.nan], 0.5),
+    "scores[1] is nan. Scores must be finite": (
+        lambda: Pairs.from_scores([[0, 1], [1, 2]], [1.0, np.nan], 0.5)
+    ),
+    "scores[0] is inf. Scores must be finite": (
+        lambda: Pairs.from_scores([[0, 1], [1, 2]], [np.inf, np.nan], 0.5)
+    ),
     "below=3 must not be above threshold=2": lambda: Pairs.from_scores([[0, 1]], [1], 2, 3),
-    "rows[0] = [4, 4] names a sample twice": lambda: Pairs.from_scores([[4, 4]], [1], 2),
-    "n_splits=1 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(1)),
-    "n_splits=3 must be at least 2 and at most 2": lambda: next(Pairs([[0, 1], [2, 3]]).split(3)),
+    "rows[0] = [4, 4] contains a sample twice": lambda: Pairs.from_scores([[4, 4]], [1], 2),
+    "n_splits=1 must be between 2 and the number of constraints, 2": lambda: next(
+        Pairs([[0, 1], [2, 3]]).split(1)
+    ),
+    "n_splits=3 must be between 2 and the number of constraints, 2": lambda: next(
+        Pairs([[0, 1], [2, 3]]).split(3)
+    ),
     "too many to list. Set n to draw": lambda: Pairs.from_labels(np.zeros(20_000)),
 }
 
 
 @pytest.mark.parametrize("says", WRONG)
-def test_wrong(says):
+def test_invalid_input_raises(says):
     with pytest.raises(ValueError, match=re.escape(says)):
         WRONG[says]()
 
@@ -175,10 +186,10 @@ def test_wrong(says):
 
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=12))
 @settings(deadline=None, max_examples=60)
-def test_all_pairs_of_labels(labels):
+def test_from_labels_returns_all_pairs(labels):
     pairs = Pairs.from_labels(labels, unlabelled=-1)
-    every = [(i, j) for j in range(len(labels)) for i in range(j)]
-    known = [(i, j) for i, j in every if -1 not in (labels[i], labels[j])]
+    all_pairs = [(i, j) for j in range(len(labels)) for i in range(j)]
+    known = [(i, j) for i, j in all_pairs if -1 not in (labels[i], labels[j])]
     assert as_set(pairs.similar) == {(i, j) for i, j in known if labels[i] == labels[j]}
     assert as_set(pairs.dissimilar) == {(i, j) for i, j in known if labels[i] != labels[j]}
     assert pairs.n_samples == len(labels)
@@ -186,10 +197,10 @@ def test_all_pairs_of_labels(labels):
 
 @pytest.mark.parametrize("n", [0, 1, 10, 501, 4000, 10**6])
 @pytest.mark.parametrize("balanced", [True, False])
-def test_some_pairs_of_labels(n, balanced):
+def test_from_labels_draws_n_distinct_pairs(n, balanced):
     labels = np.repeat(["a", "b", "c"], [10, 30, 60])
     pairs = Pairs.from_labels(labels, n, balanced=balanced, random_state=0)
-    as_set(pairs.rows)  # each once
+    as_set(pairs.rows)  # checks that they are distinct
     assert np.all(labels[pairs.similar[:, 0]] == labels[pairs.similar[:, 1]])
     assert np.all(labels[pairs.dissimilar[:, 0]] != labels[pairs.dissimilar[:, 1]])
     assert len(pairs) == min(n, 4950)
@@ -198,39 +209,38 @@ def test_some_pairs_of_labels(n, balanced):
     assert pairs == Pairs.from_labels(labels, n, balanced=balanced, random_state=0)
 
 
-def test_draws_are_fair():
+def test_pairs_are_drawn_with_equal_probability():
     labels = np.repeat([0, 1], [4, 3])
     counts = np.zeros((7, 7))
     for seed in range(600):
         pairs = Pairs.from_labels(labels, 4, balanced=False, random_state=seed)
         np.add.at(counts, tuple(pairs.rows.T), 1)
-    often = counts[np.triu_indices(7, 1)]
-    assert np.all(np.abs(often - 600 * 4 / 21) < 5 * (600 * 4 / 21) ** 0.5)
+    drawn, expected = counts[np.triu_indices(7, 1)], 600 * 4 / 21
+    assert np.all(np.abs(drawn - expected) < 5 * expected**0.5)
 
 
-def test_nan_may_stand_for_no_label():
+def test_nan_can_mark_unlabelled_samples():
     labels = [0.0, np.nan, 0.0, 1.0]
     assert Pairs.from_labels(labels, unlabelled=np.nan) == Pairs([[0, 2]], [[0, 3], [2, 3]], 4)
     assert len(Triplets.from_labels(labels, unlabelled=np.nan)) == 2
 
 
-def test_labels_of_one_sample():
+def test_one_labelled_sample_gives_no_pairs():
     assert len(Pairs.from_labels([1])) == 0
     assert len(Pairs.from_labels([1, 1], unlabelled=1)) == 0
 
 
-def test_balance_gives_way_to_number():
-    """Where there are not enough pairs of one kind, more of the other come."""
+def test_missing_similar_pairs_are_replaced_by_dissimilar_ones():
     pairs = Pairs.from_labels([0, 0, 1, 2, 3, 4], 8, random_state=0)
     assert len(pairs.similar) == 1
     assert len(pairs.dissimilar) == 7
 
 
-# From other things
+# From similar pairs, neighbours, graphs and scores
 
 
 @pytest.mark.parametrize("n", [None, 0, 3, 17, 1000])
-def test_complement(n):
+def test_from_similar_draws_dissimilar_pairs_from_all_others(n):
     similar = [[0, 1], [5, 2], [7, 8], [3, 4], [1, 9]]
     pairs = Pairs.from_similar(similar, 10, n, random_state=0)
     assert as_set(pairs.similar) == as_set(similar)
@@ -238,25 +248,25 @@ def test_complement(n):
     assert len(pairs.dissimilar) == min(5 if n is None else n, 40)
 
 
-def test_complement_of_many_samples():
+def test_from_similar_with_many_samples():
     pairs = Pairs.from_similar([[0, 99_999]], 100_000, 1000, random_state=0)
     assert len(pairs.dissimilar) == 1000
     assert pairs.dissimilar.max() > 90_000
     assert np.all(pairs.dissimilar[:, 0] < pairs.dissimilar[:, 1])
 
 
-def test_neighbors():
+def test_from_neighbors_without_labels():
     pairs = Pairs.from_neighbors(X, n_neighbors=2, random_state=0)
     D = cdist(X, X)
     np.fill_diagonal(D, np.inf)
-    reach = np.sort(D, axis=1)[:, 1]
+    radius = np.sort(D, axis=1)[:, 1]
     i, j = pairs.similar.T
-    assert np.all((D[i, j] <= reach[i]) | (D[i, j] <= reach[j]))
+    assert np.all((D[i, j] <= radius[i]) | (D[i, j] <= radius[j]))
     assert len(pairs.dissimilar) == len(pairs.similar) >= 150
 
 
 @pytest.mark.parametrize("namespace", [np, array_api_strict])
-def test_neighbors_by_label(namespace):
+def test_from_neighbors_with_labels(namespace):
     order = np.random.default_rng(0).permutation(150)
     samples, labels = X[order], y[order]
     pairs = Pairs.from_neighbors(namespace.asarray(samples), labels, n_neighbors=1)
@@ -272,10 +282,10 @@ def test_neighbors_by_label(namespace):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_matrix])
-def test_graph(form):
+def test_from_graph(form):
     links = np.zeros((5, 5))
     links[0, 1] = links[1, 0] = links[3, 2] = 0.5
-    links[4, 4] = 9  # to itself
+    links[4, 4] = 9  # a loop, which is ignored
     pairs = Pairs.from_graph(form(links), random_state=0)
     assert as_set(pairs.similar) == {(0, 1), (2, 3)}
     assert len(pairs.dissimilar) == 2
@@ -288,7 +298,7 @@ def test_graph(form):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_matrix])
-def test_graph_of_truth_values(form):
+def test_from_boolean_graph(form):
     links = np.zeros((4, 4), dtype=bool)
     links[0, 1] = links[1, 0] = links[3, 2] = True
     pairs = Pairs.from_graph(form(links), n=1, random_state=0)
@@ -296,13 +306,13 @@ def test_graph_of_truth_values(form):
     assert len(pairs.dissimilar) == 1
 
 
-def test_neighbors_of_sparse_samples_are_refused():
+def test_from_neighbors_rejects_sparse_samples():
     for kind in (Pairs, Triplets):
         with pytest.raises(TypeError, match="Sparse data was passed for X"):
             kind.from_neighbors(sparse.csr_array(X), y)
 
 
-def test_scores():
+def test_from_scores():
     rows = [[0, 1], [1, 0], [1, 2], [2, 3], [0, 3]]
     pairs = Pairs.from_scores(rows, [1.0, 0.0, 0.9, 0.1, 0.5], 0.5, n_samples=4)
     assert as_set(pairs.similar) == {(0, 1), (1, 2), (0, 3)}
@@ -324,18 +334,17 @@ def linked_pairs(n_groups, seed=0):
 
 
 @pytest.mark.parametrize("n_splits", [2, 3, 5])
-def test_folds_do_not_leak(n_splits):
+def test_training_and_test_pairs_share_no_samples(n_splits):
     pairs = Pairs.from_labels(y, 3000, random_state=0)
-    met = []
+    tested = []
     for train, test in pairs.split(n_splits, random_state=0):
         assert not set(train.rows.ravel()) & set(test.rows.ravel())
         assert len(train) > len(test) > 0 or n_splits == 2
-        met += test.rows.tolist()
-    as_set(met)  # no pair is in two folds
+        tested += test.rows.tolist()
+    as_set(tested)  # checks that no pair is in two folds
 
 
-def test_groups_stay_together():
-    """Where pairs link few samples each, none is left out."""
+def test_small_groups_of_linked_samples_stay_together():
     pairs = linked_pairs(12)
     tests = [test for _, test in pairs.split(4, random_state=0)]
     assert [len(test) for test in tests] == [6, 6, 6, 6]
@@ -344,9 +353,9 @@ def test_groups_stay_together():
         assert not set(train.rows.ravel()) & set(test.rows.ravel())
 
 
-def test_folds_that_share_samples():
+def test_folds_that_share_samples_contain_all_pairs():
     pairs = Pairs.from_labels(y, 1000, random_state=0)
-    folds = list(pairs.split(5, shared=True, random_state=0))
+    folds = list(pairs.split(5, share_samples=True, random_state=0))
     assert as_set(np.concatenate([test.rows for _, test in folds])) == as_set(pairs.rows)
     for train, test in folds:
         assert len(test) == 200
@@ -354,12 +363,14 @@ def test_folds_that_share_samples():
         assert as_set((train | test).rows) == as_set(pairs.rows)
 
 
-def test_equal_vectors_are_one_sample():
+def test_equal_vectors_count_as_one_sample():
     rng = np.random.default_rng(0)
     query, others = np.broadcast_to(rng.normal(size=(1, 3)), (8, 3)), rng.normal(size=(8, 3))
     vectors = np.stack([query, others], axis=1)
     one_query = Pairs.from_arrays(vectors[:4], vectors[4:])
-    with pytest.raises(ValueError, match=r"Fold 1 of 2 has nothing to.*shared=True"):
+    with pytest.raises(
+        ValueError, match=r"Fold 1 of 2 has no test constraints.*share_samples=True"
+    ):
         next(one_query.split(2, random_state=0))
     vectors = X[Pairs.from_labels(y, 400, random_state=0).rows]
     pairs = Pairs.from_arrays(vectors[:200], vectors[200:])
@@ -372,28 +383,27 @@ def test_equal_vectors_are_one_sample():
 
 
 @pytest.mark.parametrize("of_vectors", [False, True])
-def test_a_repeated_pair_is_in_one_fold(of_vectors):
+def test_repeated_pair_is_in_one_fold(of_vectors):
     pairs = Pairs.from_labels(y, 20, random_state=0)
     pairs = pairs[np.tile(np.arange(20), 3)]
     if of_vectors:
         vectors = np.random.default_rng(0).normal(size=(150, 2))[pairs.rows]
-        vectors[20:] = vectors[20:, ::-1]  # whichever comes first
+        vectors[20:] = vectors[20:, ::-1]  # in either order
         pairs = Pairs.from_arrays(vectors[:30], vectors[30:])
-    for train, test in pairs.split(5, shared=True, random_state=0):
+    for train, test in pairs.split(5, share_samples=True, random_state=0):
         assert len(test) == 12
         met = [
-            {tuple(sorted(map(tuple, pair))) for pair in _contents(part)} for part in (train, test)
+            {tuple(sorted(map(tuple, pair))) for pair in samples_of(part)} for part in (train, test)
         ]
         assert not met[0] & met[1]
 
 
-def _contents(pairs):
-    """Return what pairs are of: vectors, or row numbers in a column."""
+def samples_of(pairs):
+    """Return the two samples of each pair: their vectors, or else their row indices."""
     return pairs.rows[:, :, None] if pairs.points is None else pairs.points[pairs.rows]
 
 
-def test_folds_have_both_kinds():
-    """Pairs of vectors, which nothing links, have a choice of folds."""
+def test_unlinked_pairs_are_stratified_by_kind():
     vectors = np.random.default_rng(0).normal(size=(24, 2, 3))
     pairs = Pairs.from_arrays(vectors[:8], vectors[8:])
     for seed in range(5):
@@ -401,22 +411,26 @@ def test_folds_have_both_kinds():
             assert (len(test.similar), len(test.dissimilar)) == (2, 4)
 
 
-def test_empty_folds_are_refused():
+def test_empty_folds_raise():
     pairs = Pairs.from_labels([0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"nothing to .*: .*linked too closely.*shared=True"):
+    with pytest.raises(
+        ValueError, match=r"no test constraints.*too strongly linked.*share_samples=True"
+    ):
         next(pairs.split(4, random_state=0))
     repeated = Pairs([[0, 1]] * 3, [[1, 2]])
-    with pytest.raises(ValueError, match=r"Fold 3 of 3 has nothing to judge by.*fewer folds\.$"):
-        next(repeated.split(3, shared=True))
+    with pytest.raises(ValueError, match=r"Fold 3 of 3 has no test constraints.*fewer folds\.$"):
+        next(repeated.split(3, share_samples=True))
 
 
-def test_folds_of_little_are_told_of():
+def test_few_test_constraints_warn():
     triplets = Triplets.from_labels(y, 1000, random_state=0)
-    with pytest.warns(UserWarning, match=r"leave \d\d of 1000 to judge by.*shared=True"):
+    with pytest.warns(
+        UserWarning, match=r"Only \d\d of 1000 constraints are used.*share_samples=True"
+    ):
         next(triplets.split(5, random_state=0))
 
 
-def test_folds_are_drawn():
+def test_folds_depend_on_the_random_state():
     pairs = linked_pairs(12)
     first, again, other = (
         [test for _, test in pairs.split(4, random_state=seed)] for seed in (0, 0, 1)
@@ -425,10 +439,10 @@ def test_folds_are_drawn():
     assert first != other
 
 
-def test_reordered():
+def test_reordered_renumbers_and_sorts():
     pairs = Pairs.from_labels(y, 500, random_state=0)
     order = np.random.default_rng(0).permutation(150)
-    moved = pairs.reordered(order)
-    assert as_set(order[moved.similar]) == as_set(pairs.similar)
+    reordered = pairs.reordered(order)
+    assert as_set(order[reordered.similar]) == as_set(pairs.similar)
     shuffled = pairs[np.random.default_rng(1).permutation(len(pairs))]
-    assert shuffled.reordered(order) == moved
+    assert shuffled.reordered(order) == reordered

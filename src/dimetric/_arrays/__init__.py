@@ -1,9 +1,11 @@
-"""What all rooms need for arrays of any namespace.
+"""Array helpers that the rest of the package shares, for arrays of any namespace.
 
-- ``namespaces``: the array-API namespace of an array, host or device, and what the standard lacks.
+- ``namespaces``: the array-API namespace of an array, moves between host and device, and functions
+  that the standard lacks.
 - ``validation``: checks of samples, labels and dissimilarities.
-- ``blocks``: blocks of rows, so that memory stays small; ``memory``: how much there is.
-- ``threads``: work on several threads, with one BLAS thread each.
-- ``squared_distances``: squared distances by one matrix product.
-- ``row_order``: an order of samples that does not depend on how they were given.
+- ``blocks``: division of rows into blocks, to bound the memory of a computation.
+- ``memory``: check that an array fits into memory.
+- ``threads``: run tasks on several threads, with BLAS limited to one thread each.
+- ``squared_distances``: squared Euclidean distances by matrix products.
+- ``row_order``: an order of the samples that does not depend on the order of the input.
 """

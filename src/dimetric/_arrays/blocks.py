@@ -1,28 +1,29 @@
-"""Blocks of rows, so that a computation over many rows needs little memory."""
+"""Division of rows into blocks, to bound the memory of a computation."""
 
 from collections.abc import Iterator
 
 
-def row_blocks(n_rows: int, block: int) -> Iterator[slice]:
-    """Yield the slices that divide `n_rows` rows into blocks.
+def row_blocks(n_rows: int, block_rows: int) -> Iterator[slice]:
+    """Yield slices that divide `n_rows` rows into blocks of at most `block_rows` rows.
 
     Examples
     --------
     >>> [(b.start, b.stop) for b in row_blocks(5, 2)]
     [(0, 2), (2, 4), (4, 5)]
     """
-    for start in range(0, n_rows, block):
-        yield slice(start, min(start + block, n_rows))
+    for start in range(0, n_rows, block_rows):
+        yield slice(start, min(start + block_rows, n_rows))
 
 
-def tall_block(n_features: int) -> int:
-    """Return the number of rows of a block for a statistic of size n_features^2.
+def scatter_block_rows(n_features: int) -> int:
+    """Return the number of rows in a block whose scatter matrix is computed.
 
-    A block is large enough that computing the statistic takes longer than adding it to others.
+    Blocks are large enough that computing the scatter matrix of a block takes longer than adding it
+    to another one.
 
     Examples
     --------
-    >>> tall_block(50), tall_block(784), tall_block(10_000)
+    >>> scatter_block_rows(50), scatter_block_rows(784), scatter_block_rows(10_000)
     (65536, 21399, 40000)
     """
     return max(4 * n_features, min(2**24 // n_features, 2**16))

@@ -1,8 +1,8 @@
-"""Array namespaces, and what the array-API standard lacks.
+"""Array namespaces, and functions that the array-API standard lacks.
 
-Everything follows X: an algorithm starts with ``xp = namespace(X)`` and uses the functions of the
-standard. What the standard lacks (the k smallest entries, partial eigendecompositions, moves
-between devices) is written here, once.
+An algorithm starts with ``xp = namespace(X)`` and uses the functions of the standard, so results
+have the namespace and device of X. This module adds the functions that the standard lacks: the k
+smallest entries, partial eigendecompositions, and moves between devices.
 """
 
 from types import ModuleType
@@ -13,11 +13,11 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
-Array = Any  # an array of any namespace: the standard has no common base class
+Array = Any  # an array of any namespace; the standard defines no common base class
 
 
 def is_foreign(X: object) -> bool:
-    """Tell whether X is an array of another namespace than NumPy (torch, CuPy, strict, ...)."""
+    """Return whether X is a dense array of a namespace other than NumPy, such as torch or CuPy."""
     return (
         compat.is_array_api_obj(X)
         and not compat.is_numpy_array(X)
@@ -27,18 +27,18 @@ def is_foreign(X: object) -> bool:
 
 
 def namespace(*arrays: Array) -> ModuleType:
-    """Return the array-API namespace that the arrays share; SciPy's sparse arrays are NumPy's."""
+    """Return the array-API namespace of the arrays. SciPy sparse arrays count as NumPy arrays."""
     dense = [a for a in arrays if not sparse.issparse(a)]
     return compat.array_namespace(*dense) if dense else compat.array_namespace(np.empty(0))
 
 
 def is_host(X: Array) -> bool:
-    """Tell whether an array is in host memory, rather than on an accelerator."""
+    """Return whether an array is in host memory and not on an accelerator."""
     return sparse.issparse(X) or "cpu" in str(compat.device(X)).lower()
 
 
 def to_host(a: Array) -> np.ndarray:
-    """Copy an array of any namespace and device into host memory, as NumPy's."""
+    """Return an array of any namespace and device as a NumPy array."""
     if compat.is_torch_array(a):
         return a.detach().cpu().numpy()
     if compat.is_cupy_array(a):  # pragma: no cover - needs a GPU
@@ -49,7 +49,7 @@ def to_host(a: Array) -> np.ndarray:
 
 
 def asarray_like(a: Array, X: Array, dtype: Any = None) -> Array:
-    """Return `a` in X's namespace, on X's device and in X's dtype, unless another is given."""
+    """Return `a` in the namespace and on the device of X, with X's dtype or the given one."""
     xp = namespace(X)
     dtype = X.dtype if dtype is None else dtype
     if sparse.issparse(X) or compat.is_numpy_array(X):
@@ -60,7 +60,7 @@ def asarray_like(a: Array, X: Array, dtype: Any = None) -> Array:
 
 
 def take_rows(X: Array, rows: np.ndarray) -> Array:
-    """Return rows of X, dense, where X is; the row numbers are on the host."""
+    """Return the given rows of X as a dense array on X's device; `rows` is on the host."""
     if sparse.issparse(X):
         return X[rows].toarray()
     xp = namespace(X)
@@ -68,14 +68,15 @@ def take_rows(X: Array, rows: np.ndarray) -> Array:
 
 
 def eps(a: Array) -> float:
-    """Return the spacing of the array's floating dtype at 1."""
+    """Return the machine epsilon of the dtype of `a`."""
     return float(namespace(a).finfo(a.dtype).eps)
 
 
 def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
-    """Return the (n, n_classes) indicator matrix; a product with it sums by class.
+    """Return the (n, n_classes) indicator matrix of the classes.
 
-    A scatter-add would not accumulate repeated indices in every namespace.
+    Its transpose times a matrix gives sums by class. Indexed addition would be an alternative, but
+    does not accumulate repeated indices in every namespace.
     """
     xp = namespace(codes)
     classes = xp.arange(n_classes, dtype=codes.dtype, device=compat.device(codes))
@@ -83,9 +84,9 @@ def one_hot(codes: Array, n_classes: int, dtype: Any) -> Array:
 
 
 def smallest_in_rows(D: Array, k: int) -> tuple[Array, Array]:
-    """Return the k smallest entries of each row, ascending, and their columns.
+    """Return the k smallest entries of each row in ascending order, and their columns.
 
-    Which of several equal entries are returned, and in what order, depends on the namespace.
+    The choice among equal entries, and their order, depend on the namespace.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def smallest_in_rows(D: Array, k: int) -> tuple[Array, Array]:
     """
     xp = namespace(D)
     if compat.is_numpy_array(D):
-        columns = _some_smallest(D, k)
+        columns = _columns_of_smallest(D, k)
         values = np.take_along_axis(D, columns, axis=1)
         order = np.argsort(values, axis=1)
         return np.take_along_axis(values, order, axis=1), np.take_along_axis(columns, order, axis=1)
@@ -105,17 +106,18 @@ def smallest_in_rows(D: Array, k: int) -> tuple[Array, Array]:
     return xp.take_along_axis(D, columns, axis=1), columns
 
 
-def _some_smallest(D: np.ndarray, k: int) -> np.ndarray:
-    """Return the columns of the k smallest entries of each row, in any order.
+def _columns_of_smallest(D: np.ndarray, k: int) -> np.ndarray:
+    """Return the columns of the k smallest entries of each row, unsorted.
 
-    Long rows are cut into groups of columns. The k smallest entries lie in the k groups with the
-    smallest minima, or are equal to entries there. Minima are several times as fast as a partition.
+    Columns of long rows are divided into groups, with a few columns left over. The k groups with
+    the smallest minima contain k smallest entries of all groups, so only these groups and the
+    columns left over are partitioned. Taking minima is several times as fast as partitioning.
     """
-    size = int((D.shape[1] / k) ** 0.5)  # of a group; balances the two partitions below
+    size = int((D.shape[1] / k) ** 0.5)  # columns in a group; balances the two partitions
     if size < 4:
         return np.argpartition(D, k - 1, axis=1)[:, :k]
     n_groups = D.shape[1] // size
-    # A group is a stride of columns, so that minima are taken along contiguous memory.
+    # Group g has the columns g, g + n_groups, ...: minima then run over contiguous memory.
     minima = D[:, : size * n_groups].reshape(-1, size, n_groups).min(axis=1)
     groups = np.argpartition(minima, k - 1, axis=1)[:, :k]
     columns = (groups[:, :, None] + n_groups * np.arange(size)).reshape(len(D), -1)
@@ -128,8 +130,8 @@ def _some_smallest(D: np.ndarray, k: int) -> np.ndarray:
 def largest_eigenpairs(S: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, descending, and eigenvectors as rows.
 
-    For large NumPy matrices SciPy's LAPACK computes those k alone. Smaller ones stay with NumPy's
-    LAPACK: each of the two has its own BLAS, whose threads would compete.
+    For large NumPy matrices, SciPy computes only these k. Smaller matrices use NumPy, because
+    SciPy has its own BLAS, whose threads would compete with those of NumPy's BLAS.
     """
     xp = namespace(S)
     d = S.shape[0]
@@ -142,7 +144,7 @@ def largest_eigenpairs(S: Array, k: int) -> tuple[Array, Array]:
 
 
 def triangular_factor(A: Array) -> Array:
-    """Return R of the QR decomposition; for NumPy the orthogonal factor is not formed."""
+    """Return the factor R of the QR decomposition of A."""
     if compat.is_numpy_array(A):
         return np.linalg.qr(A, mode="r")
     return namespace(A).linalg.qr(A, mode="reduced").R

@@ -1,14 +1,14 @@
-"""An order of the samples that does not depend on the order in which they were given."""
+"""An order of the samples that does not depend on the order of the input."""
 
 import numpy as np
 
 
 def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return an order of the rows, by class, that does not depend on how they were ordered.
+    """Return the indices that sort the samples by class, then lexicographically by features.
 
-    Sums in this order are the same to the last bit for any permutation of the samples, and so are
-    the results of solvers. Rows are compared by their first feature, then by the second, and so
-    on. A shift of the samples does not change this order, nor what is drawn from it at random.
+    Sums in this order, and hence the results of solvers, are bitwise the same for any permutation
+    of the samples. Shifting all samples does not change the order, so it does not change random
+    choices based on the order either.
 
     Examples
     --------
@@ -17,8 +17,9 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     >>> np.array_equal(X[::-1][backwards], X[canonical_order(X, codes)])
     True
     """
-    # One sort of byte strings. Bytes of positive numbers have the order of the numbers, those of
-    # negative numbers the opposite order, until their bits are flipped. + 0.0 turns -0.0 into 0.0.
+    # Sort the rows as byte strings, which needs a single sort. The bytes of positive floats sort
+    # like the numbers. Those of negative floats sort in reverse, so their bits are flipped.
+    # Adding 0.0 turns -0.0 into 0.0.
     bits = np.ascontiguousarray(X + 0.0).view(f"i{X.itemsize}")
     bits ^= (bits >> (8 * X.itemsize - 1)) | np.iinfo(bits.dtype).min
     keys = bits.astype(f">i{X.itemsize}")
@@ -28,7 +29,7 @@ def canonical_order(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows, ascending, and for each row of X its number among them.
+    """Return the distinct rows in ascending order, and the index of each row of X among them.
 
     Examples
     --------
@@ -39,6 +40,6 @@ def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = canonical_order(X, np.zeros(len(X), dtype=np.int64))
     rows = X[order]
     is_new = np.append(True, np.any(rows[1:] != rows[:-1], axis=1))
-    number = np.empty(len(X), dtype=np.int64)
-    number[order] = np.cumsum(is_new) - 1
-    return rows[is_new], number
+    index = np.empty(len(X), dtype=np.int64)
+    index[order] = np.cumsum(is_new) - 1
+    return rows[is_new], index

@@ -1,10 +1,10 @@
-r"""Squared Euclidean distances between rows, by one matrix product.
+r"""Squared Euclidean distances between rows by matrix products.
 
 .. math:: |a - b|^2 = [-2a, |a|^2, 1] \cdot [b, 1, |b|^2]
 
-Where one side is used again and again, block by block, the two factors are computed once and the
-product of two blocks is all there is to do. Rounding is relative to the norms of the rows, so
-centre them first; it can leave results slightly below 0.
+If blocks of rows are used repeatedly, compute both factors once and multiply blocks of them.
+Rounding errors are relative to the norms of the rows, so centre the rows first. Products of factors
+can be slightly negative.
 """
 
 import array_api_compat as compat
@@ -16,7 +16,7 @@ from dimetric._arrays.namespaces import Array, namespace
 def squared_norms(Z: Array) -> Array:
     """Return the squared Euclidean norm of every row."""
     if compat.is_numpy_array(Z):
-        return np.einsum("ij,ij->i", Z, Z)  # without a copy of Z
+        return np.einsum("ij,ij->i", Z, Z)  # avoids a temporary array of the size of Z
     return namespace(Z).sum(Z * Z, axis=1)
 
 
@@ -29,7 +29,7 @@ def left_factor(A: Array) -> Array:
 def right_factor(B: Array) -> Array:
     """Return the rows [b, 1, |b|^2].
 
-    ``left_factor(A) @ right_factor(B).T`` are the squared distances between rows of A and of B.
+    ``left_factor(A) @ right_factor(B).T`` holds the squared distances between rows of A and B.
 
     Examples
     --------
@@ -44,7 +44,8 @@ def right_factor(B: Array) -> Array:
 def squared_distances(A: Array, B: Array) -> Array:
     """Return the squared distances between the rows of A and of B, of shape (n, m).
 
-    Rounding is relative to the norms of the rows: centre them first. No result is below 0.
+    Rounding errors are relative to the norms of the rows, so centre the rows first. Negative
+    results are set to 0.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def squared_distances(A: Array, B: Array) -> Array:
     xp = namespace(A)
     D = squared_norms(A)[:, None] + squared_norms(B)[None, :]
     products = A @ B.T
-    if compat.is_numpy_array(D):  # in place: fresh memory costs as much as the arithmetic
+    if compat.is_numpy_array(D):  # in place, as allocating memory takes as long as the arithmetic
         products *= 2
         D -= products
         return np.maximum(D, 0, out=D)

@@ -1,7 +1,8 @@
-"""Threads of our own, with BLAS limited to one thread meanwhile.
+"""Run tasks on several Python threads, with BLAS limited to one thread.
 
-Element-wise NumPy and compiled kernels use one core, so blocks of work go to several Python
-threads. A BLAS that brought its own threads to each of them would make them wait for one another.
+Element-wise NumPy operations and compiled kernels use one core, so blocks of rows are distributed
+over Python threads. Meanwhile, BLAS is limited to one thread, because its own threads would compete
+with the Python threads for the cores.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,13 +17,14 @@ from threadpoolctl import ThreadpoolController
 S = TypeVar("S")
 T = TypeVar("T")
 
-ROWS_PER_THREAD = 512  # starting a thread for fewer rows takes longer than the work
+ROWS_PER_THREAD = 512  # for fewer rows, starting a thread takes longer than the work
 
 
 class _OneBlasThread:
-    """A context that limits BLAS to one thread; it may be entered by several threads at once.
+    """Context manager that limits BLAS to one thread. Several threads may enter it at once.
 
-    The limit holds for the whole process. The first user sets it, the last one lifts it.
+    The limit applies to the whole process. The first thread to enter sets it, and the last one to
+    leave restores the previous limit.
     """
 
     def __init__(self) -> None:
@@ -32,12 +34,12 @@ class _OneBlasThread:
 
     @contextmanager
     def __call__(self) -> Iterator[int]:
-        """Yield the number of threads that BLAS was allowed by the user, joblib or a test run."""
+        """Yield the number of threads that BLAS could use before the limit was set."""
         with self._lock:
             if self._users == 0:
                 controller = _controller()
-                blas = [lib.num_threads for lib in controller.lib_controllers]
-                self._allowed = max(blas, default=1)
+                thread_counts = [lib.num_threads for lib in controller.lib_controllers]
+                self._allowed = max(thread_counts, default=1)
                 self._limiter = controller.limit(limits=1)
             self._users += 1
         try:
@@ -51,7 +53,7 @@ class _OneBlasThread:
 
 @cache
 def _controller() -> ThreadpoolController:
-    # Looking up the libraries takes milliseconds, so it is done once.
+    # Finding the BLAS libraries takes milliseconds, so the controller is cached.
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -59,13 +61,13 @@ one_blas_thread = _OneBlasThread()
 
 
 def n_threads(allowed: int, n_rows: int) -> int:
-    """Return how many of the allowed threads have enough rows to work on."""
+    """Return the number of threads to use for `n_rows` rows, at most `allowed`."""
     return max(1, min(allowed, n_rows // ROWS_PER_THREAD))
 
 
 @contextmanager
 def _workers(n_tasks: int, n_rows: int | None) -> Iterator[int]:
-    """Limit BLAS to one thread, and yield how many threads of our own to use instead."""
+    """Limit BLAS to one thread, and yield the number of Python threads to use instead."""
     with one_blas_thread() as allowed:
         allowed = allowed if n_rows is None else n_threads(allowed, n_rows)
         yield max(1, min(allowed, n_tasks))
@@ -78,23 +80,25 @@ def run_on_threads(
     n_rows: int | None = None,
     shared_queue: bool = False,
 ) -> list[T]:
-    """Call ``work(its tasks)`` once on every thread, and return the results, one for each thread.
+    """Distribute tasks over threads, call ``work(tasks)`` once per thread, and return the results.
 
-    For work that keeps a buffer or a sum from one task to the next. There are as many threads as
-    BLAS may use, but at most one for each task. BLAS has one thread meanwhile.
+    For work that reuses a buffer or accumulates a sum over the tasks of a thread. The number of
+    threads is the number that BLAS may use, but at most one per task.
 
     Parameters
     ----------
     work : callable
-        Takes an iterator over the tasks of its thread.
+        Called with an iterator over the tasks of a thread.
     tasks : sequence
-        What there is to do.
+        The tasks.
     n_rows : int, optional
-        Rows of data in all tasks together: a thread is started for every ``ROWS_PER_THREAD``.
+        Number of rows of data in all tasks together. If given, at most one thread is used for
+        every ``ROWS_PER_THREAD`` rows.
     shared_queue : bool, default=False
-        By default thread t of n gets the tasks t, t + n, t + 2n, ..., so that the same number of
-        threads gives the same bits. With a shared queue, the next thread that is free takes the
-        next task: faster, where the result does not depend on which thread does what.
+        By default thread t of n gets the tasks t, t + n, t + 2n, ..., so that results are
+        bitwise reproducible for a given number of threads. With a shared queue, each free thread
+        takes the next task. This is faster, but may be used only if the results do not depend on
+        which thread runs which task.
 
     Examples
     --------
@@ -105,24 +109,26 @@ def run_on_threads(
         if threads == 1:
             return [work(iter(tasks))]
         queue = iter(tasks)
-        deals = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
+        iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
         if not shared_queue:
-            # This thread only waits: on two cores LMNN takes a sixth longer if it works too.
+            # The calling thread only waits: if it worked too, LMNN would take a sixth longer on two
+            # cores.
             with ThreadPoolExecutor(threads) as pool:
-                return list(pool.map(work, deals))
-        # This thread works too: starting one more takes milliseconds while others are busy.
+                return list(pool.map(work, iterators))
+        # The calling thread works too, because starting one more thread takes milliseconds once the
+        # others are busy.
         with ThreadPoolExecutor(threads - 1) as pool:
-            others = [pool.submit(work, deal) for deal in deals[1:]]
-            return [work(deals[0]), *(other.result() for other in others)]
+            others = [pool.submit(work, each) for each in iterators[1:]]
+            return [work(iterators[0]), *(other.result() for other in others)]
 
 
 def map_on_threads(
     work: Callable[[S], T], tasks: Sequence[S], *, n_rows: int | None = None
 ) -> Iterator[T]:
-    """Yield ``work(task)`` of every task, in order, from the threads of :func:`run_on_threads`.
+    """Yield ``work(task)`` for every task in order, computed on several threads.
 
-    Results are handed out as soon as they and all earlier ones are there, so that a caller who
-    adds them up holds few of them.
+    The number of threads is that of :func:`run_on_threads`. Each result is yielded as soon as all
+    earlier ones are available, so a caller that sums the results keeps few of them in memory.
 
     Examples
     --------

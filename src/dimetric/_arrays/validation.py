@@ -1,7 +1,7 @@
-"""Validation of arrays from any container; they stay in their namespace and on their device.
+"""Validation of input arrays, which keep their namespace and device.
 
-NumPy arrays and data frames go through scikit-learn's own checks. Arrays of another namespace get
-the same checks here, on their device.
+NumPy arrays and data frames are checked by scikit-learn. This module applies the same checks to
+arrays of other namespaces.
 """
 
 import warnings
@@ -21,7 +21,7 @@ from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 
 
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
-    """Return a finite floating array of `ndim` dimensions, where there is no estimator to fit."""
+    """Return Z as a finite floating array of `ndim` dimensions. For use without an estimator."""
     if is_foreign(Z):
         return _checked_foreign(Z, 1, ndim=ndim, name=name)
     Z = check_array(
@@ -31,13 +31,13 @@ def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = F
         allow_nd=ndim > 2,
         input_name=name,
     )
-    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # not the old matrix class
+    return sparse.csr_array(Z) if sparse.issparse(Z) else Z  # replaces the legacy csr_matrix
 
 
 def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "X") -> Array:
-    """Check an array of another namespace as scikit-learn checks NumPy's; it stays where it is."""
+    """Check an array of another namespace as scikit-learn checks NumPy arrays, on its device."""
     if compat.is_torch_array(X) and X.requires_grad:
-        X = X.detach()  # no gradients flow through a fit
+        X = X.detach()  # gradients do not flow through a fit
     xp = namespace(X)
     if X.ndim != ndim:
         raise ValueError(
@@ -50,7 +50,7 @@ def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "
             f"of {min_samples} sample(s) and 1 feature(s) is required."
         )
     if xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(f"Complex data not supported: {name} must be real.")
+        raise ValueError(f"Complex data not supported: {name} has dtype {X.dtype}.")
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
     if not bool(xp.all(xp.isfinite(X))):
@@ -59,13 +59,13 @@ def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "
 
 
 def _dtype_for(X: Any) -> Any:
-    """Return the dtype to check samples with: float32 and float64 stay, others become float64.
+    """Return the `dtype` argument of check_array: keep float32 and float64, convert the rest.
 
-    scikit-learn reads the dtypes of pandas' columns, but not those of other data frames.
+    scikit-learn reads the column dtypes of pandas data frames, but not those of other libraries.
     """
-    frame = hasattr(X, "columns") and len(X.columns) > 0
-    single = frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
-    return np.float32 if single else [np.float64, np.float32]
+    is_frame = hasattr(X, "columns") and len(X.columns) > 0
+    all_float32 = is_frame and all(str(dtype).lower() == "float32" for dtype in X.dtypes)
+    return np.float32 if all_float32 else [np.float64, np.float32]
 
 
 def checked_samples(
@@ -73,24 +73,24 @@ def checked_samples(
 ) -> Array:
     """Return samples as a finite floating array.
 
-    With `reset` the learner notes their number of features and their names, otherwise the samples
-    must have those.
+    If `reset` is true, store the number and names of the features in the learner. Otherwise check
+    that they match those stored.
     """
     if is_foreign(X):
         X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
         return X
-    X = validate_data(learner, X, reset=reset, **_options(learner, X, min_samples))
-    return sparse.csr_array(X) if sparse.issparse(X) else X  # not the old matrix class
+    X = validate_data(learner, X, reset=reset, **_check_options(learner, X, min_samples))
+    return sparse.csr_array(X) if sparse.issparse(X) else X  # replaces the legacy csr_matrix
 
 
 def checked_samples_with_labels(
     learner: BaseEstimator, X: Array, y: Any, *, reset: bool, min_samples: int
 ) -> tuple[Array, np.ndarray]:
-    """Return checked samples, and their labels on the host."""
+    """Return the checked samples, and their checked labels on the host."""
     y = to_host(y) if is_foreign(y) else y
     if y is None or not is_foreign(X):
-        X, y = validate_data(learner, X, y, reset=reset, **_options(learner, X, min_samples))
+        X, y = validate_data(learner, X, y, reset=reset, **_check_options(learner, X, min_samples))
     else:
         X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
         y = column_or_1d(y, warn=True)
@@ -101,7 +101,7 @@ def checked_samples_with_labels(
 
 
 def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and the class of each sample as an integer, -1 if it has no label.
+    """Return the sorted classes, and for each sample the index of its class, or -1 if unlabelled.
 
     Examples
     --------
@@ -113,35 +113,35 @@ def encode_labels(labels: np.ndarray, unlabelled: Any = None) -> tuple[np.ndarra
         return classes, codes
     known = labels != unlabelled
     if not known.any():
-        raise ValueError(f"y holds no label: all samples have {unlabelled!r}, which means none.")
+        raise ValueError(f"All samples are unlabelled: every value of y is {unlabelled!r}.")
     codes = np.full(len(labels), -1)
     classes, codes[known] = np.unique(labels[known], return_inverse=True)
     return classes, codes
 
 
-def checked_dissimilarities(D: Array) -> None:
-    """Raise unless D is square, symmetric but for rounding, not negative, and 0 on the diagonal."""
+def check_dissimilarities(D: Array) -> None:
+    """Raise unless D is square, symmetric up to rounding, nonnegative, and 0 on the diagonal."""
     xp = namespace(D)
     n = D.shape[0]
     if D.shape[1] != n:
         raise ValueError(
-            f"Dissimilarities must be a square matrix; X has shape {tuple(D.shape)}. For samples "
-            "and features, choose another metric than 'precomputed'."
+            f"Precomputed dissimilarities must be a square matrix, but X has shape "
+            f"{tuple(D.shape)}. If X holds samples and features, choose a metric other than "
+            "'precomputed'."
         )
     if bool(xp.any(D < 0)):
         raise ValueError(
-            "Dissimilarities must not be negative. Pass dissimilarities, not similarities."
+            "Dissimilarities must not be negative. If X holds similarities, convert them first."
         )
     rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
     if bool(xp.any(xp.linalg.diagonal(D) > rounding)):
-        raise ValueError("Dissimilarities of samples to themselves, on the diagonal, must be 0.")
-    uneven = asymmetric_pair(D, rounding)
-    if uneven is not None:
-        i, j = uneven
+        raise ValueError("The diagonal of a dissimilarity matrix must be 0.")
+    pair = asymmetric_pair(D, rounding)
+    if pair is not None:
+        i, j = pair
         raise ValueError(
-            f"Dissimilarities must be symmetric, but that of samples {i} and {j} is "
-            f"{float(D[i, j]):.6g} one way and {float(D[j, i]):.6g} the other. "
-            "(D + D.T) / 2 is symmetric."
+            f"Dissimilarities must be symmetric, but X[{i}, {j}] is {float(D[i, j]):.6g} and "
+            f"X[{j}, {i}] is {float(D[j, i]):.6g}. Pass (X + X.T) / 2 to use their mean."
         )
 
 
@@ -154,7 +154,7 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
     (0, 1)
     """
     xp = namespace(A)
-    tiles = list(row_blocks(A.shape[0], 256))  # a tile and its transpose fit a cache
+    tiles = list(row_blocks(A.shape[0], 256))  # a tile and its transpose fit into a core's cache
     for b, c in combinations_with_replacement(tiles, 2):
         difference = A[b, c] - A[c, b].T
         if max(float(xp.max(difference)), -float(xp.min(difference))) > tol:
@@ -166,16 +166,17 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
 def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tuple[Array, float]:
     """Rescale X so that squares neither overflow nor underflow; return X and the factor.
 
-    The factor is a power of two, so that no digit is lost, and 1 for all ordinary data. Values
-    whose squares the dtype cannot hold are refused: it could not hold a variance or a metric
-    either. A warning says if the factor changes the meaning of parameters, named by `affected`.
+    The factor is a power of two, so no digits are lost, and it is 1 for ordinary data. Raise
+    ValueError if the dtype cannot represent the squares of the original values, because then it
+    cannot represent variances or a metric either. If `affected` names parameters whose meaning
+    depends on the scale, warn when the factor is not 1.
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
     limit = 2.0**40 if X.dtype == xp.float32 else 2.0**200
     if compat.is_numpy_array(values):
-        # One fast pass decides nearly all cases: no value is above the root of the sum of
-        # squares, and the largest is not below the root of their mean.
+        # The sum of squares decides nearly all cases in one fast pass: its root is an upper bound
+        # of the largest value, and the root mean square is a lower bound.
         flat = values.ravel(order="K")
         with np.errstate(over="ignore"):
             total = float(flat @ flat)
@@ -186,22 +187,22 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     low, high = 4 * float(info.smallest_normal) ** 0.5, float(info.max) ** 0.5 / 4
     if largest > 0 and not low <= largest <= high:
         raise ValueError(
-            f"{name} holds values up to {largest:.1e}, whose squares {X.dtype} cannot hold: the "
-            f"largest must be between {low:.0e} and {high:.0e}. Scale {name}."
+            f"The largest absolute value of {name} is {largest:.1e}, but {X.dtype} can represent "
+            f"squares only if this value is between {low:.0e} and {high:.0e}. Rescale {name}."
         )
     if largest == 0 or 1 / limit <= largest <= limit:
         return X, 1.0
     factor = float(2.0 ** -np.floor(np.log2(largest)))
     if affected:
         warnings.warn(
-            f"{name} holds values around {1 / factor:.0e}: they are learned from as if they were "
-            f"around 1, which changes what {affected} mean. Scale {name} to avoid this.",
+            f"The values of {name} are around {1 / factor:.0e} and were rescaled to around 1. This "
+            f"changes the meaning of {affected}. Rescale {name} to avoid this warning.",
             stacklevel=3,
         )
     return X * factor, factor
 
 
-def _options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
+def _check_options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
     return {
         "accept_sparse": "csr" if learner._accepts_sparse else False,
         "dtype": _dtype_for(X),

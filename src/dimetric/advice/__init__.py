@@ -1,4 +1,4 @@
-"""Advice: which distance suits the data, and whether it beats the Euclidean distance."""
+"""Compare learned distances with the Euclidean distance, and choose one for a data set."""
 
 import lazy_loader
 

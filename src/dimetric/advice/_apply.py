@@ -1,4 +1,4 @@
-"""Apply a model to a table, some rows at a time: predictions and coordinates."""
+"""Apply a model to the rows of a table, block by block, and write the results."""
 
 import warnings
 from collections.abc import Callable
@@ -18,70 +18,72 @@ Columns = dict[str, np.ndarray]
 
 
 class BlockResults(Protocol):
-    """What is computed for each block of rows.
+    """Computes columns of results from a block of rows.
 
     Attributes
     ----------
     matrices : dict of str to list of str
-        Columns that become one array in NPZ, by its name.
+        For NPZ files, the columns to stack into one array, by the name of the array.
     like : dict of str to ndarray
-        Values of the dtype that a column has, where its first rows may not show it.
+        Example values of a column. They fix its dtype when the first block does not show it.
     """
 
     matrices: dict[str, list[str]]
     like: Columns
 
     def __call__(self, block: FeatureBlock) -> Columns:
-        """Return the results for a block of rows, by column."""
+        """Return the columns of results for a block of rows."""
 
 
 class Predictions:
-    """The classes of rows, and perhaps the share of votes of each class.
+    """Predicts the class of each row, and optionally the probability of each class.
 
     Parameters
     ----------
     model : classifier
         The last step of a model.
-    shares : bool, default=False
-        Whether to add a column with the share of votes for each class.
+    probabilities : bool, default=False
+        Whether to add a column for the probability of each class.
 
     Attributes
     ----------
     counts : dict of str to int
-        How many rows of each class there were so far.
+        Number of rows predicted so far, by class.
     """
 
-    def __init__(self, model: Any, *, shares: bool = False) -> None:
+    def __init__(self, model: Any, *, probabilities: bool = False) -> None:
         self._model = model
         classes = list(getattr(model, "classes_", []))
         self.counts = {str(each): 0 for each in classes}
-        self._shares = [f"share of {each}" for each in classes] if shares else []
-        self.matrices = {"shares": self._shares} if shares else {}
+        self._probability_names = (
+            [f"probability of {each}" for each in classes] if probabilities else []
+        )
+        self.matrices = {"probabilities": self._probability_names} if probabilities else {}
         self.like = {PREDICTION: np.asarray(classes)} if classes else {}
 
     def __call__(self, block: FeatureBlock) -> Columns:
-        """Return the results for a block of rows, by column; None and NaN where there are none."""
-        found = np.full(len(block.complete), None, dtype=object)
-        P = np.full((len(found), len(self._shares)), np.nan)
+        """Return the columns of results. Incomplete rows get None as class, NaN as probability."""
+        labels = np.full(len(block.complete), None, dtype=object)
+        P = np.full((len(labels), len(self._probability_names)), np.nan)
         if len(block.features):
-            found[block.complete] = self._model.predict(block.features)
-            if self._shares:
+            labels[block.complete] = self._model.predict(block.features)
+            if self._probability_names:
                 P[block.complete] = self._model.predict_proba(block.features)
-        names, counts = np.unique(found[block.complete].astype(str), return_counts=True)
+        names, counts = np.unique(labels[block.complete].astype(str), return_counts=True)
         for name, count in zip(names, counts, strict=True):
             self.counts[str(name)] = self.counts.get(str(name), 0) + int(count)
-        return {PREDICTION: found} | dict(zip(self._shares, P.T, strict=True))
+        return {PREDICTION: labels} | dict(zip(self._probability_names, P.T, strict=True))
 
 
 class Coordinates:
-    """The coordinates of rows under the learned map.
+    """Maps rows into the space of the learned distance.
 
     Parameters
     ----------
     model : estimator
-        The last step of a model: a learner, or a classifier over one.
+        The last step of a model: a learner, or a classifier with a learner.
     feature_names : sequence of str
-        Names of the features, which are the coordinates under the Euclidean distance.
+        Names of the features. Without a learner, these are the names of the coordinates.
 
     Attributes
     ----------
@@ -94,14 +96,14 @@ class Coordinates:
     def __init__(self, model: Any, feature_names: Any) -> None:
         learner = getattr(model, "learner_", model)
         if learner is not None and not hasattr(learner, "transform"):
-            raise ValueError(f"{type(learner).__name__} has no map to transform by.")
+            raise ValueError(f"{type(learner).__name__} has no method transform.")
         self._learner = learner
         names = feature_names if learner is None else learner.get_feature_names_out()
         self.names = [str(each) for each in names]
         self.matrices, self.like = {"X": self.names}, {}
 
     def __call__(self, block: FeatureBlock) -> Columns:
-        """Return the results for a block of rows, by column; NaN where there are none."""
+        """Return the columns of coordinates. Incomplete rows get NaN."""
         Z = np.full((len(block.complete), len(self.names)), np.nan)
         if len(block.features):
             X = block.features
@@ -117,33 +119,35 @@ def write_results(
     option: str = "keep",
     callback: Callable[[int], None] | None = None,
 ) -> None:
-    """Write the results for all rows of a table, in their order.
+    """Write the results for all rows of a table, in the order of the rows.
 
     Parameters
     ----------
     reader : FeatureReader
-        Model and table.
+        Reads the table and encodes its columns for the model.
     results : callable
-        From a block of rows to columns.
+        Computes columns of results from a block of rows.
     path : path or None
-        The file; None writes CSV to standard output.
+        File to write. None writes CSV to standard output.
     option : str, default="keep"
-        How the user names columns to pass through, for error messages.
+        Name of the option that lists the columns to copy, used in error messages.
     callback : callable, optional
-        Called with the number of rows that are written.
+        Called after each block with the number of rows written so far.
     """
     with ColumnWriter(path, results.matrices, results.like) as writer, warnings.catch_warnings():
-        # The columns were chosen by their names already.
+        # The reader has already matched the columns by name.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         for block in reader:
-            found = results(block)
-            twice = next((each for each in block.kept if each in found), None)
-            if twice is not None:
+            computed = results(block)
+            clash = next((each for each in block.kept if each in computed), None)
+            if clash is not None:
                 raise ValueError(
-                    f"{option}: a result is called {twice!r}, too: give the column another name."
+                    f"{option}: column {clash!r} has the same name as a column of results. "
+                    "Rename it in the table."
                 )
-            columns = block.kept | found
-            if len(columns) == 1:  # many programs skip empty lines
+            columns = block.kept | computed
+            # A single empty result would be an empty line, and many programs skip empty lines.
+            if len(columns) == 1:
                 columns = {"row": block.rows} | columns
             writer.write(columns)
             if callback is not None:

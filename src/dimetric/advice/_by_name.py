@@ -1,4 +1,4 @@
-"""Learners and embeddings by name: those of dimetric, or any class that the user names."""
+"""Make learners and embeddings from their names: dimetric's own, or any ``module:Class``."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -11,23 +11,23 @@ from dimetric.learners._base import with_objects
 
 __all__ = ["embedding_by_name", "learner_by_name"]
 
-# Packages that are installed by another name than that of their module.
-PACKAGES = {"umap": "umap-learn", "sklearn": "scikit-learn"}
+# Modules whose package has a different name in "pip install".
+PACKAGE_NAMES = {"umap": "umap-learn", "sklearn": "scikit-learn"}
 
 
 def learner_by_name(
     name: str, params: Mapping[str, Any] | None = None, *, random_state: int | None = None
 ) -> Any:
-    """Return a learner by name; None for "Euclidean".
+    """Return an unfitted learner, or None for the name "Euclidean".
 
     Parameters
     ----------
     name : str
-        As in ``dimetric``, in upper or lower case.
+        Name of a learner of dimetric. Case is ignored.
     params : mapping of str to object, optional
-        Its parameters.
+        Parameters of the learner.
     random_state : int or None, default=None
-        Its seed, unless `params` has another.
+        Seed of the learner. A seed in `params` takes precedence.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def learner_by_name(
     cls = look_up(name, known | {"Euclidean": None}, "learner")
     if cls is None:
         return None
-    return _with_params(cls, params, {}, random_state)
+    return _make_estimator(cls, params, {}, random_state)
 
 
 def embedding_by_name(
@@ -50,17 +50,18 @@ def embedding_by_name(
     n_components: int = 2,
     random_state: int | None = None,
 ) -> Any:
-    """Return an embedding by name.
+    """Return an unfitted embedding method.
 
     Parameters
     ----------
     name : str
-        As in ``dimetric``, in upper or lower case; or ``module:Class`` of any class with
-        ``fit_transform``, or with ``fit`` and ``transform``.
+        Name of a method of dimetric (case is ignored), or ``module:Class``. The class must have
+        ``fit_transform``, or ``fit`` and ``transform``.
     params : mapping of str to object, optional
-        Its parameters.
+        Parameters of the method.
     n_components, random_state : int
-        Dimensions and seed, for classes that have such parameters, unless `params` has others.
+        Number of dimensions, and seed. They are ignored if the class has no such parameter.
+        Values in `params` take precedence.
 
     Examples
     --------
@@ -69,82 +70,87 @@ def embedding_by_name(
     >>> embedding_by_name("sklearn.manifold:TSNE", random_state=0)
     TSNE(random_state=0)
     """
-    usual: dict[str, Any] = {"n_components": n_components}
+    defaults: dict[str, Any] = {"n_components": n_components}
     if ":" not in name:
         known = {each.lower(): own for each, own in _classes_with("fit_transform").items()}
-        more = "Any other goes by module:Class, as sklearn.manifold:TSNE."
-        cls = look_up(name, dict(sorted(known.items())), "method", more=more)
-        return _with_params(cls, params, usual, random_state)
-    cls = _imported_class(name)
+        hint = "For other methods, write module:Class, for example sklearn.manifold:TSNE."
+        cls = look_up(name, dict(sorted(known.items())), "method", hint=hint)
+        return _make_estimator(cls, params, defaults, random_state)
+    cls = _import_class(name)
     given = dict(params or {})
-    own = signature(cls).parameters
-    if not any(each.kind == each.VAR_KEYWORD for each in own.values()):
-        _check_names(given, own, cls)
-    usual["random_state"] = random_state
+    accepted = signature(cls).parameters
+    if not any(each.kind == each.VAR_KEYWORD for each in accepted.values()):
+        _check_param_names(given, accepted, cls)
+    defaults["random_state"] = random_state
     try:
-        return cls(**({each: value for each, value in usual.items() if each in own} | given))
+        return cls(**({each: defaults[each] for each in defaults if each in accepted} | given))
     except TypeError as error:
         raise ValueError(
-            f"{name} cannot be made: {error}. Give what it needs as params, on the command line "
-            "by --option name=value."
+            f"{name} cannot be created: {error}. Pass the parameters it requires in params (on "
+            "the command line: --option name=value)."
         ) from error
 
 
-def _with_params(
-    cls: type, params: Mapping[str, Any] | None, usual: Mapping[str, Any], random_state: int | None
+def _make_estimator(
+    cls: type,
+    params: Mapping[str, Any] | None,
+    defaults: Mapping[str, Any],
+    random_state: int | None,
 ) -> Any:
-    """Return an estimator of dimetric.
+    """Return an estimator of a dimetric class.
 
-    Where parameters are nested, as ``solver__batch_size``, names of solvers become objects.
-    `usual` are parameters for classes that have them.
+    `params` override `defaults`, and defaults that the class does not have are ignored. A nested
+    parameter such as ``solver__batch_size`` turns a solver given by name into an object.
     """
     estimator, given = cls(), dict(params or {})
     nested = {each: given.pop(each) for each in list(given) if "__" in each}
-    _check_names(given, with_objects(estimator).get_params(), cls)
-    own = estimator.get_params(deep=False)
-    estimator.set_params(**({each: usual[each] for each in usual if each in own} | given))
-    # The kernel is always an object, so that its landmarks, if there will be any, have the seed.
+    _check_param_names(given, with_objects(estimator).get_params(), cls)
+    accepted = estimator.get_params(deep=False)
+    estimator.set_params(
+        **({each: defaults[each] for each in defaults if each in accepted} | given)
+    )
+    # The kernel is made an object too, because the seed of its landmarks is set below.
     estimator = with_objects(estimator, {"kernel", *(each.partition("__")[0] for each in nested)})
-    own = estimator.get_params()
-    _check_names(nested, own, cls)
-    seeds = {each for each in own if each.rpartition("__")[2] == "random_state"}
+    accepted = estimator.get_params()
+    _check_param_names(nested, accepted, cls)
+    seeds = {each for each in accepted if each.rpartition("__")[2] == "random_state"}
     seeds -= given.keys() | nested.keys()
     return estimator.set_params(**dict.fromkeys(seeds, random_state), **nested)
 
 
 def _classes_with(method: str) -> dict[str, Any]:
-    """Return the public classes of dimetric that have a method, by name."""
-    # Kernelized needs another learner, so that a name alone does not make one.
+    """Return the public estimator classes of dimetric that have a method, by class name."""
+    # Kernelized cannot be made from its name alone: it wraps another learner.
     return {name: each for name, each in estimator_classes(method).items() if name != "Kernelized"}
 
 
-def _check_names(given: Mapping[str, Any], own: Mapping[str, Any], cls: type) -> None:
-    wrong = next((each for each in given if each not in own), None)
+def _check_param_names(given: Mapping[str, Any], accepted: Mapping[str, Any], cls: type) -> None:
+    wrong = next((each for each in given if each not in accepted), None)
     if wrong is not None:
-        hint = suggest(wrong, own, "It has")
-        raise ValueError(f"{cls.__name__} has no option {wrong!r}. {hint}")
+        hint = suggest(wrong, accepted, "Its parameters are")
+        raise ValueError(f"{cls.__name__} has no parameter {wrong!r}. {hint}")
 
 
-def _imported_class(name: str) -> type:
-    """Return the class that the user names by module:Class."""
-    home, _, wanted = name.partition(":")
+def _import_class(name: str) -> type:
+    """Import a class given as module:Class; raise if it is not an embedding method."""
+    module_name, _, class_name = name.partition(":")
     try:
-        module = import_module(home)
+        module = import_module(module_name)
     except (ImportError, ValueError, TypeError) as error:
-        package = home.partition(".")[0]
+        package = module_name.partition(".")[0]
         raise ImportError(
-            f"The module {home!r} of {name} cannot be imported: {error}. If it is not installed: "
-            f"pip install {PACKAGES.get(package, package)}."
+            f"{name}: the module {module_name!r} cannot be imported: {error}. If it is not "
+            f"installed, run pip install {PACKAGE_NAMES.get(package, package)}."
         ) from error
-    cls = getattr(module, wanted, None)
+    cls = getattr(module, class_name, None)
     if not isinstance(cls, type):
         classes = [each for each in dir(module) if isinstance(getattr(module, each), type)]
-        hint = suggest(wanted, classes)
-        raise ValueError(f"The module {home!r} has no class {wanted!r}. {hint}")
+        hint = suggest(class_name, classes)
+        raise ValueError(f"The module {module_name!r} has no class {class_name!r}. {hint}")
     if not hasattr(cls, "fit_transform") and not (
         hasattr(cls, "fit") and hasattr(cls, "transform")
     ):
         raise ValueError(
-            f"{name} embeds nothing: it has neither fit_transform, nor fit and transform."
+            f"{name} is not an embedding method: it needs fit_transform, or fit and transform."
         )
     return cls

@@ -1,4 +1,4 @@
-"""Which learners to try on samples of some size, and which of their parameters."""
+"""The learners to compare, and the grids of parameters to tune."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from dimetric.kernels import Kernel
 
 
 def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
-    """Return the learners that suit samples of some size, the fastest first.
+    """Return the learners that are fast enough for data of a given size, the fastest first.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Size of the samples.
+        Number of samples, and of features.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
         n_kernel = min(SETTINGS.n_reduced_components, n_samples // 2)
         kpca = dimetric.KPCA(n_kernel, kernel=Kernel())
         return learners | {"KPCA": kpca, "KDA": dimetric.KDA(kernel=Kernel())}
-    # With all components, ANMM only rotates the samples, which changes no distance.
+    # With all components, ANMM is a rotation and changes no distance.
     learners |= {"LDA": dimetric.LDA(), "ANMM": dimetric.ANMM(max(1, n_features // 2))}
     full_metric = n_features <= SETTINGS.max_metric_features
     if full_metric:
@@ -44,12 +44,12 @@ def candidate_learners(n_samples: int, n_features: int) -> dict[str, Any]:
 
 
 def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
-    """Return values of a learner's parameters that are worth trying; its own come first.
+    """Return a grid of parameters to tune. The current value of each parameter comes first.
 
     Parameters
     ----------
     learner : learner
-        The learner. Parameters of a kernel that is given by its name are not varied.
+        The learner. If its kernel is given by name, the grid has no kernel parameters.
     n_features : int
         Number of features.
 
@@ -60,9 +60,9 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
     >>> candidate_grid(dimetric.KPCA(kernel=Kernel()), 13)
     {'kernel__gamma': ['scale', 'auto']}
     """
-    own = learner.get_params()
+    current = learner.get_params()
     half, quarter = max(1, n_features // 2), max(1, n_features // 4)
-    tried: dict[str, dict[str, list[Any]]] = {
+    alternatives: dict[str, dict[str, list[Any]]] = {
         "PCA": {"n_components": [0.9, 0.99, 0.8]},
         "KPCA": {"kernel__gamma": ["auto"]},
         "LDA": {"reg": [0.01, 0.1]},
@@ -77,13 +77,13 @@ def candidate_grid(learner: Any, n_features: int) -> dict[str, list[Any]]:
         "LSI": {"reg": [0.1, 10.0]},
         "DMLEig": {"reg": [0.1, 10.0]},
     }
-    of_learner = tried.get(type(learner).__name__)
-    if of_learner is None:
-        of_learner = {"n_components": [half, quarter]} if "n_components" in own else {}
+    to_try = alternatives.get(type(learner).__name__)
+    if to_try is None:
+        to_try = {"n_components": [half, quarter]} if "n_components" in current else {}
     grid = {}
-    for name, values in of_learner.items():
-        if name not in own:  # a kernel given by its name
+    for name, values in to_try.items():
+        if name not in current:  # the kernel is given by name
             continue
-        others = [each for each in values if each != own[name]]
-        grid[name] = list(dict.fromkeys([own[name], *others]))
+        others = [each for each in values if each != current[name]]
+        grid[name] = list(dict.fromkeys([current[name], *others]))
     return {name: values for name, values in grid.items() if len(values) > 1}

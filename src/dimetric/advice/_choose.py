@@ -1,4 +1,4 @@
-"""Choose the learner that suits samples best, within a time budget, and test whether it helps."""
+"""Choose the best learner within a time budget, and test it against the Euclidean distance."""
 
 import warnings
 from collections.abc import Mapping
@@ -43,27 +43,27 @@ def choose(
     n_jobs: int | None = None,
     callback: Callback | None = None,
 ) -> Choice:
-    """Find the learner that suits samples best, and test whether it beats the Euclidean distance.
+    """Find the most accurate learner, and test whether it beats the Euclidean distance.
 
-    1. Race: all learners are judged in the same folds, features scaled to [0, 1] by the training
-       samples of each fold.
-    2. Final: the best learner meets the Euclidean distance in other folds, inside each of which
-       its parameters are tuned. From 1,000 samples on, these are other samples than those of the
-       race.
-    3. Tuning: the parameters for the samples of the race.
+    1. Race: cross-validate all learners in the same folds. In each fold, features are scaled to
+       [0, 1] on the training samples.
+    2. Final: cross-validate the best learner and the Euclidean distance in new folds. The
+       learner's parameters are tuned within each fold. With 1,000 samples or more, the final uses
+       samples that the race did not use.
+    3. Tuning: choose the parameters of the best learner on the samples of the race.
 
     Parameters
     ----------
     X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes, each with at least `cv` members.
+        Samples and their classes. Each class has at least `cv` members.
     learners : mapping of names to learners, optional
-        By default those that suit samples of this size.
+        Learners to compare. By default, those that are fast enough for data of this size.
     seconds : float, default=60.0
-        Time for all of it, about.
+        Approximate time for all three steps.
     n_neighbors, cv, rope, n_jobs, callback
         As in :func:`dimetric.compare`.
     random_state : int, default=0
-        Seed of samples, folds and learners.
+        Seed for selecting samples, splitting folds and fitting learners.
 
     Examples
     --------
@@ -78,17 +78,17 @@ def choose(
     race, final = _split_rows(X, y, max_rows, cv, random_state)
     models = _models(learners, len(race), X.shape[1])
     options = RaceOptions(n_neighbors, cv, _n_processes(X[race], n_jobs), random_state, callback)
-    cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_share * seconds, options)
+    cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_fraction * seconds, options)
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
     best = max((each for each in scores if each != BASELINE), key=lambda each: scores[each].mean())
-    left = seconds - (perf_counter() - started)
+    seconds_left = seconds - (perf_counter() - started)
     grid, final_scores, n_repeats = _final(
         best,
         models[best],
         X[final],
         y[final],
         fit_seconds[best],
-        SETTINGS.final_share / (1 - SETTINGS.race_share) * left,
+        SETTINGS.final_fraction / (1 - SETTINGS.race_fraction) * seconds_left,
         options,
     )
     params = _best_params(models[best], X[race], y[race], grid, n_neighbors, random_state)
@@ -105,34 +105,34 @@ def choose(
         final_scores=final_scores,
         n_repeats=n_repeats,
         judged_on_unseen_rows=not np.array_equal(race, final),
-        n_race=len(race),
-        n_final=len(final),
+        n_race_rows=len(race),
+        n_final_rows=len(final),
         posterior=posterior,
     )
 
 
 def _models(learners: Mapping[str, Any] | None, n_samples: int, n_features: int) -> dict[str, Any]:
-    """Return the learners of the race; the baseline comes first."""
+    """Return the learners of the race by name, the Euclidean baseline (None) first."""
     if learners is None:
         learners = candidate_learners(n_samples, n_features)
-    # The grid of a kernel learner varies parameters of its kernel, which must be an object.
+    # Grids contain kernel parameters such as kernel__gamma, which need a Kernel object.
     others = {
         name: with_objects(each, ["kernel"]) for name, each in learners.items() if each is not None
     }
     if not others:
-        raise ValueError("There is no learner beside the Euclidean distance: name one.")
+        raise ValueError("learners contains only Euclidean. Add a learner to compare it with.")
     return {BASELINE: None} | others
 
 
 def _split_rows(
     X: np.ndarray, y: np.ndarray, max_rows: int, cv: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the race and of the final: different ones, if there are enough."""
+    """Return the rows of the race and of the final. They are disjoint if there are enough rows."""
     n, rows = len(X), np.arange(len(X))
-    if n < SETTINGS.split_from_rows:
+    if n < SETTINGS.min_rows_to_split:
         return rows, rows
-    widest = max(SETTINGS.min_race_rows, SETTINGS.max_race_values // X.shape[1])
-    max_rows = min(max_rows, widest, n // 2)
+    max_rows_in_memory = max(SETTINGS.min_race_rows, SETTINGS.max_race_values // X.shape[1])
+    max_rows = min(max_rows, max_rows_in_memory, n // 2)
     rng = np.random.default_rng(seed)
     race = stratified_rows(rows, y, max_rows, cv, rng)
     rest = np.setdiff1d(rows, race)
@@ -152,17 +152,17 @@ def _final(
     seconds: float,
     options: RaceOptions,
 ) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
-    """Return the grid of the final, the scores of both learners, and the number of repeats."""
+    """Run the final; return its parameter grid, the scores, and the number of repeats."""
     smallest_class = np.min(np.unique(y, return_counts=True)[1])
     can_tune = smallest_class >= SETTINGS.min_tuning_members
     grid = candidate_grid(learner, X.shape[1]) if can_tune else {}
-    grid, n_repeats = _affordable(grid, fit_seconds, seconds, options)
+    grid, n_repeats = _limit_to_time(grid, fit_seconds, seconds, options)
     scores, n_repeats = run_final(
         {BASELINE: None, best: learner},
         X,
         y,
         seconds,
-        replace(options, random_state=options.random_state + 1),  # other folds than in the race
+        replace(options, random_state=options.random_state + 1),  # not the folds of the race
         param_grids={best: grid} if grid else None,
         n_repeats=n_repeats,
     )
@@ -170,17 +170,17 @@ def _final(
 
 
 def _n_processes(X: np.ndarray, n_jobs: int | None) -> int | None:
-    """Return the number of worker processes; None where fits are too short to need any."""
-    if len(X) ** 2 * X.shape[1] <= SETTINGS.in_process_work:
+    """Return the number of worker processes, or None if fits are too short to need any."""
+    if len(X) ** 2 * X.shape[1] <= SETTINGS.max_in_process_work:
         return None
     wanted = joblib.effective_n_jobs(-1 if n_jobs is None else n_jobs)
     return int(min(SETTINGS.max_processes, wanted))
 
 
-def _affordable(
+def _limit_to_time(
     grid: dict[str, list[Any]], fit_seconds: float, seconds: float, options: RaceOptions
 ) -> tuple[dict[str, list[Any]], int]:
-    """Return as much of a grid, and as many repeats of the final, as there is time for."""
+    """Shrink a parameter grid until it fits the time; return it and the number of repeats."""
     n_fits = seconds * (options.n_jobs or 1) / max(fit_seconds, 1e-3) / options.cv
     size = _n_combinations(grid)
     while grid and size * SETTINGS.tuning_folds + 1 > n_fits:
@@ -200,7 +200,7 @@ def _n_combinations(grid: dict[str, list[Any]]) -> int:
 def _best_params(
     learner: Any, X: np.ndarray, y: np.ndarray, grid: dict[str, list[Any]], k: int, seed: int
 ) -> dict[str, Any]:
-    """Return the best parameters for the samples of the race."""
+    """Return the values in the grid that give the best cross-validated accuracy."""
     if not grid:
         return {}
     steps = Pipeline([("scale", MinMaxScaler()), ("learner", learner)])

@@ -1,4 +1,4 @@
-"""Compare learners: which distance suits the samples, and whether it beats the Euclidean."""
+"""Compare learners with each other and with the Euclidean distance: ``dimetric.compare``."""
 
 import warnings
 from collections.abc import Iterable, Mapping
@@ -34,60 +34,62 @@ def compare(
     n_jobs: int | None = None,
     callback: Callback | None = None,
 ) -> Comparison:
-    """Find the distance that suits samples best, and test whether it beats the Euclidean distance.
+    """Find the best learned distance, and test whether it beats the Euclidean distance.
 
-    All learners are judged in the same folds by nearest neighbours, features scaled to [0, 1] by
-    the training samples of each fold. The best learner then meets the Euclidean distance in other
-    folds, inside each of which its parameters are tuned. From 1,000 samples on, these are samples
-    that had no part in the choice, and the verdict is as honest as a new experiment. With fewer
-    samples, the learner was chosen by the samples that judge it, and the verdict favours it a
-    little; ``choice.judged_on_unseen_rows`` says which.
+    All learners are cross-validated in the same folds. A score is the accuracy of a k-nearest
+    neighbour classifier under the learned distance. Features are scaled to [0, 1] on the training
+    samples of each fold. The best learner is then tested against the Euclidean distance in new
+    folds, and its parameters are tuned within each fold.
+
+    With 1,000 samples or more, the test uses samples that were not used to choose the learner, so
+    its scores are a fair estimate for new data. With fewer samples, the test reuses the samples,
+    so its scores are slightly optimistic. ``choice.judged_on_unseen_rows`` is True in the first
+    case.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), data frame of pandas or polars, or path
-        Samples. In a data frame, or in a file that :func:`dimetric.data.read_table` reads, columns
-        of text are categories and are encoded one-hot; columns that only number the rows are left
-        out.
+        Samples. A path is read as by :func:`dimetric.data.read_table`. Text columns of a data
+        frame or file are one-hot encoded, and columns that only number the rows are ignored.
     y : array-like of shape (n_samples,), optional
         Classes of the samples.
     target : str or int, optional
-        The column of X that holds the classes, in place of `y`.
+        The column of X that contains the classes. Use either `target` or `y`.
     learners : mapping of names to learners, or iterable of learners or names, optional
-        Learners to compare, such as ``["NCA", LDA()]``. By default those that suit samples of this
-        size.
+        Learners to compare, such as ``["NCA", LDA()]``. By default, those that are fast enough for
+        data of this size.
     budget : float, default=60.0
-        Seconds, about. Most of it is for the comparison, the rest for the fitted model and the
-        insight, which are computed when they are first used.
+        Approximate total time in seconds. Most of it is used by the comparison. The rest is
+        reserved for ``model`` and ``insight`` of the result, which are computed on first use.
     n_neighbors : int, default=3
-        Number of neighbours that vote.
+        Number of nearest neighbours used for classification.
     cv : int, default=5
-        Number of folds. There are fewer if the smallest class has fewer members. Classes with
-        fewer than three members are left out.
+        Number of folds. It is reduced to the size of the smallest class if that is smaller.
+        Classes with fewer than three members are dropped.
     rope : float, default=0.01
-        Largest difference of scores that counts as none (the region of practical equivalence).
+        Region of practical equivalence: two accuracies that differ by at most this count as equal.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What to do with rows that have missing values: leave them out, with a warning; fill in the
-        median or the most frequent category of the column; or raise an error. Rows without a class
-        are left out in the first two cases.
+        How to treat rows with missing values. "drop" removes them with a warning. "impute" fills
+        in the median, or the most frequent category, of the column. "raise" raises an error. Rows
+        without a class are removed by both "drop" and "impute".
     drop : iterable of str
-        Columns of a data frame to leave out.
+        Columns of a data frame to ignore.
     random_state : int, RandomState or None, default=None
-        Seed of samples, folds and learners. None draws one; the result's ``random_state`` holds
-        it.
+        Seed for selecting samples, splitting folds and fitting learners. None chooses a random
+        seed. The attribute ``random_state`` of the result contains the seed.
     n_jobs : int or None, default=None
-        Number of processes, as joblib counts them. None uses all processors for long fits, and one
-        process for short ones. Scores do not depend on it, but how many learners, parameters and
-        repeats the budget allows does.
+        Number of processes, as in joblib. None uses all processors for long fits, and one process
+        for short ones. It does not change the scores, but more processes can evaluate more
+        learners, parameters and repeats within the budget.
     callback : callable, optional
-        Called as ``callback(stage, n_done, n_all)`` after each fit; the stage is "race" or
+        Called as ``callback(stage, n_done, n_all)`` after each fit. The stage is "race" or
         "final".
 
     Returns
     -------
     Comparison
-        With ``verdict``, ``scores``, the fitted ``learner``, ``insight``, ``report(path)`` and
-        ``save(path)``.
+        The result. It has ``verdict``, ``scores``, the fitted ``model``, ``insight``,
+        ``report(path)`` and ``save(path)``.
 
     Examples
     --------
@@ -97,14 +99,14 @@ def compare(
     >>> found = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=10, random_state=0)
     >>> found.best
     'LDA'
-    >>> found.learner.predict(X[:3])
+    >>> found.model.predict(X[:3])
     array([0, 0, 0])
     """
     _check_options(budget, n_neighbors, cv, rope)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = samples_from(X, y, target, drop=drop, missing=missing)
-    for each in caught:  # rows that were left out; the warning names the caller's line
+    for each in caught:  # warn again, so that the warning points to the caller's line
         warnings.warn(str(each.message), stacklevel=2)
     samples = labelled_samples(table, cv=int(cv), missing=missing)
     return compare_samples(
@@ -130,23 +132,23 @@ def compare_samples(
     n_jobs: int | None,
     callback: Callback | None = None,
 ) -> Comparison:
-    """Compare learners on samples that are prepared already; see :func:`compare`.
+    """Compare learners on prepared samples; see :func:`compare`.
 
     Parameters
     ----------
     samples : LabelledSamples
-        The samples.
+        The samples to compare on.
     learners, budget, n_neighbors, rope, random_state, n_jobs, callback
         As in :func:`compare`.
     """
     started = perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of fits that failed are among the results
+        warnings.simplefilter("ignore")  # choice.dropped reports the fits that failed
         choice = choose(
             samples.X,
             samples.y,
             learners,
-            seconds=SETTINGS.choosing_share * budget,
+            seconds=SETTINGS.choice_fraction * budget,
             n_neighbors=n_neighbors,
             cv=samples.n_folds,
             rope=rope,
@@ -159,13 +161,13 @@ def compare_samples(
 
 
 def _checked_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Return learners by name; raise if one of them does not map samples."""
+    """Return learners by name; raise if one of them has no method transform."""
     models = models_of(learners)
     for name, each in models.items():
         if each is not None and not hasattr(each, "transform"):
             raise TypeError(
-                f"{name} has no transform, so it is no learner of a distance. Classifiers are "
-                "compared by dimetric.benchmark.run."
+                f"{name} has no method transform, so it does not learn a distance. To compare "
+                "classifiers, use dimetric.benchmark.run."
             )
     return models
 
@@ -175,6 +177,6 @@ def _check_options(budget: Any, n_neighbors: Any, cv: Any, rope: Any) -> None:
         raise ValueError(f"budget={budget!r} must be a positive, finite number of seconds.")
     for name, value, least in (("n_neighbors", n_neighbors, 1), ("cv", cv, 2)):
         if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name}={value!r} must be an int of at least {least}.")
+            raise ValueError(f"{name}={value!r} must be an integer >= {least}.")
     if not isinstance(rope, Real) or not 0 <= float(rope) < 1:
-        raise ValueError(f"rope={rope!r} must be a number of at least 0, and less than 1.")
+        raise ValueError(f"rope={rope!r} must be a number in [0, 1).")

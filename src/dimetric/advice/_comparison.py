@@ -1,4 +1,4 @@
-"""What a comparison found: the verdict, the scores, the fitted model, the report."""
+"""The result of ``dimetric.compare``: verdict, scores, fitted model and report."""
 
 import os
 import warnings
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.advice._insight import insight
 from dimetric.advice._model import table_pipeline
@@ -22,32 +22,31 @@ from dimetric.stats._bayes import Posterior
 
 __all__ = ["Comparison"]
 
-PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
+REPORTED_PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Which distance suits the samples, and whether it beats the Euclidean distance.
+    """The result of :func:`dimetric.compare`.
 
-    :func:`dimetric.compare` returns it. The fitted model and the insight are computed when they
-    are first used.
+    The fitted model and the insight are computed on first use.
 
     Attributes
     ----------
     samples : LabelledSamples
-        The samples: encoded, without rare classes.
+        The samples used for the comparison: encoded, and without rare classes.
     choice : Choice
-        All results of race and final.
+        The results of the race and the final.
     n_neighbors : int
-        Number of neighbours that vote.
+        Number of nearest neighbours used for classification.
     rope : float
-        Largest difference of scores that counts as none.
+        Accuracies that differ by at most this count as equal.
     budget : float
-        Seconds that the comparison was given.
+        Time budget in seconds.
     random_state : int
-        Seed of all random draws. With the same seed and enough time, the results are the same.
+        Random seed. With the same seed and enough time, the results are the same.
     """
 
     samples: LabelledSamples
@@ -60,47 +59,47 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The verdict in a sentence."""
+        """One sentence that says whether the best learner beats the Euclidean distance."""
         return self.choice.verdict
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
-        """Test scores of each learner in the folds of the race, the best learner first."""
+        """Test accuracies of each learner in the folds of the race, the best learner first."""
         return {name: self.choice.scores[name] for name in self.choice.mean_scores}
 
     @property
     def best(self) -> str:
-        """Name of the best learner, the Euclidean distance not counted."""
+        """Name of the best learner. It is never "Euclidean"."""
         return self.choice.best
 
     @property
     def posterior(self) -> Posterior:
-        """Probabilities that the Euclidean distance, neither, or the best learner is better."""
+        """Probabilities that Euclidean is better, both are equivalent, or `best` is better."""
         return self.choice.posterior
 
     @property
     def notes(self) -> list[str]:
-        """What was done to the table, in sentences."""
+        """Sentences that say which rows and columns were dropped, imputed or encoded."""
         return self.samples.notes
 
     @property
     def seconds(self) -> float:
-        """Time of everything that was computed so far."""
+        """Total time of all computations so far."""
         return sum(self._seconds.values())
 
     @cached_property
-    def learner(self) -> Pipeline:
-        """The model that the verdict is for, fitted: it takes new rows with the same columns.
+    def model(self) -> Pipeline:
+        """The fitted model, which accepts new rows with the same columns.
 
-        It encodes columns, scales features, and predicts by nearest neighbours under the best
-        learner; under the Euclidean distance, if that is better. It is fitted to as many rows as
-        the budget allows.
+        It encodes columns, scales features, and classifies by nearest neighbours under the best
+        learner's distance, or under the Euclidean distance if that is better. It is fitted to as
+        many rows as the budget allows.
         """
-        return self._timed("learner", self._fit)
+        return self._timed("model", self._fit)
 
     @cached_property
     def insight(self) -> Insight:
-        """Which features count under the best learner, and which neighbours it changes."""
+        """Feature importances under the best learner, and the predictions that it changes."""
         samples = self.samples
         return self._timed(
             "insight",
@@ -115,61 +114,62 @@ class Comparison:
         )
 
     @property
-    def learner_description(self) -> str:
-        """What the fitted model is, in a sentence."""
+    def model_description(self) -> str:
+        """One or two sentences that describe the fitted model."""
         n, n_fitted = len(self.samples.y), self._n_model_rows
         params = ", ".join(f"{name}={value!r}" for name, value in self.choice.params.items())
         name = f"{self.best} ({params})" if params else self.best
-        rows = "all" if n_fitted == n else f"{n_fitted} drawn"
-        more = "" if n_fitted == n else "; use 'dimetric fit' to train on all rows (slower)"
+        distance = "the Euclidean distance" if self._euclidean_is_better else name
+        model = f"The model classifies by {self.n_neighbors} nearest neighbours under {distance}"
+        if n_fitted == n:
+            return f"{model}, trained on all {n:,} rows."
         return (
-            f"It holds {'the Euclidean distance' if self._euclidean_is_better else name}, learned "
-            f"from {rows} of the {n} rows{more}, and predicts by {self.n_neighbors} nearest "
-            "neighbours."
+            f"{model}, trained on a random {n_fitted:,} of {n:,} rows. Use 'dimetric fit' to "
+            "train on all rows (slower)."
         )
 
     def transform(self, X: Any) -> np.ndarray:
-        """Map new rows so that Euclidean distances between them are the learned distances.
+        """Map rows into a space where the Euclidean distance equals the learned distance.
 
         Parameters
         ----------
         X : array-like or data frame
-            Rows with the columns that were compared on.
+            Rows with the same columns as the table used for the comparison.
         """
-        from dimetric.export._index import mapped
+        from dimetric.export._index import map_samples
 
-        return mapped(self.learner, X)
+        return map_samples(self.model, X)
 
     def frame(self) -> Any:
-        """Return the table of learners as a pandas data frame, the best learner first."""
+        """Return the scores of all learners as a pandas data frame, the best learner first."""
         import pandas as pd
 
         return pd.DataFrame(self.choice.table).set_index("learner")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all results as plain data: texts, numbers, lists and arrays."""
+        """Return all results as a dictionary of strings, numbers, lists and arrays."""
         choice, samples = self.choice, self.samples
         table = [
             {
                 "learner": row.learner,
                 "score": row.score,
-                "spread": row.spread,
+                "std": row.std,
                 "scores": choice.scores[row.learner],
                 "seconds": row.seconds,
             }
             for row in choice.table
         ]
         verdict = {
-            "words": choice.verdict,
+            "text": choice.verdict,
             "learner": choice.best,
             "params": choice.params,
             "better": choice.posterior.right,
-            "equal": choice.posterior.rope,
+            "equivalent": choice.posterior.rope,
             "worse": choice.posterior.left,
             "scores": choice.final_scores,
-            "runs": choice.n_repeats,
-            "on_other_rows": choice.judged_on_unseen_rows,
-            "rows": choice.n_final,
+            "repeats": choice.n_repeats,
+            "judged_on_unseen_rows": choice.judged_on_unseen_rows,
+            "rows": choice.n_final_rows,
         }
         return {
             "data": samples.table.name,
@@ -177,11 +177,11 @@ class Comparison:
             "target": samples.target,
             "classes": samples.classes,
             "notes": samples.notes,
-            "race_rows": choice.n_race,
+            "race_rows": choice.n_race_rows,
             "table": table,
             "dropped": choice.dropped,
             "verdict": verdict,
-            "model": self.learner_description,
+            "model": self.model_description,
             "seconds": self.seconds,
         }
 
@@ -191,34 +191,34 @@ class Comparison:
         *,
         model_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Write a report: one HTML file with all tables and pictures, which loads nothing.
+        """Write a report as one self-contained HTML file.
 
         Parameters
         ----------
         path : path
-            The file.
+            File to write.
         model_file : path, optional
-            The file of the saved model. If it is given, the report says how to use it.
+            File of the saved model. If given, the report shows commands that use this file.
         """
         from dimetric.report._page import render_report
 
-        with atomic(path) as begun:
+        with atomic_write(path) as temporary:
             record = self._record(None if model_file is None else str(model_file))
-            begun.write_text(render_report(record), encoding="utf-8")
+            temporary.write_text(render_report(record), encoding="utf-8")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, for :func:`dimetric.load` and the command.
+        """Write the fitted model to a file that :func:`dimetric.load` and the command can read.
 
         Parameters
         ----------
         path : path
-            The file.
+            File to write.
         """
         from dimetric.export import save
 
         samples = self.samples
         about = {"data": samples.table.source, "target": samples.target, "verdict": self.verdict}
-        save(self.learner, path, about=about)
+        save(self.model, path, about=about)
 
     def __repr__(self) -> str:
         n, d = self.samples.X.shape
@@ -226,13 +226,13 @@ class Comparison:
         lines = [
             f"Comparison({n} samples, {d} features, {len(self.samples.classes)} classes)",
             self.verdict,
-            f"Scores of the race: {scores}",
+            f"Cross-validated accuracy: {scores}",
             *self.notes,
         ]
         return "\n  ".join(lines)
 
     def _repr_html_(self) -> str | None:
-        """Return a short summary for notebooks; None without Jinja2, and the text is shown."""
+        """Return a summary for notebooks, or None without Jinja2 (notebooks then show the repr)."""
         from dimetric.report._page import render_summary
 
         samples = self.samples
@@ -255,15 +255,15 @@ class Comparison:
 
     @property
     def _n_model_rows(self) -> int:
-        """Number of rows that the model is fitted to: as many as there is time for."""
+        """Number of rows that the model can be fitted to in the time reserved for it."""
         choice, n_folds = self.choice, self.samples.n_folds
-        seconds = SETTINGS.model_share * SETTINGS.choosing_share * self.budget
+        seconds = SETTINGS.model_fraction * SETTINGS.choice_fraction * self.budget
         seconds = max(seconds, SETTINGS.min_model_seconds)
-        n_fitted = choice.n_race * (n_folds - 1) / n_folds  # in each fold of the race
-        # A fit looks at pairs of rows: its time grows with their square.
+        n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
+        # The time of a fit grows with the number of pairs of rows.
         growth = (seconds / max(choice.fit_seconds[choice.best], 1e-3)) ** 0.5
-        most = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
-        return min(len(self.samples.y), most)
+        max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
+        return min(len(self.samples.y), max_rows)
 
     def _fit(self) -> Pipeline:
         table, y, n_rows = self.samples.table, self.samples.y, self._n_model_rows
@@ -276,16 +276,16 @@ class Comparison:
         return model.fit(table.take(rows), y[rows])
 
     def _timed(self, what: str, compute: Callable[[], T]) -> T:
-        """Compute something without warnings, and add its time to ``seconds``."""
+        """Call a function with warnings ignored, and add its time to ``seconds``."""
         started = perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = compute()
+            result = compute()
         self._seconds[what] = perf_counter() - started
-        return found
+        return result
 
     def _record(self, model_file: str | None) -> ReportRecord:
-        samples, seen = self.samples, self.insight
+        samples, insight = self.samples, self.insight
         return ReportRecord(
             name=samples.table.name,
             source=samples.table.source,
@@ -300,9 +300,9 @@ class Comparison:
             rope=self.rope,
             random_state=self.random_state,
             choice=self.choice,
-            insight=seen,
+            insight=insight,
             model_file=model_file,
-            model_description=self.learner_description,
+            model_description=self.model_description,
             seconds=self.seconds,
-            versions=installed_versions(PACKAGES),
+            versions=installed_versions(REPORTED_PACKAGES),
         )

@@ -1,4 +1,4 @@
-"""What a learned distance changes: which features count, and which neighbours are new."""
+"""Explain a learned distance by feature importances and changed nearest neighbours."""
 
 import warnings
 from collections.abc import Sequence
@@ -29,25 +29,25 @@ def insight(
     n_neighbors: int = 3,
     random_state: Any = None,
 ) -> Insight:
-    """Learn a distance from a part of the samples, and see what it changes for the others.
+    """Learn a distance on training samples, and compare it with the Euclidean one on test samples.
 
     Parameters
     ----------
     learner : learner
-        A copy of it is fitted to features scaled to [0, 1].
+        The learner. A clone of it is fitted to features scaled to [0, 1].
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
     feature_names : sequence of str
         Names of the features.
     n_neighbors : int, default=3
-        Number of neighbours that vote.
+        Number of nearest neighbours used for classification.
     random_state : int, RandomState or None, default=None
-        Decides which samples are drawn, and how features are shuffled.
+        Seed for splitting the samples and shuffling the features.
 
     Returns
     -------
     Insight
-        Which features count, and which neighbours changed.
+        Feature importances and changed neighbours.
 
     Examples
     --------
@@ -55,72 +55,78 @@ def insight(
     >>> from sklearn.datasets import load_wine
     >>> data = load_wine()
     >>> found = insight(LDA(), data.data, data.target, data.feature_names, random_state=0)
-    >>> found.n_test, len(found.gained), len(found.lost), next(iter(found.importance))
-    (71, 3, 0, 'flavanoids')
+    >>> found.n_test, len(found.corrected_errors), len(found.new_errors)
+    (71, 3, 0)
+    >>> next(iter(found.importance))
+    'flavanoids'
     """
     X, y, seed = np.asarray(X), np.asarray(y), seed_from(random_state)
-    train, test = _parts(y, seed)
+    train, test = _train_test_rows(y, seed)
     scaler = MinMaxScaler().fit(X[train])
-    A, B = scaler.transform(X[train]), scaler.transform(X[test])
+    X_train, X_test = scaler.transform(X[train]), scaler.transform(X[test])
     k = min(n_neighbors, len(train))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        plain, learned = (
-            KNNClassifier(k, learner=each).fit(A, y[train]) for each in (None, clone(learner))
+        euclidean, learned = (
+            KNNClassifier(k, learner=each).fit(X_train, y[train]) for each in (None, clone(learner))
         )
-    gained, lost = _changed(plain, learned, B, y[test], train, test)
+    corrected, new = _changed_predictions(euclidean, learned, X_test, y[test], train, test)
     M = _metric(learned.learner_)
     if M is not None:
         importance = dict(zip(feature_names, np.sqrt(np.clip(np.diag(M), 0, None)), strict=True))
     else:
-        importance = _shuffled(learned, B, y[test], feature_names, seed)
-    only_test = len(test) >= SETTINGS.min_drawn_test_rows
-    drawn = B if only_test else np.concatenate([A, B])
+        importance = _permutation_importance(learned, X_test, y[test], feature_names, seed)
+    only_test = len(test) >= SETTINGS.min_plotted_test_rows
+    X_plotted = X_test if only_test else np.concatenate([X_train, X_test])
+    Z_train, Z_plotted = (learned.learner_.transform(each) for each in (X_train, X_plotted))
     return Insight(
         n_train=len(train),
         n_test=len(test),
-        gained=gained,
-        lost=lost,
+        corrected_errors=corrected,
+        new_errors=new,
         importance=dict(sorted(importance.items(), key=lambda each: -each[1])),
         from_metric=M is not None,
         metric=M,
         rows=test if only_test else np.concatenate([train, test]),
         shows_unseen_rows=only_test,
-        before=_plane(A, drawn),
-        after=_plane(*(learned.learner_.transform(each) for each in (A, drawn))),
+        before=_first_two_components(X_train, X_plotted),
+        after=_first_two_components(Z_train, Z_plotted),
     )
 
 
-def _parts(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to learn from, and those to try the distance on."""
+def _train_test_rows(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to learn the distance from, and the rows to test it on."""
     rng = np.random.default_rng(seed)
     rows = stratified_rows(np.arange(len(y)), y, SETTINGS.max_insight_rows, 4, rng)
-    n_train = round((1 - SETTINGS.insight_test_share) * len(rows))
+    n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))
     train = stratified_rows(rows, y, n_train, 2, rng)
     return train, np.setdiff1d(rows, train)
 
 
 def _metric(learner: Any) -> np.ndarray | None:
-    """Return the matrix M of a distance, if it has one."""
+    """Return the matrix M of a linear learner, or None for other learners."""
     metric = getattr(learner, "metric", None)
-    if not callable(metric):  # embeddings have a parameter of this name
+    if not callable(metric):  # in embeddings, metric is a parameter
         return None
-    with suppress(AttributeError):  # distances of a kernel have no matrix
+    with suppress(AttributeError):  # kernel learners have no matrix
         return np.asarray(metric())
     return None
 
 
-def _changed(
-    plain: KNNClassifier,
+def _changed_predictions(
+    euclidean: KNNClassifier,
     learned: KNNClassifier,
-    B: np.ndarray,
-    y: np.ndarray,
+    X_test: np.ndarray,
+    y_test: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
 ) -> tuple[list[ChangedNeighbors], list[ChangedNeighbors]]:
-    """Return samples that only one of the distances classifies correctly, most changed first."""
-    before, after = (each.kneighbors(B)[1] for each in (plain, learned))
-    was, now = plain.predict(B) == y, learned.predict(B) == y
+    """Return the Euclidean errors that the learned distance corrects, and its new errors.
+
+    Samples with the most new neighbours come first.
+    """
+    before, after = (each.kneighbors(X_test)[1] for each in (euclidean, learned))
+    was_correct, is_correct = (each.predict(X_test) == y_test for each in (euclidean, learned))
 
     def sorted_by_change(which: np.ndarray) -> list[ChangedNeighbors]:
         rows = np.flatnonzero(which)
@@ -128,29 +134,30 @@ def _changed(
         order = rows[np.argsort(-np.array(n_new, dtype=int), kind="stable")]
         return [ChangedNeighbors(int(test[i]), train[before[i]], train[after[i]]) for i in order]
 
-    return sorted_by_change(now & ~was), sorted_by_change(was & ~now)
+    corrected = sorted_by_change(is_correct & ~was_correct)
+    return corrected, sorted_by_change(was_correct & ~is_correct)
 
 
-def _shuffled(
-    model: KNNClassifier, B: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int
+def _permutation_importance(
+    model: KNNClassifier, X: np.ndarray, y: np.ndarray, names: Sequence[str], seed: int
 ) -> dict[str, float]:
-    """Return the loss of score when a feature is shuffled; nothing if that takes too long."""
+    """Return the drop in accuracy when each feature is shuffled, or {} if that takes too long."""
     started, rng, importance = perf_counter(), np.random.default_rng(seed), {}
-    score = model.score(B, y)
+    score = model.score(X, y)
     for j, name in enumerate(names):
-        losses = []
+        drops = []
         for _ in range(SETTINGS.n_shuffles):
-            C = B.copy()
-            C[:, j] = rng.permutation(C[:, j])
-            losses.append(score - model.score(C, y))
-        importance[name] = float(np.mean(losses))
+            X_shuffled = X.copy()
+            X_shuffled[:, j] = rng.permutation(X_shuffled[:, j])
+            drops.append(score - model.score(X_shuffled, y))
+        importance[name] = float(np.mean(drops))
         if perf_counter() - started > SETTINGS.max_shuffle_seconds:
             return {}
     return importance
 
 
-def _plane(A: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Return Z in the plane in which A varies most."""
-    if A.shape[1] == 1:
-        return np.column_stack([Z, np.zeros(len(Z))])
-    return np.asarray(PCA(2).fit(A).transform(Z))
+def _first_two_components(X_fit: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Project X onto the first two principal components of X_fit."""
+    if X_fit.shape[1] == 1:
+        return np.column_stack([X, np.zeros(len(X))])
+    return np.asarray(PCA(2).fit(X_fit).transform(X))

@@ -1,4 +1,4 @@
-"""Build models of tables: columns to numbers, scale, then a classifier or a learner."""
+"""Build and fit models of tables: encoder, scaler, then a classifier or a learner."""
 
 import warnings
 from time import perf_counter
@@ -19,18 +19,20 @@ SCALERS = {"minmax": MinMaxScaler, "standard": StandardScaler, "none": None}
 def table_pipeline(
     learner: Any, *, n_neighbors: int | None, scale: str = "minmax", missing: str = "drop"
 ) -> Pipeline:
-    """Return a model of a table, not fitted: it encodes columns, scales, and learns.
+    """Return an unfitted pipeline that encodes columns, scales features, and learns a distance.
 
     Parameters
     ----------
     learner : learner or None
-        The learner; None is the Euclidean distance.
+        The learner. None stands for the Euclidean distance.
     n_neighbors : int or None
-        Number of neighbours that vote; None for a model without classes.
+        Number of nearest neighbours used for classification. None makes a pipeline that ends with
+        the learner and does not classify.
     scale : {"minmax", "standard", "none"}, default="minmax"
-        How features are scaled.
+        How features are scaled: to [0, 1], to zero mean and unit variance, or not at all.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What was done about missing values. Only "impute" fills them in for new rows.
+        How missing values in the table were treated. With "impute", the model also imputes them in
+        new rows. Otherwise, it raises an error for them.
 
     Examples
     --------
@@ -51,7 +53,7 @@ def table_pipeline(
 
 
 class FittedTable(NamedTuple):
-    """A model that was fitted to a table.
+    """A model fitted to a table.
 
     Attributes
     ----------
@@ -59,28 +61,29 @@ class FittedTable(NamedTuple):
         The fitted model.
     seconds : float
         Time of the fit.
-    leave_one_out : float or None
-        Share of rows that their nearest neighbours classify correctly, each row left out of the
-        vote but not of the learning; None without classes.
+    leave_one_out_accuracy : float or None
+        Accuracy on the training rows. Each row is classified by its nearest neighbours among the
+        other rows, but the distance was learned from all rows, so this is optimistic. None without
+        classes.
     notes : list of str
-        What was done to the table, and warnings of the fit, in sentences.
+        Sentences about the data, with the warnings of the fit.
     """
 
     model: Pipeline
     seconds: float
-    leave_one_out: float | None
+    leave_one_out_accuracy: float | None
     notes: list[str]
 
 
 def fit_table(
     table: TableSamples, learner: Any, *, n_neighbors: int, scale: str, missing: str
 ) -> FittedTable:
-    """Fit a model to a table: a classifier if it has a target, else the learner alone.
+    """Fit a classifier to a table with a target, or a learner to a table without one.
 
     Parameters
     ----------
     table : TableSamples
-        The table.
+        The table to learn from.
     learner, n_neighbors, scale, missing
         As in :func:`table_pipeline`.
     """

@@ -1,4 +1,4 @@
-"""The two stages of a comparison: a race of all learners, and a final of the best."""
+"""The two stages of a comparison: the race of all learners, and the final of the best one."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -21,16 +21,16 @@ TIME_LIMIT_REACHED = "The time limit was reached."
 
 @dataclass(frozen=True)
 class RaceOptions:
-    """How both stages are run.
+    """Options of both stages.
 
     Attributes
     ----------
     n_neighbors, cv : int
-        Number of neighbours that vote, and of folds.
+        Number of nearest neighbours used for classification, and number of folds.
     n_jobs : int or None
-        Number of worker processes; None fits in this process.
+        Number of worker processes. None fits in this process.
     random_state : int
-        Seed of folds and learners.
+        Seed for splitting folds and fitting learners.
     callback : callable or None
         Called as ``callback(stage, n_done, n_all)`` after each fit.
     """
@@ -42,7 +42,7 @@ class RaceOptions:
     callback: Callback | None = None
 
     def for_run(self, stage: str) -> dict[str, Any]:
-        """Return the options as :func:`dimetric.benchmark.run` takes them."""
+        """Return the options as keyword arguments of :func:`dimetric.benchmark.run`."""
         callback = self.callback
 
         def report(n_done: int, n_all: int, cell: Cell | None) -> None:
@@ -58,11 +58,12 @@ class RaceOptions:
 
 
 class _RaceControl:
-    """Decides which learners are dropped from a race, and when it ends.
+    """Decides which learners are dropped from the race, and when the race ends.
 
-    The time begins with the first finished fit, as worker processes take some time to start. The
-    race does not end before the baseline and another learner were judged in two folds. On a busy
-    machine it takes up to twice the time, until more than half of the learners were.
+    The time limit starts with the first finished fit, so it does not include the start of worker
+    processes. The race continues past the limit until the baseline and one other learner have
+    scores in two folds. While at most half of the learners have such scores, the limit is twice as
+    long.
     """
 
     def __init__(self, n_models: int, seconds: float) -> None:
@@ -72,14 +73,14 @@ class _RaceControl:
         self._n_models, self._seconds, self._deadline = n_models, seconds, np.inf
 
     def drop(self, cells: list[Cell]) -> set[str]:
-        """Return the learners that failed or took too long."""
+        """Return the names of the learners that failed or took too long."""
         for cell in cells:
             if cell.status != "ok" and cell.learner != BASELINE:
                 self.dropped.setdefault(cell.learner, cell.message or cell.status)
         return set(self.dropped)
 
     def stop(self, cells: list[Cell]) -> bool:
-        """Tell whether the race is over."""
+        """Return whether the race is over."""
         self.cells = cells
         if cells:
             self._deadline = min(self._deadline, perf_counter() + self._seconds)
@@ -99,33 +100,33 @@ class _RaceControl:
 def run_race(
     models: dict[str, Any], X: np.ndarray, y: np.ndarray, seconds: float, options: RaceOptions
 ) -> tuple[list[Cell], dict[str, str]]:
-    """Judge all learners in the same folds until the time is over.
+    """Cross-validate all learners in the same folds until the time limit is reached.
 
-    The first half of the learners, which are the fastest, finish before the others begin: these
-    may use up the time.
+    The first and faster half of the learners finishes before the second half starts, because the
+    slower learners may use up the time.
 
     Parameters
     ----------
     models : dict of str to learner
-        All learners, the baseline among them, the fastest first.
+        All learners including the baseline, the fastest first.
     X, y : ndarray
         Samples and their classes.
     seconds : float
-        Time of the race, about.
+        Approximate time of the race.
     options : RaceOptions
-        Folds, neighbours, processes.
+        Number of folds, neighbours and processes, and the seed.
 
     Returns
     -------
     cells : list of Cell
-        What was finished, in this order.
+        Results of the fits, in the order in which they finished.
     dropped : dict of str to str
-        Learners that failed or took too long, and why.
+        The reason why a learner failed or was stopped, by its name.
     """
     limit = None
     if options.n_jobs is not None:
-        shortest = SETTINGS.min_fit_limit_seconds
-        limit = round(max(shortest, SETTINGS.fit_limit_share * seconds), 1)
+        min_limit = SETTINGS.min_fit_limit_seconds
+        limit = round(max(min_limit, SETTINGS.fit_limit_fraction * seconds), 1)
     control = _RaceControl(len(models), seconds)
     names = list(models)
     n_first = max(2, (len(names) + 1) // 2)
@@ -149,27 +150,27 @@ def run_race(
 def scores_on_common_folds(
     cells: list[Cell], models: dict[str, Any], dropped: dict[str, str]
 ) -> tuple[dict[str, np.ndarray], dict[str, float], dict[str, str]]:
-    """Return scores in the folds that all learners have finished.
+    """Return the scores in the folds that all remaining learners have finished.
 
-    Learners with the fewest folds are dropped until the others have two folds in common.
+    Learners with the fewest folds are dropped until the remaining ones have two folds in common.
 
     Parameters
     ----------
     cells : list of Cell
-        What was finished.
+        Results of the fits.
     models : dict of str to learner
         All learners.
     dropped : dict of str to str
-        Learners that were dropped already, and why.
+        The reason why a learner was dropped from the race, by its name.
 
     Returns
     -------
     scores : dict of str to ndarray
-        Test scores of each learner.
+        Test scores of each remaining learner.
     fit_seconds : dict of str to float
-        Mean time of a fit.
+        Mean time of a fit of each remaining learner.
     dropped : dict of str to str
-        All learners without scores, and why.
+        The reason why a learner has no scores, by its name.
     """
     dropped = dict(dropped)
     done: dict[str, dict[int, Cell]] = {name: {} for name in models if name not in dropped}
@@ -178,15 +179,16 @@ def scores_on_common_folds(
             done[cell.learner][cell.fold] = cell
     failed = {cell.learner: cell.message or cell.status for cell in cells if cell.status != "ok"}
     while len(_common_folds(done)) < SETTINGS.min_race_folds and len(done) > 1:
-        last = min(done, key=lambda name: (name == BASELINE, len(done[name])))
-        dropped[last] = failed.get(last, TIME_LIMIT_REACHED)
-        del done[last]
+        slowest = min(done, key=lambda name: (name == BASELINE, len(done[name])))
+        dropped[slowest] = failed.get(slowest, TIME_LIMIT_REACHED)
+        del done[slowest]
     if len(done) == 1:
         reasons = failed | dropped
+        if BASELINE in failed:  # a fault of the data, which the learners only repeat
+            reasons = {BASELINE: failed[BASELINE]}
         why = " ".join(f"{name}: {message.rstrip('.')}." for name, message in reasons.items())
-        raise ValueError(
-            f"No learner could be judged: {why} If the time was too short, set a larger budget."
-        )
+        hint = " Set a larger budget." if "time limit" in why or "time budget" in why else ""
+        raise ValueError(f"No learner could be evaluated. {why}{hint}")
     folds = _common_folds(done)
     scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
     fit_seconds = {
@@ -209,7 +211,7 @@ def run_final(
     param_grids: dict[str, Any] | None,
     n_repeats: int,
 ) -> tuple[dict[str, np.ndarray], int]:
-    """Judge two learners in repeated folds; parameters are tuned inside each fold.
+    """Run repeated cross-validation of two learners, with parameters tuned within each fold.
 
     Parameters
     ----------
@@ -218,28 +220,28 @@ def run_final(
     X, y : ndarray
         Samples and their classes.
     seconds : float
-        Time of the final, about. The first repeat is always finished.
+        Approximate time of the final. The first repeat is always completed.
     options : RaceOptions
-        Folds, neighbours, processes.
+        Number of folds, neighbours and processes, and the seed.
     param_grids : dict of str to grid, or None
-        Parameters to tune.
+        Grids of parameters to tune, by the name of the learner.
     n_repeats : int
-        How often the rows are split into folds, at most.
+        Largest number of repeats. Each repeat splits the rows into new folds.
 
     Returns
     -------
-    scores : dict of str to ndarray of shape (n_finished * n_folds,)
-        Test scores of both.
-    n_finished : int
-        Number of repeats that were finished in time.
+    scores : dict of str to ndarray of shape (n_complete * n_folds,)
+        Test scores of both learners.
+    n_complete : int
+        Number of repeats that were completed in time.
     """
     deadline = perf_counter() + seconds
-    per_repeat = options.cv * len(pair)
+    cells_per_repeat = options.cv * len(pair)
 
     def stop(cells: list[Cell]) -> bool:
         failed = any(cell.status != "ok" for cell in cells)
-        first_is_whole = sum(cell.repeat == 0 for cell in cells) == per_repeat
-        return failed or (first_is_whole and perf_counter() > deadline)
+        first_is_complete = sum(cell.repeat == 0 for cell in cells) == cells_per_repeat
+        return failed or (first_is_complete and perf_counter() > deadline)
 
     cells = run(
         pair,
@@ -253,13 +255,15 @@ def run_final(
     ).cells
     for cell in cells:
         if cell.status != "ok":
-            raise ValueError(f"{cell.learner} could not be judged: {cell.message or cell.status}")
+            reason = cell.message or cell.status
+            raise ValueError(f"{cell.learner} could not be evaluated: {reason}")
     counts = Counter(cell.repeat for cell in cells)
-    whole = [repeat for repeat, count in sorted(counts.items()) if count == per_repeat]
-    finished = sorted(
-        (cell for cell in cells if cell.repeat in whole), key=lambda cell: (cell.repeat, cell.fold)
+    complete = [repeat for repeat, count in counts.items() if count == cells_per_repeat]
+    counted = sorted(
+        (cell for cell in cells if cell.repeat in complete),
+        key=lambda cell: (cell.repeat, cell.fold),
     )
     scores = {
-        name: np.array([cell.test for cell in finished if cell.learner == name]) for name in pair
+        name: np.array([cell.test for cell in counted if cell.learner == name]) for name in pair
     }
-    return scores, len(whole)
+    return scores, len(complete)

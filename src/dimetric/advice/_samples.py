@@ -1,4 +1,4 @@
-"""Samples with classes that can be compared on: rare classes left out, text columns encoded."""
+"""Prepare the samples of a comparison: drop rare classes and encode text columns."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,33 +10,33 @@ from dimetric.data._encoder import TableEncoder
 
 __all__ = ["LabelledSamples", "labelled_samples"]
 
-MIN_MEMBERS = 3  # of a class that can be judged: fewer folds would say nothing about it
+MIN_MEMBERS = 3  # smaller classes are dropped, because they would allow only one or two folds
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledSamples:
-    """Samples with classes, each of which is large enough to be judged.
+    """Encoded samples of classes that are large enough for cross-validation.
 
     Attributes
     ----------
     table : TableSamples
-        The rows, their columns as they were given.
+        The rows before encoding.
     X : ndarray of shape (n_rows, n_features)
-        The rows as numbers.
+        The encoded rows.
     y : ndarray of shape (n_rows,)
-        Classes.
+        Classes of the rows.
     feature_names : list of str
-        Names of the features.
+        Names of the encoded features.
     target : str
-        Name of the column of classes.
+        Name of the target column.
     classes : dict of str to int
-        Sizes of the classes, the largest first.
+        Number of rows of each class, the largest first.
     notes : list of str
-        What was done to the table, in sentences.
+        Sentences that say which rows and columns were dropped, imputed or encoded.
     n_folds : int
-        Number of folds: what was asked for, or the size of the smallest class.
+        Number of folds: the requested number, or the size of the smallest class if that is smaller.
     missing : str
-        What was done about missing values.
+        How missing values were treated.
     """
 
     table: TableSamples
@@ -53,18 +53,18 @@ class LabelledSamples:
 def labelled_samples(
     table: TableSamples, *, cv: int, missing: str, option: str = "target"
 ) -> LabelledSamples:
-    """Return samples to compare learners on.
+    """Drop rare classes, encode columns, and return the samples to compare learners on.
 
     Parameters
     ----------
     table : TableSamples
         Rows with a target.
     cv : int
-        Number of folds that are wanted.
+        Requested number of folds.
     missing : {"drop", "impute", "raise"}
-        What was done about rows with missing values.
+        How rows with missing values were treated.
     option : str, default="target"
-        The option that sets the column of classes, for error messages.
+        Name of the option that sets the target column, used in error messages.
     """
     assert table.y is not None
     target = str(table.target)
@@ -88,15 +88,15 @@ def labelled_samples(
 
 
 def table_encoder(missing: str) -> TableEncoder:
-    """Return an encoder that fills in missing values if the user asked for it.
+    """Return an encoder that imputes missing values if `missing` is "impute".
 
-    Rows without all values were dropped otherwise, and are an error in new data.
+    Otherwise, the encoder raises an error for missing values in new rows.
     """
     return TableEncoder(missing="impute" if missing == "impute" else "raise")
 
 
 def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples:
-    """Return a table without the classes that are too small to be judged."""
+    """Return a table without the classes that have fewer than `min_members` rows."""
     y: Any = table.y
     labels, counts = np.unique(y, return_counts=True)
     rare = labels[counts < min_members]
@@ -104,8 +104,8 @@ def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples
         return table
     if len(labels) - len(rare) < 2:
         raise ValueError(
-            f"Fewer than two classes of {table.target!r} have {min_members} members: there are too "
-            "few rows to compare anything."
+            f"Fewer than two classes in column {table.target!r} have at least {min_members} rows. "
+            "Add rows, or merge classes."
         )
     is_kept = ~np.isin(y, rare)
     return table._replace(
@@ -118,9 +118,6 @@ def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples
 
 def _rare_note(rare: np.ndarray, n_rows: int, min_members: int) -> str:
     names = ", ".join(repr(str(each)) for each in rare[:5]) + (", ..." if len(rare) > 5 else "")
-    one = len(rare) == 1
-    return (
-        f"{'Class' if one else 'Classes'} {names} {'has' if one else 'have'} fewer than "
-        f"{min_members} members: {n_rows} {'row was' if n_rows == 1 else 'rows were'} left out, as "
-        "nothing can be said about such a class."
-    )
+    classes_have = f"Class {names} has" if len(rare) == 1 else f"Classes {names} have"
+    dropped = "1 row was dropped" if n_rows == 1 else f"{n_rows} rows were dropped"
+    return f"{classes_have} fewer than {min_members} members: {dropped}."

@@ -1,15 +1,15 @@
-"""One seed for everything that a comparison draws at random."""
+"""Turn a random_state into the one integer seed of a comparison."""
 
 from typing import Any
 
 from numpy.random import RandomState
 from sklearn.utils import check_random_state
 
-MAX_SEED = 2**31 - 2  # one more is used, too, and must fit into 32 bits
+MAX_SEED = 2**31 - 2  # the final uses seed + 1, which must fit into 32 bits
 
 
 def seed_from(random_state: Any) -> int:
-    """Return an int as it is; draw one if there is none.
+    """Return an integer seed: the given int, or a random one for None and RandomState.
 
     Examples
     --------
@@ -18,5 +18,5 @@ def seed_from(random_state: Any) -> int:
     """
     if random_state is None or isinstance(random_state, RandomState):
         return int(check_random_state(random_state).randint(MAX_SEED))
-    check_random_state(random_state)  # which says what is wrong with it
+    check_random_state(random_state)  # raises if it is not a seed
     return int(random_state)

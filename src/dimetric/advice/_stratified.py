@@ -1,4 +1,4 @@
-"""Draw a part of the samples that is like the whole."""
+"""Stratified random sampling of rows."""
 
 import numpy as np
 
@@ -6,20 +6,25 @@ import numpy as np
 def stratified_rows(
     rows: np.ndarray, y: np.ndarray, size: int, min_per_class: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw about `size` rows, classes in proportion, and return them in their order.
+    """Select about `size` rows at random, in proportion to the class sizes.
 
     Parameters
     ----------
     rows : ndarray
-        Rows to draw from.
+        Indices of the rows to select from.
     y : ndarray
         Classes of all samples.
     size : int
-        How many rows to draw. If there are no more than that, all are returned.
+        Number of rows to select. If `rows` has no more than this, all are returned.
     min_per_class : int
-        Draw at least this many rows of each class, if it has them.
+        Smallest number of rows to select from each class. Smaller classes are selected entirely.
     rng : Generator
         Source of randomness.
+
+    Returns
+    -------
+    ndarray
+        Indices of the selected rows, in ascending order.
 
     Examples
     --------
@@ -29,9 +34,9 @@ def stratified_rows(
     """
     if len(rows) <= size:
         return rows
-    drawn = []
+    selected = []
     for label in np.unique(y[rows]):
-        own = rows[y[rows] == label]
-        share = max(min_per_class, round(size * len(own) / len(rows)))
-        drawn.append(rng.permutation(own)[:share])
-    return np.sort(np.concatenate(drawn))
+        of_class = rows[y[rows] == label]
+        n_selected = max(min_per_class, round(size * len(of_class) / len(rows)))
+        selected.append(rng.permutation(of_class)[:n_selected])
+    return np.sort(np.concatenate(selected))

@@ -1,4 +1,4 @@
-"""Rows to learn from: of a file, a data frame or arrays."""
+"""Select the rows to learn from in a file, a data frame or arrays."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Real
@@ -17,26 +17,26 @@ from dimetric.data._tables import open_table
 
 __all__ = ["TableSamples", "class_counts", "read_samples", "samples_from"]
 
-MAX_NUMERIC_CLASSES = 50  # different numbers that may always be classes
+MAX_NUMERIC_CLASSES = 50  # a target with at most this many distinct integers is always accepted
 
 
 class TableSamples(NamedTuple):
-    """Rows of a table that can be learned from.
+    """The rows of a table that a model is fitted to.
 
     Attributes
     ----------
     columns : dict of str to ndarray, or ndarray of shape (n_rows, n_features)
-        The features: columns of any kind, or numbers without names.
+        The features: named columns of any type, or an array of numbers.
     y : ndarray of shape (n_rows,) or None
         The target.
     rows : ndarray of shape (n_rows,)
-        The number of each row in what was given.
+        Row indices in the original table, from 0.
     target : str or None
-        Name of the target.
+        Name of the target column.
     name, source : str
-        Name of the table, and where it comes from.
+        Name of the table, and its origin: a path, "a data frame" or "arrays".
     notes : list of str
-        What was left out or filled in, in sentences.
+        Sentences that say which rows and columns were dropped or imputed.
     """
 
     columns: Any
@@ -48,7 +48,7 @@ class TableSamples(NamedTuple):
     notes: list[str]
 
     def take(self, rows: np.ndarray) -> Any:
-        """Return the features of some rows."""
+        """Return the features of the given rows."""
         if isinstance(self.columns, Mapping):
             return {name: values[rows] for name, values in self.columns.items()}
         return self.columns[rows]
@@ -61,9 +61,10 @@ def read_samples(
     drop: Iterable[str] = (),
     missing: str = "drop",
     header: bool | None = None,
-    labelled: bool = True,
+    needs_target: bool = True,
+    option_names: Mapping[str, str] | None = None,
 ) -> TableSamples:
-    """Return the rows of a table that can be learned from.
+    """Return the rows to learn from in a file or data frame.
 
     Parameters
     ----------
@@ -71,10 +72,19 @@ def read_samples(
         The table.
     target, drop, missing, header
         As in :func:`dimetric.data.read_table`.
-    labelled : bool, default=True
-        Whether to guess the target if none is named.
+    needs_target : bool, default=True
+        Whether to guess the target column if `target` is None.
+    option_names : mapping of str to str, optional
+        What error messages call `target` and `drop`, for example ``{"target": "--color"}``.
     """
-    table = open_table(source, target, drop=drop, header=header, labelled=labelled)
+    table = open_table(
+        source,
+        target,
+        drop=drop,
+        header=header,
+        needs_target=needs_target,
+        option_names=option_names,
+    )
     samples = samples_of(table.columns, table.target, missing=missing, name=table.name)
     is_file = isinstance(source, str | Path)
     return TableSamples(
@@ -91,32 +101,34 @@ def read_samples(
 def samples_from(
     X: Any, y: Any, target: str | int | None, *, drop: Iterable[str], missing: str
 ) -> TableSamples:
-    """Return the rows to learn from, as :func:`dimetric.compare` is given them.
+    """Return the rows to learn from, given the arguments of :func:`dimetric.compare`.
 
     Parameters
     ----------
     X : array-like, data frame of pandas or polars, or path
-        Features, with the target among them if `y` is None.
+        Features. X also contains the target if `y` is None.
     y : array-like or None
         The target.
     target : str, int or None
-        The column of X that is the target.
+        The column of X that contains the target.
     drop, missing
         As in :func:`dimetric.data.read_table`.
     """
     is_table = isinstance(X, str | Path | Mapping) or hasattr(X, "columns")
     if y is not None and target is not None:
-        raise ValueError("Give the classes as y or by the name of their column, target, not both.")
+        raise ValueError("y and target are both given. Pass only one of them.")
     if target is not None and not is_table:
         raise ValueError(
-            f"target={target!r} names a column of a data frame, but X is "
-            f"{type(X).__name__}: give the classes as y."
+            f"target={target!r} requires X to be a data frame or a path, but X is "
+            f"{type(X).__name__}. Pass the classes as y."
         )
     if y is None and target is None:
-        columns = f" X has {', '.join(map(str, X.columns))}." if hasattr(X, "columns") else ""
+        columns = ""
+        if hasattr(X, "columns"):
+            columns = f" The columns of X are {', '.join(map(str, X.columns))}."
         raise ValueError(
-            "There are no classes to compare by: give them as y, or give a data frame and the "
-            f"name of its column of classes, target.{columns}"
+            "Neither y nor target is given. Pass the classes as y, or pass the name of a column "
+            f"of X as target.{columns}"
         )
     if y is None:
         return read_samples(X, target, drop=drop, missing=missing)
@@ -127,25 +139,25 @@ def samples_from(
 
 
 def _target_values(y: Any) -> np.ndarray:
-    """Return a target as an array; whole numbers beside missing values stay numbers."""
+    """Return a target as an array. Numbers with missing values become floats with NaN."""
     values: np.ndarray = column_or_1d(
         y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(to_host(y))
     )
     if values.dtype.kind != "O":
         return values
-    there = ~is_missing(values)
-    if not all(isinstance(each, Real) and not isinstance(each, bool) for each in values[there]):
+    known = ~is_missing(values)
+    if not all(isinstance(each, Real) and not isinstance(each, bool) for each in values[known]):
         return values
     numbers = np.full(len(values), np.nan)
-    numbers[there] = values[there].astype(float)
+    numbers[known] = values[known].astype(float)
     return numbers
 
 
 def _samples_with_target(
     X: Any, y: np.ndarray, name: str, drop: Iterable[str], missing: str
 ) -> TableSamples:
-    """Return the rows of a table, and a target that is no column of it."""
-    table = open_table(X, None, drop=drop, labelled=False)
+    """Return the rows of a table, with a target that is not one of its columns."""
+    table = open_table(X, None, drop=drop, needs_target=False)
     check_consistent_length(next(iter(table.columns.values())), y)
     while name in table.columns:
         name += "_"
@@ -157,10 +169,10 @@ def _samples_with_target(
 
 
 def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableSamples:
-    """Return the rows of arrays."""
+    """Return the rows of an array, with their target."""
     X = X if issparse(X) else to_host(X)
     if X.dtype.kind in "US":
-        raise ValueError("X holds texts: give a data frame, in which columns of text are encoded.")
+        raise ValueError("X contains strings. Pass a data frame, whose text columns are encoded.")
     X = check_array(
         X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
     )
@@ -173,37 +185,40 @@ def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableS
 
 
 def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, int]:
-    """Return how many samples each class has, the largest first; raise if these are no classes.
+    """Return the size of each class, the largest first; raise if the target is not categorical.
 
     Parameters
     ----------
     y : ndarray
         The target.
     name : str
-        Its name.
+        Name of the target column.
     option : str, default="target"
-        The option that sets the column, for the error message.
+        Name of the option that sets the target column, used in error messages.
 
     Examples
     --------
     >>> class_counts(np.array(["a", "b", "b"] * 3), "kind")
     {'b': 6, 'a': 3}
     """
+    if len(y) == 1:
+        raise ValueError("The table has only one usable row; at least two classes are needed.")
     values, counts = np.unique(y, return_counts=True)
     is_text = y.dtype.kind == "U"
     max_classes = len(y) // 2 if is_text else max(MAX_NUMERIC_CLASSES, len(y) // 5)
     has_fractions = y.dtype.kind == "f" and np.any(values != np.round(values))
     if has_fractions or len(values) > max_classes:
-        kind = "numbers" if y.dtype.kind in "iuf" else "texts"
+        is_number = y.dtype.kind in "iuf"
+        kind, remedy = ("numbers", "bin") if is_number else ("strings", "group")
         raise ValueError(
-            f"Column {name!r} holds {len(values)} different {kind} in {len(y)} rows: they are "
-            f"no classes. Name another column by {option}, or make classes of its values (cut "
-            "numbers into ranges)."
+            f"Column {name!r} has {len(values)} distinct {kind} in {len(y)} rows, so it does not "
+            f"contain classes. Choose another column with {option}, or {remedy} its values into "
+            "classes."
         )
     if len(values) < 2:
         raise ValueError(
-            f"Column {name!r} holds one class alone, {str(values[0])!r}: there is nothing to tell "
-            f"apart. Name another column by {option}."
+            f"Column {name!r} has only one class, {str(values[0])!r}; at least two are needed. "
+            f"Choose another column with {option}."
         )
     order = np.argsort(-counts, kind="stable")
     return {str(values[i]): int(counts[i]) for i in order}

@@ -1,4 +1,4 @@
-"""Many learners on many data sets, in a table that survives interruptions."""
+"""Benchmark learners on data sets, and resume interrupted runs."""
 
 import lazy_loader
 

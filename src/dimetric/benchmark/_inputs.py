@@ -19,11 +19,11 @@ from dimetric.selection._knn_scores import named_learners
 
 
 def estimator_classes(method: str) -> dict[str, Any]:
-    """Return the public learners, embeddings and classifiers that have a method, by name."""
+    """Return the public learners, embeddings and classifiers with a given method, by name."""
     classes = {
-        name: getattr(room, name)
-        for room in (learners, kernels, manifold, classify)
-        for name in room.__all__
+        name: getattr(package, name)
+        for package in (learners, kernels, manifold, classify)
+        for name in package.__all__
     }
     return {
         name: cls
@@ -33,12 +33,12 @@ def estimator_classes(method: str) -> dict[str, Any]:
 
 
 def learner_named(name: str) -> Any:
-    """Return a learner or classifier with default parameters; None for "Euclidean".
+    """Return a learner or classifier with default parameters, or None for "Euclidean".
 
     Parameters
     ----------
     name : str
-        A name in ``dimetric``, such as "NCA", in upper or lower case.
+        Name of a class in ``dimetric``, such as "NCA". Case is ignored.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def learner_named(name: str) -> Any:
         return cls()
     except TypeError as error:
         raise ValueError(
-            f"{cls.__name__} needs parameters: give {cls.__name__}(...) in place of its name."
+            f"{cls.__name__} has required parameters. Give {cls.__name__}(...) instead of its name."
         ) from error
 
 
 def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Return learners by name; those that were given as a name are made."""
+    """Return learners by name. Learners given as a name are created with default parameters."""
     if isinstance(learners, str):
         learners = [learners]
     if not isinstance(learners, Mapping) and not hasattr(learners, "fit"):
@@ -67,17 +67,19 @@ def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
         for name, each in named_learners(learners).items()
     }
     if not found:
-        raise ValueError("learners is empty: give at least one learner.")
+        raise ValueError("learners is empty. Give at least one learner.")
     for name, each in found.items():
         if isinstance(each, type) or (each is not None and not hasattr(each, "fit")):
-            raise TypeError(f"learners[{name!r}]={each!r} must be a learner, as NCA(), or a name.")
+            raise TypeError(
+                f"learners[{name!r}]={each!r} must be a learner, such as NCA(), or its name."
+            )
         if each is not None and is_regressor(each):
-            raise TypeError(f"{name} is a regressor: a benchmark scores the prediction of classes.")
+            raise TypeError(f"{name} is a regressor, but a benchmark compares classifiers.")
     return found
 
 
 def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet]:
-    """Return data sets by name. All are read before any work begins."""
+    """Return data sets by name. All are loaded before the first fit."""
     if isinstance(data_sets, str | DataSet):
         data_sets = [data_sets]
     is_mapping = isinstance(data_sets, Mapping)
@@ -89,21 +91,24 @@ def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet
         if not isinstance(each, DataSet):
             if name is None or not isinstance(each, tuple | list) or len(each) != 2:
                 raise TypeError(
-                    "A data set is a DataSet, a name, or, in a mapping of names, a pair (X, y)."
+                    "A data set must be a DataSet, a name, or a pair (X, y). Give pairs in a dict "
+                    "whose keys are names."
                 )
             X = np.asarray(each[0])
             if X.ndim != 2:
                 raise ValueError(
-                    f"Data set {name!r}: X has shape {X.shape}, but needs a row for each sample: "
-                    "shape (n_samples, n_features)."
+                    f"Data set {name!r}: X has shape {X.shape}, but must have shape (n_samples, "
+                    "n_features)."
                 )
             each = DataSet(X, np.asarray(each[1]), tuple(f"x{i}" for i in range(X.shape[1])))
         name = name or each.name
         if name in found:
-            raise ValueError(f"Two data sets are called {name!r}: give a mapping of names.")
+            raise ValueError(
+                f"Two data sets are named {name!r}. Give a mapping of distinct names to data sets."
+            )
         found[name] = each
     if not found:
-        raise ValueError("data_sets is empty: give at least one data set.")
+        raise ValueError("data_sets is empty. Give at least one data set.")
     return found
 
 
@@ -117,15 +122,17 @@ def split_data_sets(
     sets : dict of str to DataSet
         Data sets by name.
     fold_column : str or None
-        Name of a column in ``extra`` that holds the number of the test fold of each sample.
+        Name of a column in ``extra`` that contains the test fold of each sample.
     scale : {"fold", "set"} or None
         How features are scaled.
     **split_by : cv, n_repeats, random_state
-        How to split data sets that have no such column.
+        How to split data sets without this column.
     """
     if fold_column is not None and not any(fold_column in each.extra for each in sets.values()):
         extra = list(dict.fromkeys(name for each in sets.values() for name in each.extra))
-        raise ValueError(f"No data set has a column {fold_column!r} in extra, only {extra}.")
+        raise ValueError(
+            f"fold_column={fold_column!r} is not in the extra columns of any data set: {extra}."
+        )
     return [
         _split_data_set(name, each, fold_column, scale, split_by) for name, each in sets.items()
     ]
@@ -135,7 +142,7 @@ def _split_data_set(
     name: str, data: DataSet, fold_column: str | None, scale: str | None, split_by: dict[str, Any]
 ) -> SplitDataSet:
     if data.y is None or type_of_target(data.y) not in ("binary", "multiclass"):
-        raise ValueError(f"Data set {name!r} has no classes, which a benchmark needs.")
+        raise ValueError(f"Data set {name!r} has no classes. A benchmark requires them.")
     y = data.y.astype(str) if data.y.dtype == object else data.y
     if fold_column is not None and fold_column in data.extra:
         column = np.asarray(data.extra[fold_column])
@@ -159,9 +166,9 @@ def check_options(scale: Any, time_budget: Any, random_state: Any, n_jobs: Any) 
     if time_budget is not None and (
         not isinstance(time_budget, Real) or not float(time_budget) > 0
     ):
-        raise ValueError(f"time_budget={time_budget!r} must be a positive number, or None.")
+        raise ValueError(f"time_budget={time_budget!r} must be a positive number or None.")
     if not isinstance(random_state, Integral) or random_state < 0:
         raise ValueError(
-            f"random_state={random_state!r} must be an int of at least 0, so that a run that is "
-            "started again splits the samples as before."
+            f"random_state={random_state!r} must be a non-negative int, so that a resumed run "
+            "uses the same splits."
         )

@@ -1,4 +1,4 @@
-"""Keys by which a later run finds a fit again: they depend on what is computed, not on names."""
+"""Keys that identify a fit across runs. They depend on the computation, not on names."""
 
 import dis
 import functools
@@ -14,9 +14,9 @@ import joblib
 
 import dimetric
 
-# Rooms of dimetric that compute no score.
-PRESENTATION_ROOMS = ("cli", "explore", "export", "plot", "report")
-# Attributes of a class that do not change what it computes.
+# Packages of dimetric that do not affect scores.
+PRESENTATION_PACKAGES = ("cli", "export", "plot", "report")
+# Attributes of a class that do not affect its results.
 IGNORED_CLASS_ATTRIBUTES = (
     "__module__",
     "__qualname__",
@@ -33,69 +33,74 @@ IGNORED_CLASS_ATTRIBUTES = (
 )
 
 
-def key_of(*what: Any) -> str:
-    """Return a text that is the same for equal objects, in any process.
+def key_of(*objects: Any) -> str:
+    """Return a hash that is the same for equal objects in all processes.
 
-    Installed functions and classes are identified by their names, and those of dimetric by the
-    digest of its source too. All others, such as those of a script, are identified by their code
-    and everything it refers to: an edited learner is another learner.
+    Functions and classes of installed packages are identified by their names. The key also includes
+    a digest of dimetric's source. All other functions and classes, such as those defined in a
+    script, are identified by their code and everything the code refers to, so editing a learner
+    changes its key.
 
     Parameters
     ----------
-    what : object
-        Arrays, numbers, texts, functions, classes, estimators, and containers of them.
+    *objects : object
+        Arrays, numbers, strings, functions, classes, estimators, and containers of them.
     """
-    return str(joblib.hash([_own_source(), _plain(what, {})]))
+    return str(joblib.hash([_dimetric_digest(), _hashable(objects, {})]))
 
 
 @functools.cache
-def _own_source() -> str:
-    """Return the digest of all modules of dimetric that scores depend on."""
+def _dimetric_digest() -> str:
+    """Return a digest of the modules of dimetric that affect scores."""
     return source_digest(Path(dimetric.__file__).parent)
 
 
 def source_digest(folder: Path) -> str:
-    """Return the digest of the Python files of a package, except those that only show results."""
+    """Return a digest of the Python files in a folder, except the presentation packages."""
     found = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         name = file.relative_to(folder)
-        if name.parts[0] not in PRESENTATION_ROOMS:
+        if name.parts[0] not in PRESENTATION_PACKAGES:
             found.update(name.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return found.hexdigest()
 
 
-def _plain(value: Any, seen: dict[int, int]) -> Any:
-    """Return a value as lists, mappings, names, and objects that joblib can hash.
+def _hashable(value: Any, seen: dict[int, int]) -> Any:
+    """Convert a value to lists, mappings, names and other objects that joblib can hash.
 
     Parameters
     ----------
     value : object
         The value.
     seen : dict of int to int
-        Numbers of the definitions seen so far, by id: code may refer to itself.
+        Functions and classes visited so far: their ids and the order of their visits. A definition
+        that was visited is represented by its position in this order, so that recursion ends.
     """
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, Mapping):
-        return {name: _plain(each, seen) for name, each in value.items()}
+        return {name: _hashable(each, seen) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each, seen) for each in value]
-    if isinstance(value, set | frozenset):  # their order differs between processes
-        return sorted(joblib.hash(_plain(each, seen)) for each in value)
+        return [_hashable(each, seen) for each in value]
+    if isinstance(value, set | frozenset):  # the order of a set differs between processes
+        return sorted(joblib.hash(_hashable(each, seen)) for each in value)
     if isinstance(value, CodeType):
-        return [value.co_code, value.co_names, _plain(value.co_consts, seen)]
-    if _installed(value):
+        return [value.co_code, value.co_names, _hashable(value.co_consts, seen)]
+    if _is_importable(value):
         return f"{value.__module__}.{value.__qualname__}"
     parts = _parts(value)
     if parts is not None:
-        return [type(value).__name__, *(_plain(each, seen) for each in parts)]
+        return [type(value).__name__, *(_hashable(each, seen) for each in parts)]
     if isinstance(value, type | FunctionType):
         return _definition(value, seen)
     return value
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the parts of an object; None for a definition, or an object to be hashed whole."""
+    """Return the objects that determine a value.
+
+    Return None for functions and classes, and for values that joblib can hash.
+    """
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
     if isinstance(value, property):
@@ -109,13 +114,13 @@ def _parts(value: Any) -> list[Any] | None:
     if hasattr(value, "get_params"):
         return [type(value), value.get_params(deep=False)]
     owner = getattr(value, "__self__", None)
-    if owner is not None and not isinstance(owner, ModuleType):  # a method of that object
+    if owner is not None and not isinstance(owner, ModuleType):  # value is a bound method of owner
         return [owner, value.__name__, getattr(value, "__func__", None)]
-    return None if _of_package(type(value).__module__) else [type(value), vars(value)]
+    return None if _is_installed_module(type(value).__module__) else [type(value), vars(value)]
 
 
 def _definition(value: Any, seen: dict[int, int]) -> Any:
-    """Return the parts of a function or class: its code, defaults, closure, globals, attributes."""
+    """Return the code, defaults, closure and globals of a function, or the content of a class."""
     if id(value) in seen:
         return f"definition {seen[id(value)]}"
     seen[id(value)] = len(seen)
@@ -123,14 +128,16 @@ def _definition(value: Any, seen: dict[int, int]) -> Any:
         parts = {
             name: each for name, each in vars(value).items() if name not in IGNORED_CLASS_ATTRIBUTES
         }
-        return _plain([value.__name__, value.__bases__, parts], seen)
-    held = [each.cell_contents for each in value.__closure__ or ()]
+        return _hashable([value.__name__, value.__bases__, parts], seen)
+    closure = [each.cell_contents for each in value.__closure__ or ()]
     used = {name: value.__globals__.get(name) for name in _global_names(value.__code__)}
-    return _plain([value.__code__, value.__defaults__, value.__kwdefaults__, held, used], seen)
+    return _hashable(
+        [value.__code__, value.__defaults__, value.__kwdefaults__, closure, used], seen
+    )
 
 
 def _global_names(code: CodeType) -> list[str]:
-    """Return the global names that code and the functions inside it refer to."""
+    """Return the global names used by a code object and by the functions defined in it."""
     found = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
     for const in code.co_consts:
         if isinstance(const, CodeType):
@@ -138,10 +145,10 @@ def _global_names(code: CodeType) -> list[str]:
     return sorted(found)
 
 
-def _installed(value: Any) -> bool:
-    """Tell whether a class or function can be imported from an installed package."""
+def _is_importable(value: Any) -> bool:
+    """Return whether a class or function can be imported from an installed package."""
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    if not isinstance(module, str) or not isinstance(path, str) or not _of_package(module):
+    if not isinstance(module, str) or not isinstance(path, str) or not _is_installed_module(module):
         return False
     found: Any = sys.modules.get(module)
     for name in path.split("."):
@@ -149,11 +156,11 @@ def _installed(value: Any) -> bool:
     return found is value
 
 
-def _of_package(module: str) -> bool:
+def _is_installed_module(module: str) -> bool:
     if module.partition(".")[0] == "dimetric":
         return True
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
-        return module != "__main__"  # part of the interpreter
+        return module != "__main__"  # built-in modules have no file
     installed = {"site-packages", "dist-packages"} & set(Path(file).parts)
     return bool(installed) or Path(file).is_relative_to(sysconfig.get_path("stdlib"))

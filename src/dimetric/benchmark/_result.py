@@ -1,4 +1,4 @@
-"""The table of a benchmark: one cell for each data set, split, learner and number of neighbours."""
+"""Result of a benchmark: one cell per data set, split, learner and number of neighbours."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from dimetric.benchmark._store import Cell
 
 __all__ = ["BenchmarkResult", "Scores"]
 
-SCORES = ("train", "test", "time", "memory")
+FIELDS = ("train", "test", "time", "memory")
 
 
 class Scores(NamedTuple):
-    """Means over the folds: a row for each data set, a column for each learner."""
+    """Mean scores over the folds: one row per data set, one column per learner."""
 
     data: list[str]
     learners: list[str]
@@ -23,12 +23,12 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkResult:
-    """The table of a benchmark.
+    """Result of a benchmark.
 
     Attributes
     ----------
     cells : list of Cell
-        One for each data set, split, learner and number of neighbours that was finished.
+        One finished cell per data set, split, learner and number of neighbours.
     """
 
     cells: list[Cell]
@@ -40,38 +40,38 @@ class BenchmarkResult:
         return f"BenchmarkResult({len(self.cells)} cells: {parts})"
 
     def frame(self) -> Any:
-        """Return the table as a pandas data frame with one row for each cell."""
+        """Return the cells as the rows of a pandas data frame."""
         import pandas as pd
 
         return pd.DataFrame(self.cells, columns=Cell._fields)
 
-    def scores(self, what: str = "test", n_neighbors: int | None = None) -> Scores:
-        """Return the means over the folds.
+    def scores(self, field: str = "test", n_neighbors: int | None = None) -> Scores:
+        """Return the mean scores over the folds.
 
         Parameters
         ----------
-        what : {"train", "test", "time", "memory"}, default="test"
+        field : {"train", "test", "time", "memory"}, default="test"
             The field of the cells to average.
         n_neighbors : int or None, default=None
-            The number of neighbours to report. None is allowed if there is only one.
-            Classifiers that do not vote by neighbours are always included.
+            The number of neighbours to report. Required if the benchmark has several. Classifiers
+            without neighbours are always included.
 
         Returns
         -------
         Scores
-            NaN where a learner failed in some fold.
+            Mean scores. A mean is NaN if the learner failed in at least one fold.
         """
-        if what not in SCORES:
-            raise ValueError(f"what={what!r} must be 'train', 'test', 'time' or 'memory'.")
+        if field not in FIELDS:
+            raise ValueError(f"field={field!r} must be 'train', 'test', 'time' or 'memory'.")
         ks = {cell.n_neighbors for cell in self.cells if cell.n_neighbors is not None}
         if n_neighbors is None and len(ks) > 1:
-            raise ValueError(f"Give n_neighbors: the benchmark has {sorted(ks)}.")
+            raise ValueError(f"n_neighbors is required. Choose one of {sorted(ks)}.")
         cells = self._cells_for(n_neighbors)
         data = list(dict.fromkeys(cell.data for cell in cells))
         learners = list(dict.fromkeys(cell.learner for cell in cells))
         by_pair: dict[tuple[str, str], list[float]] = {}
         for cell in cells:
-            value = getattr(cell, what) if cell.status == "ok" else np.nan
+            value = getattr(cell, field) if cell.status == "ok" else np.nan
             by_pair.setdefault((cell.data, cell.learner), []).append(value)
         values = [
             [np.mean(by_pair.get((row, column), np.nan)) for column in learners] for row in data
@@ -79,7 +79,7 @@ class BenchmarkResult:
         return Scores(data, learners, np.array(values, dtype=np.float64))
 
     def _cells_for(self, n_neighbors: int | None) -> list[Cell]:
-        """Return the cells of a number of neighbours, and of classifiers that use none."""
+        """Return the cells with this number of neighbours and those without neighbours."""
         if n_neighbors is None:
             return self.cells
         return [cell for cell in self.cells if cell.n_neighbors in (None, n_neighbors)]

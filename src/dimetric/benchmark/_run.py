@@ -1,4 +1,4 @@
-"""Many learners on many data sets, fold by fold, in one table that survives any interruption."""
+"""Benchmark learners on data sets, fold by fold, and resume interrupted runs."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from dimetric.benchmark._cells import Fit, SplitDataSet
 from dimetric.benchmark._inputs import check_options, data_sets_of, models_of, split_data_sets
 from dimetric.benchmark._result import BenchmarkResult
-from dimetric.benchmark._scheduler import Callback, Control, Job, Scheduler, learner_key
+from dimetric.benchmark._scheduler import Callback, Hooks, Job, Scheduler, learner_key
 from dimetric.benchmark._store import Cell, Store
 from dimetric.selection._knn_scores import checked_neighbors
 
@@ -40,74 +40,77 @@ def run(
     stop: Callable[[list[Cell]], bool] | None = None,
     drop: Callable[[list[Cell]], Iterable[str]] | None = None,
 ) -> BenchmarkResult:
-    """Judge many learners on many data sets by repeated, stratified cross-validation.
+    """Evaluate learners on data sets by repeated, stratified cross-validation.
 
-    A fit that fails does not end the run: its cell says what went wrong. With a store, each cell
-    is durable the moment it is finished: a run that was killed continues from there when it is
-    started again with the same arguments, and ends with the same table. Processes that share a
-    store share the work.
+    If a fit fails, the run continues, and the cell of the result records the error. If a store is
+    given, each finished cell is saved immediately. A run that was killed resumes when it is started
+    again with the same arguments, and returns the same result. Processes that use the same store
+    share the work.
 
     Parameters
     ----------
     learners : mapping of names to learners, or iterable
-        Learners of a distance, which are judged by nearest neighbours; classifiers, which are
-        judged by their own predictions; names of either, such as "NCA". None or "Euclidean" is the
-        Euclidean distance.
+        Distance metric learners, classifiers, or their names, such as "NCA". None or "Euclidean"
+        is the Euclidean distance. A metric learner is scored by the accuracy of nearest neighbours
+        under its distance, a classifier by the accuracy of its predictions.
     data_sets : mapping of names to data sets, or iterable
-        Each a :class:`~dimetric.data.DataSet`, a pair (X, y), or a name that
-        :func:`~dimetric.data.load_data_set` knows.
+        Each data set is a :class:`~dimetric.data.DataSet`, a pair (X, y), or a name accepted by
+        :func:`~dimetric.data.load_data_set`.
     n_neighbors : int or iterable of int, default=3
-        Numbers of neighbours. A learner is fitted once for all of them.
+        Numbers of neighbours. Each learner is fitted once for all of them.
     cv : int, splitter or iterable of (train, test), default=10
-        Number of stratified folds, shuffled by `random_state`; or a splitter of scikit-learn. If
-        the smallest class has fewer members than folds, there are fewer folds, with a warning.
+        Number of stratified folds, shuffled with `random_state`, or a scikit-learn splitter. If
+        the smallest class has fewer samples than folds, fewer folds are used and a warning is
+        raised.
     n_repeats : int, default=1
-        How often the samples are split into `cv` folds. Must be 1 if `cv` is not an int.
+        Number of times that the samples are split into folds. Must be 1 if `cv` is not an int.
     fold_column : str or None, default=None
-        Name of a column in ``extra`` of the data sets that holds the number of the test fold of
-        each sample. Data sets that have it are split by it, others by `cv`.
+        Name of a column in ``extra`` that contains the test fold of each sample. Data sets without
+        this column are split by `cv`.
     scale : {"fold", "set"} or None, default="fold"
-        Scale features to [0, 1] by the training samples of each fold, or by all samples, test
-        samples included, as many published results did; or not at all.
+        How to scale features to [0, 1]. "fold" uses the training samples of each fold. "set" uses
+        all samples, including test samples, as in many published results. None does not scale.
     param_grids : mapping of learners' names to grids, optional
-        Parameters to choose from inside each fold, as :func:`~dimetric.selection.tune` takes
-        them, by the score of the (first number of) nearest neighbours.
+        Grids of parameters to tune within each fold by :func:`~dimetric.selection.tune`. The
+        criterion is the accuracy with the first number of neighbours, or the score of a classifier.
     tuning_cv : int, default=5
-        Number of folds of that choice.
+        Number of folds for tuning.
     time_budget : float or None, default=None
-        Seconds after which a fit is killed; its cell has the status "timeout".
+        Time limit of a fit, in seconds. A fit that exceeds it is killed, and its cell has the
+        status "timeout".
     store : Store, path or None, default=None
-        Where finished cells are kept: a file, made if it does not exist. None keeps none. A cell
-        is identified by samples, split, parameters and code: that of dimetric, and that of
-        learners and functions that are not installed, such as those of a script. If either
-        changes, it is computed again; a new version of another package does not count.
+        File in which finished cells are saved. It is created if it does not exist. If None, cells
+        are not saved. A saved cell is reused if samples, split, parameters and code are the same.
+        The code is that of dimetric and of learners and functions that are not part of an installed
+        package, such as those defined in a script. Versions of other packages are ignored.
     retry : bool, default=False
-        Whether to repeat cells of the store that are not "ok".
+        Whether to repeat the cells in the store whose status is not "ok".
     random_state : int, default=0
-        Seed of the folds, and of all learners that have none. It must be a number, so that a run
-        that is started again finds its cells.
+        Random seed of the folds, and of learners whose ``random_state`` is None. It must be an
+        integer, so that a resumed run finds its cells.
     n_jobs : int or None, default=None
-        Number of processes, as joblib counts them. Scores do not depend on it. None fits in this
-        process, unless there is a time budget: this saves the two seconds in which a process
-        starts, but a fit that crashes the interpreter ends the run. In a process of its own,
-        its cell would be "crashed".
+        Number of worker processes, interpreted as by joblib. It does not affect the scores. If None
+        and there is no time budget, learners are fitted in the current process. This avoids the
+        two seconds it takes to start a worker, but a fit that crashes the interpreter ends the run.
+        In a worker process, a crash only sets the status of the cell to "crashed".
     folder : path, optional
-        Folder that is searched for data sets by name.
+        Folder in which data sets are searched by name.
     callback : callable, optional
-        Called as ``callback(n_done, n_all, cell)`` after each fit, and with None at the start.
+        Called as ``callback(n_done, n_all, cell)`` after each fit. At the start, it is called with
+        ``cell=None``.
     stop : callable, optional
-        Called as ``stop(cells)`` at the start and after each fit, with all cells that are
-        finished, those of the store included. If it returns True, the run ends: processes that
-        still fit are killed, and the table holds what is finished.
+        Called as ``stop(cells)`` at the start and after each fit, with all finished cells,
+        including those from the store. If it returns True, running fits are killed and the run
+        returns the finished cells.
     drop : callable, optional
-        Called as ``drop(cells)`` at the same times. Returns names of learners that are not to be
-        fitted any more. Processes that fit one of them are killed; finished cells stay.
+        Called as ``drop(cells)`` at the same times as `stop`. Returns the names of learners to
+        drop. They are not fitted any more, and their running fits are killed. Finished cells are
+        kept.
 
     Returns
     -------
     BenchmarkResult
-        Cells sorted by data sets, splits, learners and numbers of neighbours, each in the order
-        given.
+        Cells in the order of data sets, splits, learners and numbers of neighbours.
 
     Examples
     --------
@@ -127,7 +130,7 @@ def run(
     opened = store if isinstance(store, Store) else Store(store)
     try:
         n_workers = None if n_jobs is None else joblib.effective_n_jobs(n_jobs)
-        Scheduler(opened, jobs, retry, Control(callback, stop, drop)).run(n_workers, time_budget)
+        Scheduler(opened, jobs, retry, Hooks(callback, stop, drop)).run(n_workers, time_budget)
         return BenchmarkResult([cell for job in jobs for cell in job.cells(opened.get(job.keys))])
     finally:
         if opened is not store:
@@ -140,11 +143,14 @@ def _fits(
     param_grids: Mapping[str, Any] | None,
     tuning_cv: int,
 ) -> dict[str, Fit]:
-    """Return by name how each learner is fitted and judged; the split is set later."""
+    """Return a template fit for each learner. Split and seed are set later."""
     grids = dict(param_grids or {})
     unknown = set(grids) - set(models)
     if unknown:
-        raise ValueError(f"param_grids has {sorted(unknown)}, but no learner has this name.")
+        raise ValueError(
+            f"param_grids has keys {sorted(unknown)}, which are not names of learners. The "
+            f"learners are {list(models)}."
+        )
     fits = {}
     for name, model in models.items():
         own_ks = (None,) if model is not None and is_classifier(model) else ks
@@ -158,7 +164,7 @@ def _jobs(fits: dict[str, Fit], sets: list[SplitDataSet], random_state: int) -> 
     jobs = []
     for data in sets:
         for split in range(len(data.splits)):
-            # A seed for each split, so that no result depends on what ran before it.
+            # Each split has its own seed, so that results do not depend on the order of the fits.
             seed = int(np.random.SeedSequence([random_state, split]).generate_state(1)[0])
             for name, fit in fits.items():
                 jobs.append(Job(data, replace(fit, split=split, seed=seed), keys[name]))

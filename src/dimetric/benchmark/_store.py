@@ -1,4 +1,4 @@
-"""A durable store of finished cells, which several processes may share."""
+"""Durable store of finished cells that several processes can share."""
 
 import json
 import math
@@ -16,10 +16,10 @@ from uuid import uuid4
 
 __all__ = ["Cell", "Store"]
 
-VERSION = 1
-LEASE_SECONDS = 60.0  # a claim that is not renewed for so long is free
-BUSY_SECONDS = 60.0  # how long to wait for another process that writes
-SPARE_BYTES = 2**17  # disk space that SQLite needs beside a store
+STORE_VERSION = 1
+LEASE_SECONDS = 60.0  # a claim expires if it is not renewed within this time
+BUSY_TIMEOUT_SECONDS = 60.0  # longest wait for a write of another process
+MIN_FREE_BYTES = 2**17  # disk space that SQLite needs for its temporary files
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS cells (
@@ -32,30 +32,30 @@ CREATE TABLE IF NOT EXISTS claims (fit TEXT PRIMARY KEY, owner TEXT, until REAL)
 
 
 class Cell(NamedTuple):
-    """One learner on one fold of one data set.
+    """Result of one learner on one fold of one data set.
 
     Attributes
     ----------
     data, learner : str
-        Names.
+        Names of the data set and the learner.
     n_neighbors : int or None
-        Number of neighbours that voted; None for a classifier of another kind.
+        Number of nearest neighbours. None for a classifier, which uses its own parameters.
     repeat, fold : int
-        The split of the samples; both count from 0.
+        Number of the repeat and of the fold, starting at 0.
     train, test : float
-        Scores on the training samples (for nearest neighbours, leave-one-out) and on the test
-        samples; NaN unless the status is "ok".
+        Scores on the training samples (leave-one-out for nearest neighbours) and on the test
+        samples. NaN unless the status is "ok".
     time : float
-        Seconds of the fit, including the tuning.
+        Time of the fit in seconds, including tuning.
     memory : float
-        Peak memory of the process during the fit beyond that before it, in megabytes. It counts
-        whole pages: small fits may need none. NaN if the system does not report it.
+        Increase of the peak memory of the process during the fit, in megabytes. It may be 0 for a
+        small fit, because memory is counted in pages. NaN if the system does not report it.
     status : {"ok", "failed", "timeout", "crashed"}
         How the fit ended.
     message : str
-        What went wrong; if the status is "ok", the warnings.
+        The error message. If the status is "ok", the warnings.
     metadata : dict
-        What the learner reports about the fit, and ``best_params`` if it was tuned.
+        Metadata reported by the learner, and ``best_params`` if it was tuned.
     """
 
     data: str
@@ -69,19 +69,19 @@ class Cell(NamedTuple):
     memory: float = math.nan
     status: str = "ok"
     message: str = ""
-    metadata: dict[str, Any] = {}  # noqa: RUF012 - nobody changes it
+    metadata: dict[str, Any] = {}  # noqa: RUF012 - never modified
 
 
 class Store:
-    """Finished cells in an SQLite file, each durable from the moment it is added.
+    """SQLite file of finished cells. Each cell is durable as soon as it is added.
 
-    A cell that is "ok" is never changed. A process claims a fit before it computes it, so that
-    several processes share the work; the claims of a process that died are free again.
+    A cell whose status is "ok" never changes. Several processes can share the work, because a
+    process claims a fit before it computes it. The claims of a dead process expire.
 
     Parameters
     ----------
     path : path or None, default=None
-        The file, made if it does not exist; None keeps cells in memory.
+        The file. It is created if it does not exist. If None, the cells are kept in memory.
 
     Examples
     --------
@@ -98,36 +98,39 @@ class Store:
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         self._lock = threading.RLock()
-        # A random part, because the system may give the number of a dead process to a new one.
+        # The owner has a random part, because the system may reuse the id of a dead process.
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
-        with self._explained():
+        with self._readable_errors():
             self._db = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
-                timeout=BUSY_SECONDS,
+                timeout=BUSY_TIMEOUT_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
             )
             names = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
             if names and not {"cells", "claims"} <= names:
-                raise ValueError(f"{self.path} is no store of cells: name another file.")
+                raise ValueError(f"{self.path} is not a benchmark store. Choose another file.")
             found = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, VERSION):
+            if found not in (0, STORE_VERSION):
                 raise ValueError(
-                    f"{self.path} is a store of version {found}; this dimetric reads {VERSION}."
+                    f"{self.path} has store version {found}, but this version of dimetric reads "
+                    f"only version {STORE_VERSION}."
                 )
             self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version={VERSION}; END")
+            self._db.executescript(
+                f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version={STORE_VERSION}; END"
+            )
 
     def get(self, keys: Iterable[str]) -> dict[str, Cell]:
-        """Return the cells that are finished, by their keys.
+        """Return the finished cells among the given keys, by key.
 
         Parameters
         ----------
         keys : iterable of str
-            Their keys.
+            Keys of the cells.
         """
         found = {}
-        with self._lock, self._explained():
+        with self._lock, self._readable_errors():
             for key in keys:
                 row = self._db.execute("SELECT * FROM cells WHERE key = ?", (key,)).fetchone()
                 if row is not None:
@@ -135,70 +138,70 @@ class Store:
         return found
 
     def __len__(self) -> int:
-        with self._lock, self._explained():
+        with self._lock, self._readable_errors():
             return int(self._db.execute("SELECT COUNT(*) FROM cells").fetchone()[0])
 
     def claim(self, fit: str, keys: Sequence[str], *, retry: bool = False) -> bool:
-        """Claim a fit; return False if it is finished, or claimed by another store.
+        """Claim a fit. Return False if it is finished or claimed by another process.
 
         Parameters
         ----------
         fit : str
             Key of the fit.
         keys : sequence of str
-            Keys of the cells it gives.
+            Keys of the cells of the fit.
         retry : bool, default=False
-            Whether to repeat cells that are finished, but not "ok".
+            Whether to repeat finished cells whose status is not "ok".
         """
-        if not self._free(fit, keys, retry):  # reading does not keep others from writing
+        if not self._is_available(fit, keys, retry):  # check first: a read does not block writers
             return False
-        with self._writing() as db:
-            if not self._free(fit, keys, retry):
+        with self._transaction() as db:
+            if not self._is_available(fit, keys, retry):
                 return False
             until = time.time() + LEASE_SECONDS
             db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", (fit, self._owner, until))
             return True
 
-    def _free(self, fit: str, keys: Sequence[str], retry: bool) -> bool:
-        """Tell whether a fit is not finished, and no other store has claimed it."""
-        with self._lock, self._explained():
+    def _is_available(self, fit: str, keys: Sequence[str], retry: bool) -> bool:
+        """Return whether a fit is neither finished nor claimed by another process."""
+        with self._lock, self._readable_errors():
             done = self.get(keys)
-            if len(done) == len(keys) and not (retry and _any_bad(done.values())):
+            if len(done) == len(keys) and not (retry and _any_not_ok(done.values())):
                 return False
             find = "SELECT owner, until FROM claims WHERE fit = ?"
             row = self._db.execute(find, (fit,)).fetchone()
-            return row is None or row[0] == self._owner or not _holds(*row)
+            return row is None or row[0] == self._owner or not _is_valid_claim(*row)
 
     def renew(self) -> None:
         """Renew all claims of this store."""
-        with self._writing() as db:
+        with self._transaction() as db:
             until = time.time() + LEASE_SECONDS
             db.execute("UPDATE claims SET until = ? WHERE owner = ?", (until, self._owner))
 
     def add(self, fit: str, cells: dict[str, Cell]) -> None:
-        """Add the cells of a fit, all or none. They are durable when this method returns.
+        """Add the cells of a fit in one transaction. They are durable when this method returns.
 
         Parameters
         ----------
         fit : str
             Key of the fit.
         cells : dict of str to Cell
-            By their keys.
+            Cells by key.
         """
-        places = ", ".join("?" * (1 + len(Cell._fields)))
+        placeholders = ", ".join("?" * (1 + len(Cell._fields)))
         updates = ", ".join(f"{name} = excluded.{name}" for name in Cell._fields)
-        with self._writing(durable=True) as db:
+        with self._transaction(durable=True) as db:
             for key, cell in cells.items():
                 db.execute(
-                    f"INSERT INTO cells VALUES ({places}) ON CONFLICT (key) DO UPDATE "
+                    f"INSERT INTO cells VALUES ({placeholders}) ON CONFLICT (key) DO UPDATE "
                     f"SET {updates} WHERE cells.status != 'ok'",
                     (key, *cell[:-1], json.dumps(cell.metadata)),
                 )
             db.execute("DELETE FROM claims WHERE fit = ?", (fit,))
 
     def release(self) -> None:
-        """Give up all claims of this store."""
-        with self._writing() as db:
+        """Release all claims of this store."""
+        with self._transaction() as db:
             db.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
 
     def close(self) -> None:
@@ -211,12 +214,13 @@ class Store:
             self._db.close()
 
     @contextmanager
-    def _writing(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """Yield the data base for a transaction.
+    def _transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Yield the database within a transaction.
 
-        A durable change survives a power failure; any other survives the end of the process.
+        A durable transaction survives a power failure. Other transactions survive only a crash of
+        the process.
         """
-        with self._lock, self._explained():
+        with self._lock, self._readable_errors():
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -228,49 +232,51 @@ class Store:
                 raise
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn errors of SQLite into sentences."""
+    def _readable_errors(self) -> Iterator[None]:
+        """Convert SQLite errors to readable error messages."""
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
             full = code is not None and code & 0xFF == sqlite3.SQLITE_FULL
             if code is not None and code & 0xFF == sqlite3.SQLITE_IOERR and self.path is not None:
-                # SQLite could not write its files beside the store.
-                full = shutil.disk_usage(self.path.resolve().parent).free < SPARE_BYTES
+                # SQLite may have failed to write its temporary files because the disk is full.
+                full = shutil.disk_usage(self.path.resolve().parent).free < MIN_FREE_BYTES
             if full:
                 raise OSError(
-                    f"The disk with {self.path} is full. All cells that were finished are kept: "
-                    "free some space and start the same run again, it continues from there."
+                    f"The disk that contains {self.path} is full. Finished cells are saved. Free "
+                    "some space and start the same run again to resume it."
                 ) from error
             if code is not None and code & 0xFF == sqlite3.SQLITE_NOTADB:
-                raise ValueError(f"{self.path} is no store of cells: name another file.") from error
+                raise ValueError(
+                    f"{self.path} is not a benchmark store. Choose another file."
+                ) from error
             raise OSError(f"The store {self.path} cannot be used: {error}.") from error
 
 
 def _cell(row: Sequence[Any]) -> Cell:
     fields = dict(zip(Cell._fields, row, strict=True))
     for name in ("train", "test", "time", "memory"):
-        if fields[name] is None:  # SQLite has no NaN
+        if fields[name] is None:  # SQLite stores NaN as NULL
             fields[name] = math.nan
     return Cell(**fields | {"metadata": json.loads(fields["metadata"])})
 
 
-def _any_bad(cells: Iterable[Cell]) -> bool:
+def _any_not_ok(cells: Iterable[Cell]) -> bool:
     return any(cell.status != "ok" for cell in cells)
 
 
-def _holds(owner: str, until: float) -> bool:
-    """Tell whether a claim is still valid: renewed in time, by a process that is alive."""
+def _is_valid_claim(owner: str, until: float) -> bool:
+    """Return whether a claim has not expired and its process is alive."""
     if time.time() > until:
         return False
-    host, number, _ = owner.rsplit(":", 2)
+    host, process_id, _ = owner.rsplit(":", 2)
     if host != socket.gethostname() or os.name != "posix":
         return True
     try:
-        os.kill(int(number), 0)
+        os.kill(int(process_id), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # alive, but of another user
+    except PermissionError:  # the process is alive and belongs to another user
         return True
     return True

@@ -1,4 +1,4 @@
-"""The result of a benchmark in a few numbers: the score of each learner, and its spread."""
+"""Summarize a benchmark: mean and standard deviation of the scores of each learner."""
 
 from typing import NamedTuple
 
@@ -11,26 +11,27 @@ __all__ = ["LearnerScores", "summary"]
 
 
 class LearnerScores(NamedTuple):
-    """The scores of one learner.
+    """Scores of one learner.
 
     Attributes
     ----------
     learner : str
         Name of the learner.
     values : ndarray
-        Scores in the folds of one data set, or means on several data sets; NaN where it failed.
-    mean, spread : float
-        Mean and standard deviation of the values; NaN if any is missing.
+        Scores of the folds of one data set, or mean scores of several data sets. A value is NaN if
+        the learner failed.
+    mean, std : float
+        Mean and standard deviation of the values. NaN if a value is NaN.
     n_failed, n_cells : int
-        Number of fits that are not "ok", and of all fits.
+        Number of cells whose status is not "ok", and number of all cells.
     time : float
-        Mean seconds of a fit.
+        Mean time of a fit, in seconds.
     """
 
     learner: str
     values: np.ndarray
     mean: float
-    spread: float
+    std: float
     n_failed: int
     n_cells: int
     time: float
@@ -39,55 +40,55 @@ class LearnerScores(NamedTuple):
 def summary(
     result: BenchmarkResult,
     *,
-    what: str = "test",
+    field: str = "test",
     n_neighbors: int | None = None,
     data: str | None = None,
 ) -> list[LearnerScores]:
-    """Return the scores of each learner, the best first, those that failed somewhere last.
+    """Return the scores of each learner, sorted from best to worst. Failed learners come last.
 
     Parameters
     ----------
     result : BenchmarkResult
         The result of :func:`run`.
-    what : {"test", "train", "time", "memory"}, default="test"
-        Which field of the cells; for the last two, the lowest values are best.
+    field : {"test", "train", "time", "memory"}, default="test"
+        The field of the cells to summarize. Low values of "time" and "memory" are best.
     n_neighbors : int or None, default=None
-        The number of neighbours to report. None is allowed if there is only one.
+        The number of neighbours to report. Required if the benchmark has several.
     data : str, optional
-        Name of the data set. By default all: if there are several, the values of a learner are
-        its means on them.
+        Name of a data set. By default all data sets are used; if there are several, the values of
+        a learner are its mean scores on each of them.
 
     Examples
     --------
     >>> from dimetric import benchmark
     >>> for each in summary(benchmark.run([None, "LDA"], ["wine"], cv=5)):
-    ...     print(f"{each.learner:10}{each.mean:.3f} ± {each.spread:.3f}")
+    ...     print(f"{each.learner:10}{each.mean:.3f} ± {each.std:.3f}")
     LDA       0.989 ± 0.015
     Euclidean 0.966 ± 0.024
     """
     if not result.cells:
-        raise ValueError("The result is empty: it has no cells.")
-    means = result.scores(what, n_neighbors)  # also checks the arguments
+        raise ValueError("result is empty. Give a result with at least one cell.")
+    means = result.scores(field, n_neighbors)  # also checks the arguments
     if data is not None and data not in means.data:
-        raise ValueError(f"data={data!r} is none of the data sets, {means.data}.")
+        raise ValueError(f"data={data!r} must be one of the data sets {means.data}.")
     only = data or (means.data[0] if len(means.data) == 1 else None)
     cells = [cell for cell in result._cells_for(n_neighbors) if only in (None, cell.data)]
     rows = []
     for j, learner in enumerate(means.learners):
         own = [cell for cell in cells if cell.learner == learner]
         if own:
-            rows.append(_row(learner, own, what, means.values[:, j] if only is None else None))
-    sign = 1 if what in ("time", "memory") else -1
+            rows.append(_row(learner, own, field, means.values[:, j] if only is None else None))
+    sign = 1 if field in ("time", "memory") else -1
     return sorted(rows, key=lambda row: (np.isnan(row.mean), sign * row.mean))
 
 
-def _row(learner: str, cells: list[Cell], what: str, values: np.ndarray | None) -> LearnerScores:
-    """Return the scores of a learner; without means on several data sets, those of its cells."""
+def _row(learner: str, cells: list[Cell], field: str, values: np.ndarray | None) -> LearnerScores:
+    """Return the scores of a learner. If `values` is None, they are taken from its cells."""
     done = [cell for cell in cells if cell.status == "ok"]
     if values is None:
-        by_fold = [getattr(cell, what) if cell.status == "ok" else np.nan for cell in cells]
+        by_fold = [getattr(cell, field) if cell.status == "ok" else np.nan for cell in cells]
         values = np.array(by_fold, dtype=np.float64)
     mean = float(np.mean(values))
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
     seconds = float(np.mean([cell.time for cell in done] or [np.nan]))
-    return LearnerScores(learner, values, mean, spread, len(cells) - len(done), len(cells), seconds)
+    return LearnerScores(learner, values, mean, std, len(cells) - len(done), len(cells), seconds)

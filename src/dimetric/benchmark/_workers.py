@@ -1,7 +1,8 @@
-"""Processes that do one fit after the other, and can be killed when a fit takes too long.
+"""Worker processes that run fits one by one and can be killed when a fit takes too long.
 
-They are plain interpreters that read their tasks from standard input. So a script that runs a
-benchmark needs no ``if __name__ == "__main__"``, and may define learners of its own.
+A worker is a new Python interpreter. It reads pickled pairs (data set, fit) from standard input and
+writes the pickled outcomes to standard output. Therefore a script that runs a benchmark does not
+need ``if __name__ == "__main__"`` and may define its own learners.
 """
 
 import os
@@ -18,64 +19,65 @@ from typing import Any
 
 import cloudpickle
 
-from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, judge, unfinished
+from dimetric.benchmark._cells import Fit, Outcome, SplitDataSet, evaluate, outcomes_without_scores
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-END_SECONDS = 10.0  # how long to wait for a process that ends by itself
+EXIT_WAIT_SECONDS = 10.0  # time a failing process has to exit by itself
 
 
 class Worker:
-    """A process that fits; it is replaced by a new one after it was killed or has crashed."""
+    """A process that runs fits. It is restarted after a kill or a crash."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._data: SplitDataSet | None = None
 
-    def judge(self, data: SplitDataSet, fit: Fit, time_budget: float | None) -> list[Outcome]:
-        """Return the outcomes of a fit, as :func:`~dimetric.benchmark._cells.judge` does.
+    def evaluate(self, data: SplitDataSet, fit: Fit, time_budget: float | None) -> list[Outcome]:
+        """Run :func:`~dimetric.benchmark._cells.evaluate` in the process.
 
-        A process that takes longer than `time_budget` seconds is killed.
+        The process is killed if the fit takes longer than `time_budget` seconds.
         """
-        process = self._started()
+        process = self._ensure_started()
         try:
-            # A data set is sent once, not with each of its fits.
+            # Consecutive fits on the same data set send it only once.
             message = cloudpickle.dumps((data if data is not self._data else None, fit))
         except Exception as error:
             text = f"{fit.learner} cannot be sent to another process: {error}"
-            return unfinished(fit, "failed", text, 0.0)
+            return outcomes_without_scores(fit, "failed", text, 0.0)
         self._data = data
         started = perf_counter()
-        with _deadline(process, time_budget) as late:
+        with _time_limit(process, time_budget) as timed_out:
             outcomes: list[Outcome] | None = self._answer(process, message)
-        if outcomes is not None and not late.is_set():
+        if outcomes is not None and not timed_out.is_set():
             return outcomes
-        if outcomes is None and not late.is_set():
-            # Let it end by itself, or its exit status would be that of our kill.
+        if outcomes is None and not timed_out.is_set():
+            # Let the process exit by itself, because a kill would replace its exit status.
             with suppress(subprocess.TimeoutExpired):
-                process.wait(END_SECONDS)
+                process.wait(EXIT_WAIT_SECONDS)
         self.stop()
         if outcomes is not None:
             return outcomes
         seconds = perf_counter() - started
-        if late.is_set():
-            return unfinished(fit, "timeout", f"Stopped after {time_budget:g} seconds.", seconds)
-        text = f"The process of the fit ended {_end(process.returncode)}."
-        return unfinished(fit, "crashed", text, seconds)
+        if timed_out.is_set():
+            text = f"Exceeded the time budget of {time_budget:g} seconds."
+            return outcomes_without_scores(fit, "timeout", text, seconds)
+        text = f"The worker process {_exit_reason(process.returncode)}."
+        return outcomes_without_scores(fit, "crashed", text, seconds)
 
     def stop(self) -> None:
-        """End the process, if there is one."""
+        """Kill the process if it is running."""
         process, self._process, self._data = self._process, None, None
         if process is None:
             return
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):  # unsent data cannot be flushed
+            with suppress(OSError):  # closing flushes unsent data, which fails
                 if pipe is not None:
                     pipe.close()
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        process = self._process  # another thread may stop it, and take it away, at any time
+    def _ensure_started(self) -> subprocess.Popen[bytes]:
+        process = self._process  # another thread may set the attribute to None at any time
         if process is None:
             path = os.pathsep.join(each or os.getcwd() for each in sys.path)
             process = self._process = subprocess.Popen(
@@ -83,13 +85,13 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
-                process_group=0,  # an interrupt of the terminal must not reach it
+                process_group=0,  # Ctrl-C in the terminal must not reach the worker
             )
-            self._answer(process)  # wait for its imports, which are not part of the fit's time
+            self._answer(process)  # wait for the imports, which do not count as fit time
         return process
 
     def _answer(self, process: subprocess.Popen[bytes], message: bytes = b"") -> Any:
-        """Return the answer of the process to a message, None if it died."""
+        """Send a message and return the answer of the process, or None if it died."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -100,33 +102,39 @@ class Worker:
             return None
 
 
-def _end(status: int) -> str:
-    return f"by {signal.Signals(-status).name}" if status < 0 else f"with exit status {status}"
+def _exit_reason(status: int) -> str:
+    return (
+        f"was killed by {signal.Signals(-status).name}"
+        if status < 0
+        else f"exited with status {status}"
+    )
 
 
 @contextmanager
-def _deadline(process: subprocess.Popen[bytes], seconds: float | None) -> Iterator[threading.Event]:
-    """Kill a process that takes too long; yield an event that is set in this case."""
-    late = threading.Event()
+def _time_limit(
+    process: subprocess.Popen[bytes], seconds: float | None
+) -> Iterator[threading.Event]:
+    """Kill a process after some seconds. Yield an event that is set if it was killed."""
+    timed_out = threading.Event()
     if seconds is None:
-        yield late
+        yield timed_out
         return
 
     def kill() -> None:
-        late.set()
+        timed_out.set()
         process.kill()
 
     timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), kill)
     timer.start()
     try:
-        yield late
+        yield timed_out
     finally:
         timer.cancel()
-        timer.join()  # it may be killing just now: afterwards the event is final
+        timer.join()  # wait for a kill that has begun, so that the event does not change later
 
 
 def main() -> None:
-    """Do the fits that standard input asks for, and answer on standard output, until it ends."""
+    """Read fits from standard input, run them and write the outcomes to standard output."""
     with suppress(BrokenPipeError):  # the parent was killed
         _serve()
     os._exit(0)
@@ -134,8 +142,8 @@ def main() -> None:
 
 def _serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what learners print must not be taken for an answer
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
+    os.dup2(2, 1)  # redirect the output of learners, which would corrupt the answers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(tasks,), daemon=True).start()
     pickle.dump("ready", answers)
@@ -145,17 +153,18 @@ def _serve() -> None:
         sent, fit = tasks.get()
         data = data if sent is None else sent
         assert data is not None
-        pickle.dump(judge(data, fit), answers)
+        pickle.dump(evaluate(data, fit), answers)
         answers.flush()
 
 
 def _listen(tasks: queue.SimpleQueue[Any]) -> None:
-    """Queue the tasks; end this process, even during a fit, when the parent is gone."""
+    """Queue incoming tasks. Exit, even during a fit, when the parent process is gone."""
     while True:
         try:
             tasks.put(pickle.load(sys.stdin.buffer))
         except EOFError:
             os._exit(0)
         except Exception as error:
+            # Standard output carries the answers, and the parent sees only the exit status.
             print(f"A learner cannot be loaded in another process: {error!r}", file=sys.stderr)
             os._exit(1)

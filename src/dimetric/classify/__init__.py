@@ -1,4 +1,4 @@
-"""Classifiers and regressors on a learned distance."""
+"""Classifiers and regressors that use a learned distance."""
 
 import lazy_loader
 

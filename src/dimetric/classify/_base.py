@@ -1,4 +1,4 @@
-"""Base classes of the classifiers and regressors on a learned distance."""
+"""Base classes of classifiers and regressors that use a learned distance."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
@@ -18,20 +18,20 @@ from dimetric._compat import HasMethods
 
 
 class DistanceEstimator(BaseEstimator, ABC):
-    """Base of all estimators here: it measures distances between samples mapped by a learner.
+    """Base class of estimators that measure distances between samples mapped by a learner.
 
-    Without a learner, samples stay as they are. The map follows X, and so do predictions that
-    are numbers. The classes below it:
+    Without a learner, samples are not mapped. Mapped samples and numeric predictions stay in the
+    array namespace of X. Subclasses:
 
     - :class:`DistanceClassifier`: predicts the class with the highest score.
 
       - ``CentroidClassifier``: NCMClassifier, NCMCClassifier
       - EnergyClassifier
 
-    - ``NeighborsEstimator``: searches the nearest training samples.
+    - ``NeighborsEstimator``: finds the nearest training samples.
 
       - KNNRegressor
-      - KNNClassifier, which is a DistanceClassifier too; MultiMetricKNNClassifier
+      - KNNClassifier (also a DistanceClassifier) and its subclass MultiMetricKNNClassifier
     """
 
     learner: Any
@@ -44,25 +44,25 @@ class DistanceEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def fit(self, X: Array, y: Any) -> Self:
-        """Fit the learner, and what predictions need."""
+        """Fit the learner and store what predictions require."""
 
     def _fit_learner(self, X: Array, y: Any, learner: Any = None) -> Array:
-        """Fit a copy of the learner, or of the given one; return the mapped training samples."""
+        """Fit a copy of `learner`, by default ``self.learner``; return the mapped samples."""
         rescale_for_squares(X)  # raises if squared distances would all be infinite or 0
         learner = self.learner if learner is None else learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:
             return X
-        # An embedding maps training samples otherwise than new ones: use fit_transform.
+        # An embedding maps training samples differently from new samples, so use fit_transform.
         if hasattr(self.learner_, "fit_transform"):
-            return _array(self.learner_.fit_transform(X, y))
-        return _array(self.learner_.fit(X, y).transform(X))
+            return _as_array(self.learner_.fit_transform(X, y))
+        return _as_array(self.learner_.fit(X, y).transform(X))
 
     def _mapped(self, X: Array) -> Array:
-        """Return new samples, checked and mapped by the learner."""
+        """Validate new samples and return them mapped by the learner."""
         check_is_fitted(self)
         samples = checked_samples(self, X, reset=False)
-        return samples if self.learner_ is None else _array(self.learner_.transform(samples))
+        return samples if self.learner_ is None else _as_array(self.learner_.transform(samples))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -71,7 +71,7 @@ class DistanceEstimator(BaseEstimator, ABC):
 
 
 class DistanceClassifier(ClassifierMixin, DistanceEstimator):
-    """A classifier that scores each class by distances, and predicts the best."""
+    """Base class of classifiers that score each class by distances and predict the best one."""
 
     classes_: np.ndarray
 
@@ -79,10 +79,10 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
 
     @abstractmethod
     def _class_scores(self, X: Any) -> Array:
-        """Return a score of each class for each sample, of shape (n_samples, n_classes)."""
+        """Return the score of each class for each sample, of shape (n_samples, n_classes)."""
 
     def _checked_classes(self, X: Any, y: Any) -> tuple[Array, np.ndarray]:
-        """Return checked samples, and their classes as integers; set ``classes_``."""
+        """Validate X and y, set ``classes_``, and return the samples and their class codes."""
         samples, labels = checked_samples_with_labels(
             self, X, y, reset=True, min_samples=self._min_samples
         )
@@ -90,7 +90,7 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
         return samples, codes
 
     def predict(self, X: Array) -> Array:
-        """Return the class of each sample.
+        """Predict the class of each sample.
 
         Parameters
         ----------
@@ -100,32 +100,33 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
         Returns
         -------
         labels : array of shape (n_samples,)
-            Of classes with equal scores, the first of ``classes_``. Numbers are in X's namespace.
+            Predicted classes. Ties go to the class that is first in ``classes_``. Numeric labels
+            are in the array namespace of X.
         """
         return self._best_classes(self._class_scores(X), X)
 
     def _best_classes(self, scores: Array, X: Array) -> Array:
-        """Return the class of the highest score, in the namespace of X if classes are numbers."""
+        """Return the class with the highest score; numeric classes are in the namespace of X."""
         best = np.argmax(to_host(scores), axis=1)
         return values_like(self.classes_[best], X)
 
     def score(self, X: Array, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of samples whose class is predicted.
+        """Return the accuracy, the fraction of samples that are classified correctly.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Their classes.
+            True classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
+            Sample weights.
         """
         return accuracy(y, self.predict(X), sample_weight)
 
 
 def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
-    """Return the share of equal labels; both may be arrays of any namespace.
+    """Return the weighted fraction of labels that agree, for arrays of any namespace.
 
     Examples
     --------
@@ -133,21 +134,18 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
     0.75
     """
     if y is None:
-        raise ValueError("A score of predictions for X needs the true labels y.")
+        raise ValueError("y is None, but the accuracy requires the true labels y.")
     y, predicted = column_or_1d(to_host(y) if is_foreign(y) else y), to_host(predicted)
     check_consistent_length(y, predicted, sample_weight)
     if "O" not in y.dtype.kind + predicted.dtype.kind and y.dtype.kind != predicted.dtype.kind:
-        texts = [labels.dtype.kind in "US" for labels in (y, predicted)]
-        if texts[0] != texts[1]:
-            raise ValueError(
-                f"y holds {'texts' if texts[0] else 'numbers'}, but the classes that were learned "
-                f"are {'texts' if texts[1] else 'numbers'}."
-            )
+        kinds = ["string" if labels.dtype.kind in "US" else "numeric" for labels in (y, predicted)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"y has {kinds[0]} labels, but the predicted labels are {kinds[1]}.")
     return float(np.average(y == predicted, weights=sample_weight))
 
 
 def values_like(values: np.ndarray, X: Any) -> Array:
-    """Return labels or targets in the namespace of X, if they are numbers."""
+    """Return labels or targets, converted to the namespace of X if they are numeric."""
     if not is_foreign(X) or values.dtype.kind not in "iufb":
         return values
     xp = namespace(X)
@@ -155,6 +153,6 @@ def values_like(values: np.ndarray, X: Any) -> Array:
     return asarray_like(values, X, dtype=dtype)
 
 
-def _array(Z: Any) -> Array:
-    """Return mapped samples as an array; a learner may be set to return a data frame."""
+def _as_array(Z: Any) -> Array:
+    """Return mapped samples as an array: a learner may be configured to return a data frame."""
     return np.asarray(Z) if hasattr(Z, "columns") else Z

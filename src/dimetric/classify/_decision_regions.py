@@ -13,26 +13,26 @@ from dimetric._arrays.validation import checked_array
 
 __all__ = ["DecisionRegions", "decision_regions", "feature_names_of"]
 
-DEFAULT_RESOLUTION = {1: 500, 2: 200, 3: 26}  # points along each feature, by number of features
-MARGIN = 0.08  # how far the grid extends beyond the samples, as a share of their range
+DEFAULT_RESOLUTION = {1: 500, 2: 200, 3: 26}  # grid points per feature, by number of features
+RELATIVE_MARGIN = 0.08  # margin of the grid around the samples, as a fraction of their range
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionRegions:
-    """Predictions on a grid; made by :func:`decision_regions`.
+    """Predictions of a classifier on a grid, as returned by :func:`decision_regions`.
 
     Attributes
     ----------
     features : tuple of int
-        The one to three features that vary.
+        Indices of the one to three features that vary.
     grid : tuple of ndarray
-        Their values, one array for each.
+        Grid values of each varying feature.
     classes : ndarray of shape (n_classes,)
-        Classes that are predicted anywhere on the grid.
-    codes : ndarray of the grid's shape
-        Which of the classes is predicted at ``grid[0][i], grid[1][j], ...``.
+        Classes that are predicted somewhere on the grid.
+    codes : ndarray of the shape of the grid
+        Index into `classes` of the prediction at ``grid[0][i], grid[1][j], ...``.
     section : ndarray of shape (n_features,)
-        Values at which the features that do not vary are held.
+        Values at which the features that do not vary are fixed.
     """
 
     features: tuple[int, ...]
@@ -50,24 +50,26 @@ def decision_regions(
     section: Any = "mean",
     resolution: int | None = None,
 ) -> DecisionRegions:
-    """Return which class a classifier predicts at each point of a grid.
+    """Return the class that a classifier predicts at each point of a grid.
 
-    One to three features vary over the range of the samples; the others are held fixed.
-    :class:`~dimetric.plot.RegionsDisplay` draws the result.
+    One to three features vary over the range of the samples; the others are fixed.
+    :class:`~dimetric.plot.RegionsDisplay` plots the result.
 
     Parameters
     ----------
     classifier : classifier
         Any fitted estimator with ``predict``.
     X : array-like of shape (n_samples, n_features)
-        Samples, whose range the grid covers.
+        Samples. The grid covers their range.
     features : sequence of one to three int or str, optional
-        Which features vary, by number or name; by default all, if there are at most three.
+        Indices or names of the features that vary. By default all features, if there are at most
+        three.
     section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
-        Where all other features are held: at their mean or median, at the values of a row of X,
-        or at given values.
+        Values of the other features: their mean, their median, the values of one row of X (int),
+        or given values (array).
     resolution : int, optional
-        Points along each feature; by default 500, 200 or 26, for one, two or three features.
+        Number of grid points per feature. By default 500, 200 or 26 for one, two or three
+        features.
 
     Returns
     -------
@@ -84,23 +86,24 @@ def decision_regions(
     """
     check_is_fitted(classifier)
     samples = to_host(checked_array(X, "X")).astype(np.float64)
-    varying = _varying(features, feature_names_of(X, samples.shape[1]))
+    varying = _varying_features(features, feature_names_of(X, samples.shape[1]))
     if resolution is not None and (not isinstance(resolution, Integral) or resolution < 2):
         raise ValueError(f"resolution={resolution!r} must be an int of at least 2.")
     n_points = int(resolution or DEFAULT_RESOLUTION[len(varying)])
-    held = _section(section, samples)
-    grid = tuple(_range_of(samples[:, j], n_points) for j in varying)
-    points = np.tile(held, (n_points ** len(varying), 1))
+    fixed_values = _section(section, samples)
+    grid = tuple(_grid_values(samples[:, j], n_points) for j in varying)
+    points = np.tile(fixed_values, (n_points ** len(varying), 1))
     points[:, varying] = np.stack(np.meshgrid(*grid, indexing="ij"), axis=-1).reshape(
         -1, len(varying)
     )
-    predicted = np.asarray(to_host(classifier.predict(_as_given(points, X))))
+    predicted = np.asarray(to_host(classifier.predict(_framed_like(points, X))))
     classes, codes = np.unique(predicted, return_inverse=True)
-    return DecisionRegions(varying, grid, classes, codes.reshape([n_points] * len(varying)), held)
+    codes = codes.reshape([n_points] * len(varying))
+    return DecisionRegions(varying, grid, classes, codes, fixed_values)
 
 
 def feature_names_of(X: Any, d: int) -> list[str]:
-    """Return the names of the columns of a data frame, or "feature 0", "feature 1", ...
+    """Return the column names of a data frame; for an array "feature 0", "feature 1", ...
 
     Examples
     --------
@@ -112,13 +115,13 @@ def feature_names_of(X: Any, d: int) -> list[str]:
     return [f"feature {j}" for j in range(d)]
 
 
-def _varying(features: Any, names: list[str]) -> tuple[int, ...]:
-    """Return the numbers of the features that vary."""
+def _varying_features(features: Any, names: list[str]) -> tuple[int, ...]:
+    """Return the indices of the features that vary."""
     d = len(names)
     if features is None:
         if d > 3:
             raise ValueError(
-                f"X has {d} features: give one, two or three of them as features, such as (0, 1)."
+                f"X has {d} features. Select one to three of them, for example features=(0, 1)."
             )
         return tuple(range(d))
     if isinstance(features, str | Integral):
@@ -130,41 +133,41 @@ def _varying(features: Any, names: list[str]) -> tuple[int, ...]:
         elif isinstance(each, Integral) and -d <= int(each) < d:
             found.append(int(each) % d)
         else:
-            raise ValueError(f"features: there is no {each!r}; there are {names[:20]}.")
+            raise ValueError(f"features: {each!r} is not a feature of X. Choose from {names[:20]}.")
     if not 1 <= len(found) <= 3 or len(set(found)) < len(found):
-        raise ValueError(f"features={features!r} must be one to three different ones.")
+        raise ValueError(f"features={features!r} must be one to three different features.")
     return tuple(found)
 
 
 def _section(section: Any, samples: np.ndarray) -> np.ndarray:
-    """Return the values at which features are held."""
+    """Return the values at which features are fixed."""
     n, d = samples.shape
     if isinstance(section, str) and section in ("mean", "median"):
         return getattr(np, section)(samples, axis=0)
     if isinstance(section, Integral) and not isinstance(section, bool):
         if not -n <= section < n:
-            raise ValueError(f"section={section} is no row of X, which has {n}.")
+            raise ValueError(f"section={section} is not a row of X, which has {n} rows.")
         return samples[int(section)]
     if isinstance(section, str) or np.shape(section) != (d,):
         raise ValueError(
-            f"section={section!r} must be 'mean', 'median', the number of a row of X, or {d} "
-            "values."
+            f"section={section!r} must be 'mean', 'median', the index of a row of X, or an array "
+            f"of {d} values."
         )
     values = np.asarray(section, dtype=np.float64)
     if not np.all(np.isfinite(values)):
-        raise ValueError("section holds NaN or infinity.")
+        raise ValueError("section contains NaN or infinity.")
     return values
 
 
-def _range_of(values: np.ndarray, n_points: int) -> np.ndarray:
-    """Return points over the range of values, with a margin on both sides."""
+def _grid_values(values: np.ndarray, n_points: int) -> np.ndarray:
+    """Return equally spaced points over the range of values, with a margin on both sides."""
     low, high = values.min(), values.max()
-    margin = MARGIN * (high - low) or 1.0
+    margin = RELATIVE_MARGIN * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, n_points)
 
 
-def _as_given(points: np.ndarray, X: Any) -> Any:
-    """Return points in a data frame if X is one, so that an estimator finds its feature names."""
+def _framed_like(points: np.ndarray, X: Any) -> Any:
+    """Return points as a data frame if X is one, because a classifier may check feature names."""
     library = type(X).__module__.partition(".")[0]
     if library == "pandas":
         return type(X)(points, columns=X.columns)

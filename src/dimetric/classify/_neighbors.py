@@ -1,4 +1,4 @@
-"""Search of the nearest training samples, and the weights of their votes."""
+"""Search for the nearest training samples, and the weights of their votes."""
 
 from collections.abc import Callable
 from numbers import Integral
@@ -15,13 +15,13 @@ from dimetric.classify._base import DistanceEstimator
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import TREE_FEATURES, distances_between, metric_neighbors
 
-MAX_PRODUCT_SAMPLES = 5_000  # up to so many, loading a compiled search does not pay
+MAX_PRODUCT_SAMPLES = 5_000  # with fewer, a matrix product beats importing compiled code
 
 Weights = str | Callable[[np.ndarray], np.ndarray] | None
 
 
 class NeighborsEstimator(DistanceEstimator):
-    """Base of classification and regression by nearest neighbours: it keeps the mapped samples."""
+    """Base class of nearest-neighbour classifiers and regressors; it stores the mapped samples."""
 
     n_neighbors: int
     weights: Weights
@@ -45,20 +45,20 @@ class NeighborsEstimator(DistanceEstimator):
     def kneighbors(
         self, X: Array | None = None, n_neighbors: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest training samples of each sample, nearest first.
+        """Return the nearest training samples of each sample, in order of distance.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. None stands for the training samples, none of which is its own neighbour.
+            Samples. If None, the training samples; a sample is then not its own neighbour.
         n_neighbors : int, optional
-            Number of neighbours, in place of the parameter.
+            Number of neighbours. By default the parameter `n_neighbors` of the estimator.
 
         Returns
         -------
         distances, indices : ndarray of shape (n_samples, n_neighbors)
-            Learned distances, and row numbers of training samples, on the host. Of samples at
-            equal distance, the first come first.
+            Learned distances and row indices of training samples, in host memory. Samples at equal
+            distance are in row order.
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
@@ -66,29 +66,28 @@ class NeighborsEstimator(DistanceEstimator):
         if not isinstance(k, Integral) or not 1 <= k <= available:
             others = "other training samples" if X is None else "training samples"
             raise ValueError(
-                f"n_neighbors={k} must be at most the number of {others}, {available}, and at "
-                "least 1."
+                f"n_neighbors={k} must be an int between 1 and the number of {others}, {available}."
             )
         return self._search(None if X is None else self._mapped(X), int(k))
 
     def _search(self, Z: Array | None, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the neighbours of mapped samples, or of the training samples."""
+        """Return the neighbours of mapped samples Z, or of the training samples if Z is None."""
         if Z is None:
             return nearest_in_order(self._points, k)
         return nearest_in_order(Z, k, points_like(self._points, Z))
 
     def _keep_points(self, Z: Array) -> None:
-        """Keep the mapped training samples."""
+        """Store the mapped training samples."""
         n = Z.shape[0]
         if self.n_neighbors > n:
             raise ValueError(
-                f"n_neighbors={self.n_neighbors} is more than n_samples={n}: give more samples, "
-                "or ask fewer neighbours."
+                f"n_neighbors={self.n_neighbors} is larger than n_samples={n}. Choose a smaller "
+                "n_neighbors."
             )
         self._points, self.n_samples_fit_ = Z, n
 
     def _neighbors_and_weights(self, X: Array | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the neighbours of samples, or of the training samples, and their weights."""
+        """Return the neighbours that ``kneighbors(X)`` finds, and their weights."""
         distances, indices = self.kneighbors(X)
         return indices, weights_of(distances, self.weights)
 
@@ -96,9 +95,10 @@ class NeighborsEstimator(DistanceEstimator):
 def nearest_in_order(
     Z: Array, k: int, points: Array | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest points of every row of Z, on the host; ties go to the first rows.
+    """Return the k nearest points of each row of Z; ties go to the first points.
 
-    A search may return any of several points at the same distance. Votes must not depend on which.
+    A search may return any of several points at the same distance. Votes must not depend on this
+    choice.
 
     Parameters
     ----------
@@ -107,12 +107,12 @@ def nearest_in_order(
     k : int
         Number of neighbours.
     points : array or sparse array of shape (m, d), optional
-        Where to search. By default Z itself, and a row is not its own neighbour.
+        Points to search. By default Z itself; a row is then not its own neighbour.
 
     Returns
     -------
     distances, indices : ndarray of shape (n, k)
-        Sorted by distance, then by row.
+        Sorted by distance, then by index, in host memory.
 
     Examples
     --------
@@ -121,20 +121,22 @@ def nearest_in_order(
     array([[1, 2]])
     """
     available = Z.shape[0] - 1 if points is None else points.shape[0]
-    asked = min(k + 1, available)
-    search = euclidean_neighbors if _suits_product(Z) else metric_neighbors
-    distances, indices = (to_host(a) for a in search(Z, asked, points))
-    tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (asked > k))
+    n_requested = min(k + 1, available)  # one more than k, to detect ties at the k-th distance
+    search = euclidean_neighbors if _use_matrix_product(Z) else metric_neighbors
+    distances, indices = (to_host(a) for a in search(Z, n_requested, points))
+    tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (n_requested > k))
     distances, indices = distances[:, :k].copy(), indices[:, :k].copy()
     for block in row_blocks(len(tied), max(1, 2**22 // available)):
         rows = tied[block]
-        distances[rows], indices[rows] = _first_of_equals(_host(Z), _host(points), rows, k)
+        distances[rows], indices[rows] = _nearest_with_ties_in_order(
+            _host(Z), _host(points), rows, k
+        )
     order = np.lexsort((indices, distances), axis=-1)
     return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
 
 
-def _suits_product(Z: Array) -> bool:
-    """Tell whether to search by a matrix product, in Z's namespace."""
+def _use_matrix_product(Z: Array) -> bool:
+    """Return whether to search by a matrix product in the namespace of Z."""
     if is_foreign(Z):
         return True
     return (
@@ -146,30 +148,33 @@ def _host(points: Array | None) -> Any:
     return to_host(points) if is_foreign(points) else points
 
 
-def _first_of_equals(
+def _nearest_with_ties_in_order(
     Z: Any, points: Any, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest points of some rows, from all distances; ties go to the first points."""
+    """Compute all distances of some rows and return the k nearest; ties go to the first points."""
     D = distances_between(Z[rows], Z if points is None else points)
     if points is None:
         D[np.arange(len(rows)), rows] = np.inf
     farthest = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
     nearer, equal = farthest > D, farthest == D
-    left = k - np.sum(nearer, axis=1, keepdims=True)
-    chosen = nearer | (equal & (np.cumsum(equal, axis=1) <= left))
+    n_missing = k - np.sum(nearer, axis=1, keepdims=True)
+    chosen = nearer | (equal & (np.cumsum(equal, axis=1) <= n_missing))
     indices = np.nonzero(chosen)[1].reshape(-1, k)
     return np.take_along_axis(D, indices, axis=1), indices
 
 
 def points_like(points: Array, Z: Array) -> Array:
-    """Return points in the namespace of Z; on the host they keep their dtype."""
+    """Return points in the namespace of Z.
+
+    If Z is a NumPy or SciPy array, the points keep their dtype; otherwise they get that of Z.
+    """
     if is_foreign(Z):
         return asarray_like(points, Z)
     return to_host(points) if is_foreign(points) else points
 
 
 def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
-    """Return the weights of neighbours at some distances.
+    """Return the weights of neighbours at given distances.
 
     Examples
     --------
@@ -183,29 +188,29 @@ def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
         found = np.asarray(weights(distances), dtype=np.float64)
         if found.shape != distances.shape:
             raise ValueError(
-                f"weights must return an array of the shape of its distances, {distances.shape}, "
-                f"but it has shape {found.shape}."
+                "weights must return an array of the same shape as the distances, "
+                f"{distances.shape}, but returned shape {found.shape}."
             )
         if not np.all(np.isfinite(found) & (found >= 0)):
             raise ValueError(
-                "weights must return numbers of at least 0: it returned some that are negative, "
-                "infinite or NaN."
+                "weights must return finite numbers of at least 0, but returned negative, infinite "
+                "or NaN values."
             )
     else:
         with np.errstate(divide="ignore"):
             found = 1 / distances
-        at_zero = np.isinf(found)  # also for distances so small that 1 / d overflows
+        at_zero = np.isinf(found)  # includes distances so small that their inverse overflows
         found = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, found)
     if np.any(np.all(found == 0, axis=1)):
         raise ValueError(
-            "All neighbours of some sample have weight 0: weights must leave each sample at least "
-            "one neighbour that counts."
+            "All neighbours of a sample have weight 0. weights must return at least one positive "
+            "weight for each sample."
         )
     return found
 
 
 def votes(codes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the sums of weights by class, of shape (n, n_classes).
+    """Return the total weight of each class, of shape (n, n_classes).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The nearest class mean, and the nearest of several centroids per class."""
+"""Classifiers by the nearest class mean, or by the nearest of several centroids per class."""
 
 from abc import abstractmethod
 from itertools import pairwise
@@ -16,17 +16,18 @@ from dimetric.objectives.centroids import group_means
 
 
 class CentroidClassifier(DistanceClassifier):
-    """A classifier by the nearest centroid under a learned distance."""
+    """Base class of nearest-centroid classifiers under a learned distance."""
 
     centroids_: Array
     centroid_classes_: np.ndarray
-    _owners: np.ndarray
+    _owners: np.ndarray  # class code of each centroid
 
     @abstractmethod
     def _clusters(self, Z: Array, codes: np.ndarray) -> np.ndarray:
-        """Return the cluster of every mapped sample, numbered from 0 in the order of classes.
+        """Return the cluster index of each mapped sample.
 
-        The samples of a cluster are of one class, and share a centroid.
+        Clusters are numbered from 0 in the order of classes. All samples of a cluster have the
+        same class, and their mean is a centroid.
         """
 
     @fit_method
@@ -38,7 +39,7 @@ class CentroidClassifier(DistanceClassifier):
         X : array-like of shape (n_samples, n_features)
             Samples: NumPy, pandas, polars, or an array of any array-API namespace.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
 
         Returns
         -------
@@ -56,7 +57,7 @@ class CentroidClassifier(DistanceClassifier):
         return self
 
     def predict_proba(self, X: Array) -> Array:
-        r"""Return :math:`p(c \mid x)`, a softmax over the classes' nearest centroids.
+        r"""Return :math:`p(c \mid x)`, a softmax over the nearest centroid of each class.
 
         Parameters
         ----------
@@ -66,7 +67,7 @@ class CentroidClassifier(DistanceClassifier):
         Returns
         -------
         probabilities : array of shape (n_samples, n_classes)
-            In X's namespace.
+            Class probabilities, in the array namespace of X.
         """
         scores = self._class_scores(X)
         xp = namespace(scores)
@@ -86,32 +87,32 @@ class CentroidClassifier(DistanceClassifier):
 
 
 class NCMClassifier(CentroidClassifier):
-    r"""Nearest class mean under a learned distance.
+    r"""Nearest class mean classifier under a learned distance.
 
     .. math:: \hat y(x) = \arg\min_c |L x - \mu_c|^2, \qquad
               p(c \mid x) = \frac{e^{-|L x - \mu_c|^2 / 2}}{\sum_{c'} e^{-|L x - \mu_{c'}|^2 / 2}}
 
-    The mean :math:`\mu_c` of a class is that of its mapped samples. The probabilities are the model
-    of :class:`~dimetric.NCMML` [1]_.
+    L is the map of the learner, and :math:`\mu_c` is the mean of the mapped samples of class c. The
+    probabilities follow the model of :class:`~dimetric.NCMML` [1]_.
 
     Parameters
     ----------
     learner : learner or None, default=None
-        Learner of the distance, or any transformer; a copy of it is fitted. None is the Euclidean
-        distance.
+        Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
+        distance is used.
 
     Attributes
     ----------
     centroids_ : array of shape (n_classes, n_components)
-        Class means, mapped.
+        Means of the mapped samples of each class.
     centroid_classes_ : ndarray of shape (n_classes,)
-        ``classes_``.
+        Class of each centroid, equal to ``classes_``.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels, sorted.
     learner_ : learner or None
         The fitted learner.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     References
     ----------
@@ -136,37 +137,37 @@ class NCMClassifier(CentroidClassifier):
 
 
 class NCMCClassifier(CentroidClassifier):
-    r"""Nearest of several centroids per class, under a learned distance.
+    r"""Nearest-centroid classifier with several centroids per class, under a learned distance.
 
     .. math:: \hat y(x) = \arg\min_c \min_{m: y_m = c} |L x - \mu_m|^2
 
-    The centroids :math:`\mu_m` of a class are found by k-means among its mapped samples. The
-    probabilities are a softmax over the nearest centroid of each class, so that the predicted
-    class is the most likely one.
+    L is the map of the learner. The centroids :math:`\mu_m` of a class are the result of k-means on
+    its mapped samples. The probabilities are a softmax over the nearest centroid of each class, so
+    the predicted class is the most probable one.
 
     Parameters
     ----------
     n_centroids : int or array-like of shape (n_classes,), default=3
-        Number of centroids of every class, or of each in the order of ``classes_``. A class has
-        no more centroids than distinct samples.
+        Number of centroids per class: one number for all classes, or one for each class in the
+        order of ``classes_``. A class has at most as many centroids as distinct samples.
     learner : learner or None, default=None
-        Learner of the distance, or any transformer; a copy of it is fitted. None is the Euclidean
-        distance.
+        Learner of the distance, or any transformer. A copy of it is fitted. If None, the Euclidean
+        distance is used.
     random_state : int, RandomState or None, default=None
-        Seed of k-means.
+        Random seed of k-means.
 
     Attributes
     ----------
     centroids_ : array of shape (n_all_centroids, n_components)
-        Centroids, mapped, sorted by class.
+        Centroids of the mapped samples, sorted by class.
     centroid_classes_ : ndarray of shape (n_all_centroids,)
-        Their labels.
+        Class of each centroid.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels, sorted.
     learner_ : learner or None
         The fitted learner.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     Examples
     --------

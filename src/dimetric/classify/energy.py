@@ -1,4 +1,4 @@
-"""Classification by the energy of LMNN."""
+"""Energy-based classification with the objective of LMNN."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -20,44 +20,50 @@ from dimetric._compat import Interval, fit_method
 from dimetric.classify._base import DistanceClassifier
 from dimetric.learners.lmnn import LMNN
 from dimetric.objectives.margins.hinge import hinge
-from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
+
+BLOCK_ENTRIES = 2**21  # distances per block
+DEVICE_BLOCK_ENTRIES = 2**26  # distances per block on an accelerator
 
 
 class EnergyClassifier(DistanceClassifier):
-    r"""Predicts the class under which a sample would add least to the objective of LMNN.
+    r"""Energy-based classifier: predict the class that increases the objective of LMNN least.
 
     .. math:: \hat y(x) = \arg\min_c\; (1 - \mu) \sum_{j \to x} d^2_{xj}
               + \mu \sum_{j \to x} \sum_{l: y_l \ne c} [1 + d^2_{xj} - d^2_{xl}]_+
               + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
 
-    If x were of class c, its targets :math:`j \to x` would be its nearest neighbours in c. The
-    energy has three terms: the distances to these targets; the samples of other classes that
-    would be impostors of x; and the samples of other classes of which x would be an impostor [1]_.
+    The energy of a class c is the increase of the objective if x is added to c. The targets
+    :math:`j \to x` are the nearest neighbours of x in c. The three terms are the squared distances
+    to the targets, the violations of the margins of x by samples of other classes, and the
+    violations of the margins of these samples by x [1]_.
 
     Parameters
     ----------
     learner : learner or None, default=None
-        Learner of the distance, or any transformer; a copy of it is fitted. None is
-        :class:`~dimetric.learners.lmnn.LMNN` with the parameters below. The margin of 1 is in
-        units of its squared distances.
+        Learner of the distance, or any transformer. A copy of it is fitted. If None,
+        :class:`~dimetric.learners.lmnn.LMNN` with the parameters below is used. The margin of 1
+        is a squared learned distance, so the scale of the learned distance matters.
     n_neighbors : int or None, default=None
-        Number of targets of a sample; None is the learner's ``n_neighbors`` if it has any, else
-        3. In a smaller class, each target counts for more, so that their total weight is the same.
+        Number of targets of a sample. If None, the ``n_neighbors`` of the learner, or 3 if it has
+        none. In a class with fewer samples, the sums over the targets of x are scaled up to
+        `n_neighbors` targets.
     mu : float or None, default=None
-        Weight of the margins, between 0 and 1; None is the learner's ``mu`` if it has one, else
-        0.5.
+        Weight of the margin terms, between 0 and 1. If None, the ``mu`` of the learner, or 0.5 if
+        it has none.
 
     Attributes
     ----------
     targets_ : ndarray of shape (n_samples, n_neighbors)
-        Row numbers of the training samples' targets: those of the learner if it has any, else
-        their nearest neighbours of the same class; -1 where there are fewer.
+        Row indices of the targets of each training sample: the ``targets_`` of the learner if it
+        has them, otherwise the nearest neighbours of the same class. -1 marks missing targets in
+        small classes.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels, sorted.
     learner_ : learner
         The fitted learner.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     References
     ----------
@@ -89,14 +95,14 @@ class EnergyClassifier(DistanceClassifier):
 
     @fit_method
     def fit(self, X: Array, y: Any) -> Self:
-        """Learn the distance and find the margins of the training samples.
+        """Learn the distance and compute the margins of the training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples: NumPy, pandas, polars, or an array of any array-API namespace.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
 
         Returns
         -------
@@ -106,16 +112,16 @@ class EnergyClassifier(DistanceClassifier):
         samples, codes = self._checked_classes(X, y)
         self._k = self._setting("n_neighbors", 3)
         self._mu = self._setting("mu", 0.5)
-        own = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
-        Z = self._fit_learner(samples, self.classes_[codes], own)
+        default = LMNN(n_neighbors=self._k, mu=self._mu) if self.learner is None else None
+        Z = self._fit_learner(samples, self.classes_[codes], default)
         xp = namespace(Z)
         order = np.argsort(codes, kind="stable")
         Z = xp.astype(take_rows(Z, order), xp.float64)
         self._codes, self._centre = codes[order], xp.mean(Z, axis=0)
         self._points = Z - self._centre
         targets = self._targets(order)
-        self.targets_ = in_given_order(targets, order)
-        self._thresholds = self._margins(targets)
+        self.targets_ = in_user_order(targets, order)
+        self._thresholds = self._margin_thresholds(targets)
         return self
 
     def energy(self, X: Array) -> Array:
@@ -129,17 +135,17 @@ class EnergyClassifier(DistanceClassifier):
         Returns
         -------
         energies : array of shape (n_samples, n_classes)
-            In X's namespace.
+            Energies, in the array namespace of X.
         """
         Z = self._mapped(X)
         xp = namespace(Z)
         centred = xp.astype(Z, xp.float64) - asarray_like(self._centre, Z, dtype=xp.float64)
         points = asarray_like(self._points, Z, dtype=xp.float64)
         thresholds = asarray_like(self._thresholds, Z, dtype=xp.float64)
-        size = 2**21 if is_host(Z) else 2**26
+        entries = BLOCK_ENTRIES if is_host(Z) else DEVICE_BLOCK_ENTRIES
         blocks = [
             self._energies(squared_distances(centred[rows, :], points), thresholds)
-            for rows in row_blocks(Z.shape[0], max(1, size // points.shape[0]))
+            for rows in row_blocks(Z.shape[0], max(1, entries // points.shape[0]))
         ]
         return xp.astype(xp.concat(blocks), Z.dtype)
 
@@ -147,50 +153,53 @@ class EnergyClassifier(DistanceClassifier):
         return -self.energy(X)
 
     def _energies(self, D: Array, thresholds: Array) -> Array:
-        """Return the energies from squared distances to the training samples, sorted by class."""
+        """Return the energies, given squared distances D to the training samples in class order."""
         xp = namespace(D)
         n_classes = len(self.classes_)
         starts = np.searchsorted(self._codes, np.arange(n_classes + 1)).tolist()
-        invaded = xp.zeros_like(D)  # how far x is inside the margins of each training sample
+        violations = xp.zeros_like(D)  # how far a query is inside the margins of each sample
         for rank in range(thresholds.shape[1]):
-            invaded = invaded + hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
+            violations = violations + hinge(thresholds[:, rank][None, :] - D, 0.0)[0]
         labels = one_hot(asarray_like(self._codes, D, dtype=xp.int64), n_classes, D.dtype)
-        by_class = invaded @ labels
-        third = by_class @ asarray_like(1 - np.eye(n_classes), D)
+        violations_by_class = violations @ labels
+        third_term = violations_by_class @ asarray_like(1 - np.eye(n_classes), D)
         energies = []
         for c in range(n_classes):
             own, k = slice(starts[c], starts[c + 1]), min(self._k, starts[c + 1] - starts[c])
             near = smallest_in_rows(D[:, own], k)[0]
-            impostors = xp.zeros_like(D[:, 0])
+            violations_by_others = xp.zeros_like(D[:, 0])
             for others in (D[:, : own.start], D[:, own.stop :]):
                 for rank in range(k):
                     value = hinge(1 + near[:, rank][:, None] - others, 0.0)[0]
-                    impostors = impostors + xp.sum(value, axis=1)
-            around = (1 - self._mu) * xp.sum(near, axis=1) + self._mu * impostors
-            energies.append(around * (self._k / k) + self._mu * third[:, c])
+                    violations_by_others = violations_by_others + xp.sum(value, axis=1)
+            first_two = (1 - self._mu) * xp.sum(near, axis=1) + self._mu * violations_by_others
+            energies.append(first_two * (self._k / k) + self._mu * third_term[:, c])
         return xp.stack(energies, axis=1)
 
-    def _margins(self, targets: np.ndarray) -> Array:
-        """Return 1 plus the squared distance to each target: a nearer sample invades the margin."""
+    def _margin_thresholds(self, targets: np.ndarray) -> Array:
+        """Return the squared radius of each margin, 1 plus the squared distance to the target.
+
+        A sample of another class within this radius violates the margin. -1 marks missing targets.
+        """
         Z = self._points
         xp = namespace(Z)
-        there = asarray_like(targets >= 0, Z, dtype=xp.bool)
+        exists = asarray_like(targets >= 0, Z, dtype=xp.bool)
         rows = asarray_like(np.maximum(targets, 0), Z, dtype=xp.int64)
         ranks = []
         for rank in range(targets.shape[1]):
             difference = Z - xp.take(Z, rows[:, rank], axis=0)
             ranks.append(1 + xp.sum(difference * difference, axis=1))
         thresholds = xp.stack(ranks, axis=1)
-        return xp.where(there, thresholds, -xp.ones_like(thresholds))
+        return xp.where(exists, thresholds, -xp.ones_like(thresholds))
 
     def _targets(self, order: np.ndarray) -> np.ndarray:
-        """Return the targets of the training samples in their order by class."""
+        """Return the targets of the training samples in class order."""
         given = getattr(self.learner_, "targets_", None)
         if given is None:
             return nearest_targets(self._points, self._codes, self._k)
-        return given_targets(given, self._codes, order)
+        return checked_targets(given, self._codes, order)
 
     def _setting(self, name: str, default: Any) -> Any:
-        """Return a parameter: our own, or the learner's, or a default."""
+        """Return a parameter; if it is None, that of the learner, or a default if it has none."""
         own = getattr(self, name)
         return getattr(self.learner, name, default) if own is None else own

@@ -15,39 +15,43 @@ from dimetric.classify._neighbors import NeighborsEstimator, votes
 
 
 class KNNClassifier(NeighborsEstimator, DistanceClassifier):
-    r"""Vote of the nearest neighbours under a learned distance.
+    r"""Classifier by a vote of the k nearest neighbours under a learned distance.
 
     .. math:: \hat y(x) = \arg\max_c \sum_{j \in N_k(x)} w_j\, [y_j = c], \qquad
               d(x, x_j) = |L x - L x_j|
+
+    :math:`N_k(x)` are the k nearest training samples of x, and L is the map of the learner.
 
     Parameters
     ----------
     n_neighbors : int, default=3
         Number of neighbours k.
     learner : learner or None, default=None
-        Learner of the distance, or any transformer: neighbours are those of mapped samples. A copy
-        of it is fitted. None is the Euclidean distance.
+        Learner of the distance, or any transformer. A copy of it is fitted, and neighbours are
+        searched among the mapped samples. If None, the Euclidean distance is used.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
-        Weights w of the votes: 1 each (None as well), or 1 over the distance (where there are
-        neighbours at distance 0, these alone vote), or a function of distances.
+        Weights w of the votes. ``"uniform"`` or None: all weights are 1. ``"distance"``: the
+        inverse of the distance; if there are neighbours at distance 0, only they vote. A callable
+        takes an array of distances and returns an array of weights.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels, sorted.
     learner_ : learner or None
         The fitted learner.
     n_samples_fit_ : int
         Number of training samples.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     Notes
     -----
-    Of training samples at equal distance, the first are neighbours; of classes with equally many
-    votes, the first of ``classes_`` is predicted. ``None`` in place of X stands for the training
-    samples, each without itself: leave-one-out, at the cost of one search. The distance is not
-    learned again.
+    Ties between training samples at equal distance go to the first rows. Ties between classes go
+    to the first of ``classes_``.
+
+    With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
+    its own neighbour. This costs one search, because the distance is not learned again.
 
     Examples
     --------
@@ -63,14 +67,14 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     @fit_method
     def fit(self, X: Array, y: Any) -> Self:
-        """Learn the distance and keep the samples.
+        """Learn the distance and store the mapped samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples: NumPy, pandas, polars, sparse, or an array of any array-API namespace.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
 
         Returns
         -------
@@ -83,48 +87,48 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         return self
 
     def predict(self, X: Array | None = None) -> Array:
-        """Return the class with the most votes.
+        """Predict the class with the most votes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. None stands for the training samples, each without itself.
+            Samples. If None, leave-one-out results for the training samples.
 
         Returns
         -------
         labels : array of shape (n_samples,)
-            In X's namespace if they are numbers.
+            Predicted classes. Numeric labels are in the array namespace of X.
         """
         return self._best_classes(self._class_scores(X), self._points if X is None else X)
 
     def predict_proba(self, X: Array | None = None) -> Array:
-        """Return the share of the votes of each class.
+        """Return the fraction of the votes for each class.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. None stands for the training samples, each without itself.
+            Samples. If None, leave-one-out results for the training samples.
 
         Returns
         -------
-        shares : array of shape (n_samples, n_classes)
-            In X's namespace.
+        probabilities : array of shape (n_samples, n_classes)
+            Fractions of the votes, in the array namespace of X.
         """
         votes = self._class_scores(X)
-        shares = votes / np.sum(votes, axis=1, keepdims=True)
-        return values_like(shares, self._points if X is None else X)
+        probabilities = votes / np.sum(votes, axis=1, keepdims=True)
+        return values_like(probabilities, self._points if X is None else X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of samples whose class is predicted.
+        """Return the accuracy, the fraction of samples that are classified correctly.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. None stands for the training samples, each without itself.
+            Samples. If None, leave-one-out results for the training samples.
         y : array-like of shape (n_samples,), or None
-            Their classes; None with ``X=None`` stands for those of the training samples.
+            True classes. With ``X=None``, by default the classes of the training samples.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
+            Sample weights.
         """
         predicted = self.predict(X)
         y = self.classes_[self._codes] if X is None and y is None else y
@@ -137,21 +141,24 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
 
 class KNNRegressor(RegressorMixin, NeighborsEstimator):
-    r"""Average over the nearest neighbours under a learned distance.
+    r"""Regressor by the average of the k nearest neighbours under a learned distance.
 
     .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, y_j}{\sum_{j \in N_k(x)} w_j}, \qquad
               d(x, x_j) = |L x - L x_j|
+
+    :math:`N_k(x)` are the k nearest training samples of x, and L is the map of the learner.
 
     Parameters
     ----------
     n_neighbors : int, default=3
         Number of neighbours k.
     learner : learner or None, default=None
-        Learner of the distance, or any transformer: neighbours are those of mapped samples. A copy
-        of it is fitted, to the targets if it uses any. None is the Euclidean distance.
+        Learner of the distance, or any transformer. A copy of it is fitted to X and y, and
+        neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
-        Weights w: 1 each (None as well), or 1 over the distance (where there are neighbours at
-        distance 0, these alone count), or a function of distances.
+        Weights w of the targets. ``"uniform"`` or None: all weights are 1. ``"distance"``: the
+        inverse of the distance; if there are neighbours at distance 0, only they count. A callable
+        takes an array of distances and returns an array of weights.
 
     Attributes
     ----------
@@ -160,12 +167,14 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     n_samples_fit_ : int
         Number of training samples.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     Notes
     -----
-    Of training samples at equal distance, the first are neighbours. ``None`` in place of X stands
-    for the training samples, each without itself: leave-one-out, at the cost of one search.
+    Ties between training samples at equal distance go to the first rows.
+
+    With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
+    its own neighbour. This costs one search, because the distance is not learned again.
 
     Examples
     --------
@@ -178,14 +187,14 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
 
     @fit_method
     def fit(self, X: Array, y: Any) -> Self:
-        """Learn the distance and keep the samples.
+        """Learn the distance and store the mapped samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples: NumPy, pandas, polars, sparse, or an array of any array-API namespace.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Their targets, one or several.
+            Targets, one or several per sample.
 
         Returns
         -------
@@ -206,23 +215,23 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         return self
 
     def predict(self, X: Array | None = None) -> Array:
-        """Return the average target of the neighbours.
+        """Predict the average target of the neighbours.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. None stands for the training samples, each without itself.
+            Samples. If None, leave-one-out results for the training samples.
 
         Returns
         -------
         targets : array of shape (n_samples,) or (n_samples, n_outputs)
-            In X's namespace.
+            Predicted targets, in the array namespace of X.
         """
         indices, weights = self._neighbors_and_weights(X)
-        near = self._targets[indices]
-        if near.ndim == 3:
+        targets = self._targets[indices]
+        if targets.ndim == 3:
             weights = weights[:, :, None]
-        average = np.sum(near * weights, axis=1) / np.sum(weights, axis=1)
+        average = np.sum(targets * weights, axis=1) / np.sum(weights, axis=1)
         return values_like(average, self._points if X is None else X)
 
     def score(self, X: Array | None = None, y: Any = None, sample_weight: Any = None) -> float:
@@ -231,11 +240,11 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. None stands for the training samples, each without itself.
+            Samples. If None, leave-one-out results for the training samples.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-            Their targets; None with ``X=None`` stands for those of the training samples.
+            True targets. With ``X=None``, by default the targets of the training samples.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the samples.
+            Sample weights.
         """
         from sklearn.metrics import r2_score
 

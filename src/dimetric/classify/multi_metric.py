@@ -1,4 +1,4 @@
-"""Nearest neighbours with a metric for each class."""
+"""Nearest-neighbour classification with a metric for each class."""
 
 from functools import partial
 from numbers import Integral, Real
@@ -10,48 +10,49 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric._compat import Interval, fit_method
 from dimetric.classify._neighbors import Weights, nearest_in_order, points_like
 from dimetric.classify.knn import KNNClassifier
-from dimetric.objectives.margins.joint import JointMargins
+from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 from dimetric.solvers import LBFGS, Result
 
-HINGE_WIDTHS = (0.1, 0.01)  # of the smooth part of the hinge, in two stages
+HINGE_WIDTHS = (0.1, 0.01)  # width of the smooth part of the hinge, in two solver stages
 
 
 class MultiMetricKNNClassifier(KNNClassifier):
-    r"""Vote of the nearest neighbours, with a metric learned for each class.
+    r"""Classifier by a vote of the nearest neighbours, with a metric learned for each class.
 
     .. math:: \min_{L_1, \dots, L_C} \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij}
               + \mu \sum_{j \to i} \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr]
               + \frac{reg}{C d} \sum_c |L_c|_F^2, \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
 
-    The distance to a sample is measured in the metric of the sample's class, so that classes may
-    have different shapes. All maps are learned together, by the objective of LMNN with one margin
-    for all, so that distances in different metrics are comparable [1]_.
+    The distance to a training sample is measured in the metric of its class, because classes may
+    differ in shape. All maps :math:`L_c` are learned jointly with the objective of LMNN. The margin
+    is the same for all classes, which makes distances in different metrics comparable [1]_.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        Number of neighbours that vote, and of targets while learning.
+        Number of neighbours that vote, and number of targets per sample in the objective.
     learner : learner or None, default=None
-        Learner of a first map, the same for all classes, to which their own maps are applied. A
-        copy of it is fitted. None is the Euclidean distance.
+        Learner of a map that is applied before the maps of the classes. A copy of it is fitted. If
+        None, the maps of the classes are applied to X itself.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights of the votes, as in :class:`~dimetric.KNNClassifier`.
     mu : float, default=0.5
-        Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
+        Weight of the term that pushes impostors away, between 0 and 1. The term that pulls targets
+        closer has weight ``1 - mu``.
     max_iter : int, default=100
         Maximum number of iterations.
     tol : float, default=1e-4
-        Stop when the gradient's largest entry is below, or the objective gains less than a tenth
-        of it in an iteration.
+        Stop when the largest entry of the gradient is at most `tol`, or when an iteration lowers
+        the objective f by no more than ``tol * max(1, f) / 10``.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty on the maps.
 
     Attributes
     ----------
     components_ : array of shape (n_classes, n_components, n_components)
-        The map of each class; it applies to samples that the learner has mapped.
+        Map of each class, for samples mapped by the learner.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels, sorted.
     learner_ : learner or None
         The fitted learner.
     n_iter_ : int
@@ -59,7 +60,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
     n_samples_fit_ : int
         Number of training samples.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     References
     ----------
@@ -114,7 +115,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         X : array-like of shape (n_samples, n_features)
             Samples: NumPy, pandas, polars, or an array of any array-API namespace.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
 
         Returns
         -------
@@ -127,19 +128,19 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Z = take_rows(Z, order)
         Z = Z - xp.mean(Z, axis=0)
         spread = float(xp.sum(xp.mean(xp.astype(Z, xp.float64) ** 2, axis=0))) ** 0.5
-        unit = 1 / spread if spread > 0 else 1.0
-        objective = JointMargins(Z * unit, self._codes[order], self.n_neighbors, self.mu)
-        maps, result = self._solve(objective, self.reg * unit**2)
+        factor = 1 / spread if spread > 0 else 1.0
+        objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
+        maps, result = self._solve(objective, self.reg * factor**2)
         result.warn_unless_converged(
             type(self).__name__, "Raise max_iter or tol, or scale the features."
         )
-        self.components_ = asarray_like(unit * maps, Z)
+        self.components_ = asarray_like(factor * maps, Z)
         self.n_iter_ = result.n_iter
         self._members = [np.flatnonzero(self._codes == c) for c in range(len(self.classes_))]
         return self
 
-    def _solve(self, objective: JointMargins, reg: float) -> tuple[np.ndarray, Result]:
-        """Return the maps; they start from the multiple of the identity with the best objective."""
+    def _solve(self, objective: MultiMetricMargins, reg: float) -> tuple[np.ndarray, Result]:
+        """Return the maps and the result, starting from the best multiple of the identity."""
         C, d = len(self.classes_), objective.X.shape[1]
         identity = np.broadcast_to(np.eye(d), (C, d, d))
 
@@ -149,32 +150,34 @@ class MultiMetricKNNClassifier(KNNClassifier):
             ridge = reg / (C * d)
             return value + ridge * float(flat @ flat), grad.ravel() + 2 * ridge * flat
 
-        sizes = 2.0 ** np.arange(-3, 5)
-        at_sizes = [value_and_grad(size * identity.ravel(), HINGE_WIDTHS[0])[0] for size in sizes]
-        flat, done = sizes[np.argmin(at_sizes)] * identity.ravel(), 0
-        if C == 1:  # there are no pushes: pulls would contract all samples to a point
-            return flat.reshape(C, d, d), Result(flat, at_sizes[0], 0, True, "one class", ())
+        scales = 2.0 ** np.arange(-3, 5)
+        values = [value_and_grad(scale * identity.ravel(), HINGE_WIDTHS[0])[0] for scale in scales]
+        flat, n_iter = scales[np.argmin(values)] * identity.ravel(), 0
+        if C == 1:  # without impostors, the targets would contract all samples to a point
+            return flat.reshape(C, d, d), Result(
+                flat, values[0], 0, True, "y has only one class", ()
+            )
         for width in HINGE_WIDTHS:
-            left = self.max_iter - done
-            if left == 0:
+            remaining = self.max_iter - n_iter
+            if remaining == 0:
                 break
             function = partial(value_and_grad, width=width)
-            found = LBFGS().minimise(function, flat, max_iter=left, tol=self.tol)
-            flat, done = found.x, done + found.n_iter
+            found = LBFGS().minimise(function, flat, max_iter=remaining, tol=self.tol)
+            flat, n_iter = found.x, n_iter + found.n_iter
         return flat.reshape(C, d, d), Result(
-            flat, found.value, done, found.converged, found.reason, found.history
+            flat, found.value, n_iter, found.converged, found.reason, found.history
         )
 
     def _search(self, Z: Array | None, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the neighbours of samples; each class is searched in its own metric."""
+        """Return the neighbours of samples, searching each class in its own metric."""
         n = self.n_samples_fit_ if Z is None else Z.shape[0]
         all_distances, all_indices = [], []
         for members, L in zip(self._members, to_host(self.components_), strict=True):
             distances = np.full((n, k), np.inf)
             indices = np.full((n, k), self.n_samples_fit_)
-            for rows, (near, nearest) in self._search_class(Z, k, members, L):
-                distances[rows, : near.shape[1]] = near
-                indices[rows, : near.shape[1]] = members[nearest]
+            for rows, (found_distances, found) in self._search_class(Z, k, members, L):
+                distances[rows, : found.shape[1]] = found_distances
+                indices[rows, : found.shape[1]] = members[found]
             all_distances.append(distances)
             all_indices.append(indices)
         distances = np.concatenate(all_distances, axis=1)
@@ -183,7 +186,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
 
     def _search_class(self, Z: Array | None, k: int, members: np.ndarray, L: np.ndarray) -> Any:
-        """Yield rows of queries, and their neighbours among the members of a class."""
+        """Yield rows of queries and their neighbours among the members of a class."""
         queries = self._points if Z is None else Z
         xp, size = namespace(queries), len(members)
         points = xp.take(
@@ -195,7 +198,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
             return
         others = np.setdiff1d(np.arange(self.n_samples_fit_), members)
         if len(others):
-            theirs = take_rows(queries, others)
-            yield others, nearest_in_order(theirs @ L.T, min(k, size), points @ L.T)
+            other_queries = take_rows(queries, others)
+            yield others, nearest_in_order(other_queries @ L.T, min(k, size), points @ L.T)
         if size > 1:
             yield members, nearest_in_order(points @ L.T, min(k, size - 1))

@@ -2,7 +2,7 @@
 
 try:
     from dimetric.cli.main import main
-except KeyboardInterrupt:  # impatience, while this is loaded, deserves no traceback either
+except KeyboardInterrupt:  # Ctrl+C during the imports should not print a traceback either
     raise SystemExit(130) from None
 
 __all__ = ["main"]

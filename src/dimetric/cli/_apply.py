@@ -1,12 +1,12 @@
-"""What the verbs that apply a model to a table share."""
+"""Helpers of the verbs ``transform`` and ``predict``, which apply a model to a table."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from dimetric.cli._options import names
-from dimetric.cli._terminal import progress, say
+from dimetric.cli._options import split_names
+from dimetric.cli._terminal import ProgressBar, print_notes
 
 if TYPE_CHECKING:
     from dimetric.advice._apply import BlockResults
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 def open_reader(
     model: Path, data: Path, keep: str, header: bool | None, out: Path | None, json: bool
 ) -> "FeatureReader":
-    """Return a model and a table to apply it to; raise if the results cannot be written.
+    """Open a model and a table; raise if the options for the output are invalid.
 
     Parameters
     ----------
     model, data, keep, header, out, json
-        As the user gave them.
+        The arguments of the verb.
     """
-    from dimetric.data._writers import check_ending
+    from dimetric.data._writers import check_extension
 
-    check_ending(out)
+    check_extension(out)
     if json and out is None:
         raise typer.BadParameter(
             "--json requires --out, because both would write to standard output."
@@ -35,15 +35,17 @@ def open_reader(
     from dimetric.data._files import TableFile
 
     loaded = dimetric.load(model)
-    return FeatureReader(loaded, TableFile.open(data, header), names(keep) or [], option="--keep")
+    return FeatureReader(
+        loaded, TableFile.open(data, header), split_names(keep) or [], option="--keep"
+    )
 
 
 def write(reader: "FeatureReader", results: "BlockResults", out: Path | None, title: str) -> None:
-    """Write the results for all rows with a progress bar, then print what was odd."""
+    """Write the results for all rows with a progress bar, then print notes about the table."""
     from dimetric.advice._apply import write_results
 
-    with progress(title) as watch:
+    with ProgressBar(title) as update:
         write_results(
-            reader, results, out, option="--keep", callback=lambda n_rows: watch(n_rows, None)
+            reader, results, out, option="--keep", callback=lambda n_rows: update(n_rows, None)
         )
-    say(*reader.notes())
+    print_notes(*reader.notes())

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how their values are parsed."""
+"""Options that several verbs share, and functions that parse option values."""
 
 import ast
 from collections.abc import Iterable
@@ -7,52 +7,72 @@ from typing import Annotated, Any
 
 import typer
 
-Data = Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X, y).")]
+Data = Annotated[
+    Path, typer.Argument(help="Table: CSV (optionally .gz), Parquet, or NPZ with X and y.")
+]
 Target = Annotated[
     str | None,
-    typer.Option(help="Column of the classes: its name, or its number from 0 on (-1: the last)."),
+    typer.Option(
+        help="Target column with the classes: its name, or its number (0: first, -1: last)."
+    ),
 ]
-Drop = Annotated[str, typer.Option(help="Columns to leave out, separated by commas.")]
+Drop = Annotated[str, typer.Option(help="Columns to ignore, separated by commas.")]
 Missing = Annotated[
-    str, typer.Option(help="Rows with missing values: 'drop' them, or 'impute' the values.")
+    str, typer.Option(help="'drop' rows with missing values, or 'impute' the values.")
 ]
-ModelFile = Annotated[Path, typer.Argument(help="File of a model, from 'dimetric fit'.")]
-NewData = Annotated[Path, typer.Argument(help="Table: CSV (perhaps .gz), Parquet or NPZ (X).")]
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file written by 'dimetric fit' or 'dimetric compare'.")
+]
+NewData = Annotated[
+    Path, typer.Argument(help="Table: CSV (optionally .gz), Parquet, or NPZ with X.")
+]
 Results = Annotated[
     Path | None,
-    typer.Option(help="CSV, Parquet or NPZ file, by its ending. (Default: CSV on stdout.)"),
+    typer.Option(
+        help="File to write. The extension selects CSV, Parquet or NPZ. "
+        "(Default: CSV to standard output.)"
+    ),
 ]
-Keep = Annotated[str, typer.Option(help="Columns to pass through, as ids, separated by commas.")]
+Keep = Annotated[
+    str,
+    typer.Option(help="Columns to copy to the output, such as an id, separated by commas."),
+]
 Header = Annotated[
     bool | None,
-    typer.Option(help="Whether the first line holds names. (Default: detected.)"),
+    typer.Option(help="Whether the first line contains column names. (Default: detected.)"),
 ]
 Learners = Annotated[
-    str, typer.Option(help="Learners, separated by commas. (Default: those that suit the table.)")
+    str,
+    typer.Option(
+        help="Learners to compare, separated by commas. "
+        "(Default: those that are fast enough for the size of the table.)"
+    ),
 ]
 LearnerOptions = Annotated[
     list[str] | None,
-    typer.Option(help="Option of the learner, as n_components=2; may be given several times."),
+    typer.Option(help="Parameter of the learner, for example n_components=2. Repeatable."),
 ]
-Voters = Annotated[int, typer.Option(min=1, help="Neighbours that vote.")]
-Jobs = Annotated[int, typer.Option(help="Processes; -1 for all processors.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of random draws.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")]
+NeighborCount = Annotated[
+    int, typer.Option(min=1, help="Number of nearest neighbours used for classification.")
+]
+Jobs = Annotated[int, typer.Option(help="Number of processes. -1 uses all processors.")]
+Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")]
 
 
-def names(text: str) -> list[str] | None:
-    """Return names that are separated by commas; None if there are none.
+def split_names(text: str) -> list[str] | None:
+    """Split comma-separated names; return None if there are none.
 
     Examples
     --------
-    >>> names("iris, wine"), names("")
+    >>> split_names("iris, wine"), split_names("")
     (['iris', 'wine'], None)
     """
     return [each.strip() for each in text.split(",") if each.strip()] or None
 
 
 def parsed_options(options: Iterable[str] | None) -> dict[str, Any]:
-    """Return the names and values that options of the form name=value stand for.
+    """Parse options of the form name=value; values are Python literals or plain strings.
 
     Examples
     --------
@@ -65,23 +85,33 @@ def parsed_options(options: Iterable[str] | None) -> dict[str, Any]:
 def _parsed_option(text: str) -> tuple[str, Any]:
     name, equals, value = (each.strip() for each in text.partition("="))
     if not equals or not name:
-        raise ValueError(f"--option {text} must be name=value, as n_components=2.")
+        raise ValueError(
+            f"--option {text} must have the form name=value, for example n_components=2."
+        )
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
-        return name, value  # a text
+        return name, value
 
 
 def check_choice(option: str, value: str, choices: Iterable[str]) -> None:
-    """Raise if an option has a value that it cannot have.
+    """Raise if the value of an option is not one of its choices.
 
     Examples
     --------
     >>> check_choice("--scale", "big", ["minmax", "standard", "none"])
     Traceback (most recent call last):
     ...
-    ValueError: --scale big must be 'minmax', 'standard' or 'none'.
+    ValueError: --scale must be 'minmax', 'standard' or 'none', not 'big'.
     """
     *first, last = map(repr, choices)
     if repr(value) not in (*first, last):
-        raise ValueError(f"{option} {value} must be {', '.join(first)} or {last}.")
+        raise ValueError(f"{option} must be {', '.join(first)} or {last}, not {value!r}.")
+
+
+def check_neighbor_count(k: int, n_rows: int) -> None:
+    """Raise if there are fewer rows than neighbours."""
+    if k > n_rows:
+        raise ValueError(
+            f"--k {k} is larger than the number of rows, {n_rows}. Choose a smaller --k."
+        )

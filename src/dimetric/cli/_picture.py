@@ -1,32 +1,32 @@
-"""Write pictures: PNG, SVG or PDF, by the ending of the file."""
+"""Write plots as PNG, SVG or PDF files."""
 
 import warnings
 from pathlib import Path
 from typing import Any
 
-PICTURES = (".png", ".svg", ".pdf")
-# Without the date, the same command writes the same file.
-UNDATED = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+PICTURE_EXTENSIONS = (".png", ".svg", ".pdf")
+# Metadata without the date, so that repeating a command writes an identical file.
+METADATA = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def is_picture(path: Path) -> bool:
-    """Tell whether a file is a picture, by its ending.
+    """Return whether the extension of a file is that of a plot.
 
     Examples
     --------
     >>> is_picture(Path("roll.PNG")), is_picture(Path("roll.csv"))
     (True, False)
     """
-    return path.suffix.lower() in PICTURES
+    return path.suffix.lower() in PICTURE_EXTENSIONS
 
 
-def no_window() -> None:
-    """Draw in memory, in all scripts that there are fonts for, and open no window."""
+def use_headless_backend() -> None:
+    """Let matplotlib draw without a window, and with the installed fonts for other scripts."""
     try:
         import matplotlib
     except ImportError as error:
         raise ImportError(
-            "A picture is drawn by matplotlib: install it with pip install 'dimetric[plot]'."
+            "Plots require matplotlib. Install it with pip install 'dimetric[plot]'."
         ) from error
     matplotlib.use("agg")
     from dimetric.plot._fonts import font_families
@@ -35,34 +35,35 @@ def no_window() -> None:
 
 
 def write_picture(figure: Any, path: Path) -> list[str]:
-    """Write a figure to a file, which exists only once it is complete; return notes about it.
+    """Write a figure to a file and return notes about it. A failed write leaves no file.
 
     Parameters
     ----------
     figure : matplotlib Figure
         The figure.
     path : path
-        The file; its ending says which kind.
+        File to write. Its extension selects the format.
     """
     import matplotlib.pyplot as plt
 
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
 
     kind = path.suffix.lower()
     try:
         with (
-            atomic(path) as begun,
+            atomic_write(path) as temporary,
             plt.rc_context({"svg.hashsalt": "dimetric"}),
-            warnings.catch_warnings(record=True) as told,
+            warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            figure.savefig(begun, format=kind[1:], dpi=150, metadata=UNDATED[kind])
+            figure.savefig(temporary, format=kind[1:], dpi=150, metadata=METADATA[kind])
     finally:
         plt.close(figure)
-    texts = list(dict.fromkeys(str(each.message) for each in told))
-    if any("missing from font" in each for each in texts):
-        texts = [each for each in texts if "missing from font" not in each]
-        texts.append(
-            f"{path} has boxes for signs that no font here has: install one that has them."
+    notes = list(dict.fromkeys(str(each.message) for each in caught))
+    if any("missing from font" in each for each in notes):
+        notes = [each for each in notes if "missing from font" not in each]
+        notes.append(
+            f"{path} shows boxes for characters that no installed font contains. Install a font "
+            "that contains them."
         )
-    return texts
+    return notes

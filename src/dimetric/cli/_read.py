@@ -1,46 +1,61 @@
-"""Read tables and learners as they are named on the command line."""
+"""Read the table and create the learner given on the command line."""
 
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dimetric.cli._options import check_choice, names, parsed_options
+from dimetric.cli._options import check_choice, parsed_options, split_names
 
 if TYPE_CHECKING:
     from dimetric.advice._table import TableSamples
 
 
 def read(
-    path: Path, target: str | None, drop: str, missing: str, header: bool | None, *, labelled: bool
+    path: Path,
+    target: str | None,
+    drop: str,
+    missing: str,
+    header: bool | None,
+    *,
+    needs_target: bool,
+    option: str = "--target",
 ) -> "TableSamples":
-    """Return the rows of a file that can be learned from.
+    """Read the rows of a file that a model is fitted to.
 
     Parameters
     ----------
     path, target, drop, missing, header
-        As the user gave them.
-    labelled : bool
-        Whether to guess the column of classes if none is named.
+        The arguments of the verb.
+    needs_target : bool
+        Whether to guess the target column if `target` is None.
+    option : str, default="--target"
+        Name of the option that sets the target column, used in messages.
     """
     from dimetric.advice._table import read_samples
 
     check_choice("--missing", missing, ["drop", "impute"])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the notes say it
+        warnings.simplefilter("ignore")  # table.notes repeats the warnings
         table = read_samples(
-            path, target, drop=names(drop) or [], missing=missing, header=header, labelled=labelled
+            path,
+            target,
+            drop=split_names(drop) or [],
+            missing=missing,
+            header=header,
+            needs_target=needs_target,
+            option_names={"target": option, "drop": "--drop"},
         )
     if target is not None or table.target is None:
         return table
-    note = f"The classes are in column {table.target!r}: no --target was given."
+    note = f"No {option} was given; column {table.target!r} is used."
     return table._replace(notes=[note, *table.notes])
 
 
 def learner_from(name: str, options: list[str] | None, seed: int) -> Any:
-    """Return a learner by name, with options of the form name=value; None for "Euclidean"."""
+    """Return a learner with parameters of the form name=value, or None for "Euclidean"."""
     from dimetric.advice._by_name import learner_by_name
 
     params = parsed_options(options)
     if params and name.lower() == "euclidean":
-        raise ValueError("The Euclidean distance has no --option.")
+        raise ValueError("--option cannot be used with Euclidean, which has no parameters.")
     return learner_by_name(name, params, random_state=seed)

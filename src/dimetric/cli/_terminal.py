@@ -1,4 +1,4 @@
-"""What the verbs print: results, notes, progress."""
+"""Print results, notes and progress to the terminal."""
 
 import json
 import math
@@ -10,52 +10,52 @@ if TYPE_CHECKING:
     from dimetric.benchmark._store import Cell
 
 
-def say(*sentences: str) -> None:
-    """Print sentences to standard error: standard output is for results.
+def print_notes(*notes: str) -> None:
+    """Print notes to standard error, because standard output is reserved for results.
 
     Parameters
     ----------
-    sentences : str
-        A line each.
+    notes : str
+        Sentences. Each is printed on its own line.
     """
-    for each in sentences:
+    for each in notes:
         print(each, file=sys.stderr)
 
 
-def as_json(found: Any) -> None:
-    """Print results as one JSON object; NaN and infinite numbers become null.
+def print_json(results: Any) -> None:
+    """Print results as one JSON object. NaN and infinity become null.
 
     Parameters
     ----------
-    found : mapping
-        Of texts, numbers, lists, mappings; arrays, paths.
+    results : mapping
+        The results. Values are strings, numbers, lists, mappings, arrays or paths.
 
     Examples
     --------
-    >>> as_json({"score": math.nan, "names": ("a", "b")})
+    >>> print_json({"score": math.nan, "names": ("a", "b")})
     {"score": null, "names": ["a", "b"]}
     """
-    print(json.dumps(_as_data(found), ensure_ascii=False))
+    print(json.dumps(_jsonable(results), ensure_ascii=False))
 
 
-def _as_data(value: Any) -> Any:
+def _jsonable(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(name): _as_data(each) for name, each in value.items()}
-    if hasattr(value, "tolist"):  # arrays and numbers of NumPy
-        return _as_data(value.tolist())
+        return {str(name): _jsonable(each) for name, each in value.items()}
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars
+        return _jsonable(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
-    return [_as_data(each) for each in value] if isinstance(value, Iterable) else str(value)
+    return [_jsonable(each) for each in value] if isinstance(value, Iterable) else str(value)
 
 
-def plain(value: object) -> str:
-    r"""Return a text in which nothing is markup for the terminal.
+def escape_markup(value: object) -> str:
+    r"""Escape Rich markup in a value, so that the value is printed literally.
 
     Examples
     --------
-    >>> print(plain("[red]"))
+    >>> print(escape_markup("[red]"))
     \[red]
     """
     from rich.markup import escape
@@ -63,13 +63,13 @@ def plain(value: object) -> str:
     return escape(str(value))
 
 
-class progress:
-    """A progress bar on standard error, if that is a terminal.
+class ProgressBar:
+    """A context manager that shows a progress bar if standard error is a terminal.
 
     Parameters
     ----------
     title : str
-        What is going on.
+        Text in front of the bar.
     """
 
     def __init__(self, title: str) -> None:
@@ -96,10 +96,10 @@ class progress:
 
     def __enter__(self) -> Any:
         self._bar.start()
-        return self._watch
+        return self._update
 
     def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
-    def _watch(self, done: int, total: int | None, cell: "Cell | None" = None) -> None:
-        self._bar.update(self._task, completed=done, total=total)
+    def _update(self, n_done: int, n_total: int | None, cell: "Cell | None" = None) -> None:
+        self._bar.update(self._task, completed=n_done, total=n_total)

@@ -1,4 +1,4 @@
-"""The verb ``compare``: which distance suits a table, does it help, and by how much."""
+"""The verb ``compare``: test learned distances against the Euclidean distance on a table."""
 
 from pathlib import Path
 from time import perf_counter
@@ -13,13 +13,14 @@ from dimetric.cli._options import (
     Json,
     Learners,
     Missing,
+    NeighborCount,
     Seed,
     Target,
-    Voters,
-    names,
+    check_neighbor_count,
+    split_names,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import as_json, plain, progress, say
+from dimetric.cli._terminal import ProgressBar, escape_markup, print_json, print_notes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,146 +30,159 @@ if TYPE_CHECKING:
     from dimetric.advice._table import TableSamples
 
 BUNDLED = ("wine", "digits")
-BUDGET_SECONDS, BUNDLED_BUDGET_SECONDS = 60.0, 20.0  # for a table
+BUDGET_SECONDS, BUNDLED_BUDGET_SECONDS = 60.0, 20.0  # for each table
 MAX_SHOWN_CLASSES = 8
 
 
 def compare(
     data: Annotated[
         Path | None,
-        typer.Argument(help="Table: CSV, Parquet or NPZ (X, y). (Default: wine and digits.)"),
+        typer.Argument(
+            help="Table: CSV (optionally .gz), Parquet, or NPZ with X and y. "
+            "(Default: the data sets wine and digits.)"
+        ),
     ] = None,
     target: Target = None,
     learners: Learners = "",
-    k: Voters = 3,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    k: NeighborCount = 3,
+    folds: Annotated[int, typer.Option(min=2, help="Number of cross-validation folds.")] = 5,
     budget: Annotated[
-        float | None, typer.Option(help="Seconds for a table, about. (Default: 60.)")
+        float | None,
+        typer.Option(
+            help="Approximate time in seconds for each table. (Default: 60; without DATA: 20.)"
+        ),
     ] = None,
     drop: Drop = "",
     missing: Missing = "drop",
     header: Header = None,
     jobs: Jobs = -1,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the report and the model.")] = Path(
+    out: Annotated[Path, typer.Option(help="Directory for the report and the model.")] = Path(
         "dimetric-compare"
     ),
     json: Json = False,
 ) -> None:
-    """Find the distance that suits a table best, and test whether it beats the Euclidean distance.
+    """Find the best distance for a table, and test it against the Euclidean distance.
 
-    Cross-validates every learner that suits the table, tunes the best one, and tests it against the
-    Euclidean distance in other folds. Writes a report (one HTML file) and the model.
+    Cross-validates all learners that are fast enough for the table, tunes the
+    best one, and tests it against the Euclidean distance in new folds. Writes
+    a report (one HTML file) and the fitted model.
     """
     from rich.console import Console
 
     if budget is not None and not 1 <= budget < float("inf"):
-        raise typer.BadParameter("--budget must be at least 1 second, and finite.")
+        raise typer.BadParameter(f"--budget must be a finite number >= 1, not {budget:g}.")
     seconds = budget or (BUDGET_SECONDS if data is not None else BUNDLED_BUDGET_SECONDS)
+    names = split_names(learners)
+    models = None if names is None else {each: learner_from(each, [], seed) for each in names}
     if data is None:
         tables = [_bundled(name) for name in BUNDLED]
     else:
-        tables = [read(data, target, drop, missing, header, labelled=True)]
+        tables = [read(data, target, drop, missing, header, needs_target=True)]
     out.mkdir(parents=True, exist_ok=True)
     console = None if json else Console(highlight=False)
     options = {"n_neighbors": k, "random_state": seed, "n_jobs": jobs}
     results: list[dict[str, Any]] = []
     for table in tables:
-        # Time that the tables before have not used is there for this one.
+        # A table may also use the time that the previous tables have left over.
         spare = seconds * len(results) - sum(result["seconds"] for result in results)
         options["budget"] = seconds + max(0.0, spare)
-        results.append(_compared(table, names(learners), folds, missing, options, out, console))
+        results.append(_compare_table(table, models, folds, missing, options, out, console))
     if json:
-        as_json({"results": results})
+        print_json({"results": results})
 
 
 def _bundled(name: str) -> "TableSamples":
-    """Return a data set of scikit-learn as a table."""
+    """Return one of scikit-learn's data sets as a table."""
     import numpy as np
 
     from dimetric.advice._table import TableSamples
-    from dimetric.data._named import bundled
+    from dimetric.data._named import bundled_reader
 
-    data = bundled(name)("drop")
+    data = bundled_reader(name)("drop")
     columns = dict(zip(data.feature_names, data.X.T, strict=True))
-    source = f"{name}, of scikit-learn"
+    source = f"{name} (scikit-learn)"
     return TableSamples(columns, data.y, np.arange(len(data.X)), "class", name, source, [])
 
 
-def _compared(
+def _compare_table(
     table: "TableSamples",
-    wanted: list[str] | None,
+    learners: dict[str, Any] | None,
     folds: int,
     missing: str,
     options: dict[str, Any],
     out: Path,
     console: "Console | None",
 ) -> dict[str, Any]:
-    """Compare on one table, write report and model, and print; return the results."""
-    from dimetric._files import atomic
+    """Compare learners on one table, write report and model, print and return the results."""
+    from dimetric._files import atomic_write
     from dimetric.advice._compare import compare_samples
     from dimetric.advice._samples import labelled_samples
 
     started = perf_counter()
     samples = labelled_samples(table, cv=folds, missing=missing, option="--target")
+    check_neighbor_count(options["n_neighbors"], len(samples.y))
     if console is not None:
-        _introduce(console, samples)
-    seed = options["random_state"]
-    learners = None if wanted is None else {each: learner_from(each, [], seed) for each in wanted}
+        _print_data_summary(console, samples)
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
-    # The report is begun first: if it cannot be written, nothing is compared.
-    with atomic(files["report"]) as report:
-        with progress(table.name) as watch:
+    # Open the report first, to fail before the comparison if it cannot be written.
+    with atomic_write(files["report"]) as report:
+        with ProgressBar(table.name) as update:
             comparison = compare_samples(
                 samples,
                 learners,
-                callback=lambda stage, done, total: watch(done, total),
+                callback=lambda stage, n_done, n_total: update(n_done, n_total),
                 **options,
             )
-            _ = comparison.learner, comparison.insight  # computed while the progress is shown
+            _ = comparison.model, comparison.insight  # compute both while the bar is shown
         comparison.report(report, model_file=files["model"])
         comparison.save(files["model"])
     seconds = perf_counter() - started
     if console is not None:
-        _show(console, comparison, files, seconds)
+        _print_results(console, comparison, files, seconds)
     return comparison.to_dict() | {"files": files, "seconds": seconds}
 
 
-def _introduce(console: "Console", samples: "LabelledSamples") -> None:
+def _print_data_summary(console: "Console", samples: "LabelledSamples") -> None:
     n, d = samples.X.shape
     console.print(
-        f"[bold]{plain(samples.table.name)}[/bold]: {n} rows, {d} features, "
-        f"{len(samples.classes)} classes in column {plain(samples.target)}"
+        f"[bold]{escape_markup(samples.table.name)}[/bold]: {n} rows, {d} features, "
+        f"{len(samples.classes)} classes in column {escape_markup(samples.target)}"
     )
     shown = list(samples.classes.items())[:MAX_SHOWN_CLASSES]
-    told = ", ".join(f"{plain(name)} {count}" for name, count in shown)
-    console.print(f"  {told}{', ...' if len(samples.classes) > len(shown) else ''}")
-    say(*(f"  {each}" for each in samples.notes))
+    sizes = ", ".join(f"{escape_markup(name)} ({count})" for name, count in shown)
+    more = ", ..." if len(samples.classes) > len(shown) else ""
+    console.print(f"  Rows per class: {sizes}{more}")
+    print_notes(*(f"  {each}" for each in samples.notes))
 
 
-def _show(
+def _print_results(
     console: "Console", comparison: "Comparison", files: dict[str, Path], seconds: float
 ) -> None:
     from rich.table import Table
 
+    from dimetric.report._text import percent
+
     choice = comparison.choice
     table = Table(box=None, padding=(0, 1))
     table.add_column("learner")
-    for title in ("score", "spread", "to Euclidean", "seconds"):
+    for title in ("accuracy", "std", "vs. Euclidean", "fit time (s)"):
         table.add_column(title, justify="right")
     for row in choice.table:
         gain = "" if row.learner == "Euclidean" else f"{row.gain:+.3f}"
-        numbers = (f"{row.score:.3f}", f"{row.spread:.3f}", gain, f"{row.seconds:.3f}")
+        numbers = (f"{row.score:.3f}", f"{row.std:.3f}", gain, f"{row.seconds:.3f}")
         table.add_row(row.learner, *numbers, style="bold" if row.learner == choice.best else "")
     console.print(table)
-    for name, why in choice.dropped.items():
-        console.print(f"  {name} has no score: {plain(why)}")
-    means = ", ".join(f"{name} {own.mean():.3f}" for name, own in choice.final_scores.items())
+    for name, reason in choice.dropped.items():
+        console.print(f"  {name} was dropped. {escape_markup(reason)}")
+    means = ", ".join(
+        f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
+    )
     n_folds = len(choice.final_scores[choice.best])
     rows = "the same rows"
     if choice.judged_on_unseen_rows:
-        rows = f"{choice.n_final} rows that had no part in the choice"
-    console.print(f"[bold]{plain(choice.verdict)}[/bold]")
-    console.print(f"  {means}: means over {n_folds} new folds of {rows}", soft_wrap=True)
-    told = ", ".join(str(each) for each in files.values())
-    console.print(f"Written: {plain(told)} ({seconds:.0f} s)\n", soft_wrap=True)
+        rows = f"{choice.n_final_rows} rows that were not used to choose the learner"
+    console.print(f"[bold]{escape_markup(choice.verdict)}[/bold]")
+    console.print(f"  Mean accuracy over {n_folds} new folds of {rows}: {means}.", soft_wrap=True)
+    written = ", ".join(str(each) for each in files.values())
+    console.print(f"Written: {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The verb ``embed``: a table in two dimensions or so, as a picture or as coordinates."""
+"""The verb ``embed``: map a table to few dimensions, and write a plot or the coordinates."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +15,14 @@ from dimetric.cli._options import (
     check_choice,
     parsed_options,
 )
-from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
+from dimetric.cli._picture import (
+    PICTURE_EXTENSIONS,
+    is_picture,
+    use_headless_backend,
+    write_picture,
+)
 from dimetric.cli._read import read
-from dimetric.cli._terminal import as_json, say
+from dimetric.cli._terminal import print_json, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,36 +31,52 @@ if TYPE_CHECKING:
     from dimetric.advice._table import TableSamples
     from dimetric.quality._embedding import EmbeddingQuality
 
-BEST = {"stress": 0, "scaled_stress": 0, "residual_variance": 0, "procrustes": 0}  # others: 1
+# The best value of each score, and what the score means in a few words.
+SCORES = {
+    "trustworthiness": (1, "near in the embedding, near in the data"),
+    "continuity": (1, "near in the data, near in the embedding"),
+    "knn_preservation": (1, "fraction of nearest neighbours kept"),
+    "lcmc": (1, "the same, minus that of random points"),
+    "neighborhood_hit": (1, "fraction of neighbours of the same class"),
+    "r_nx_auc": (1, "neighbours kept, at all scales"),
+    "stress": (0, "error of the distances"),
+    "scaled_stress": (0, "the same, after the best scaling"),
+    "shepard_correlation": (1, "rank correlation of the distances"),
+    "residual_variance": (0, "1 - squared correlation of the distances"),
+    "procrustes": (0, "error of the points after alignment"),
+}
 
 Method = Annotated[
     str,
     typer.Option(
-        help="pca, kpca, mds, isomap, lle, lda, nca, ...; or module:Class of any transformer "
-        "as scikit-learn's, such as umap:UMAP: that module is imported, and so runs."
+        help="pca, kpca, mds, isomap, lle, lda, nca, ..., or module:Class of a transformer with "
+        "scikit-learn's interface, such as umap:UMAP. The module is imported, so its code runs."
     ),
 ]
 Color = Annotated[
     str | None,
     typer.Option(
-        help="Column that colours the picture, by name or number: classes or numbers. It is "
-        "no feature; methods that learn from classes learn from it."
+        help="Column of classes or numbers that sets the colours: its name, or its number from "
+        "0. It is not used as a feature. Supervised methods use it as the target."
     ),
 ]
 Out = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Picture (.png, .svg, .pdf) or coordinates (.csv, .parquet, .npz, ...), by the "
-        "ending; may be given several times. (Default: DATA-METHOD.png.)"
+        help="File to write. The extension selects a plot (.png, .svg, .pdf) or coordinates "
+        "(.csv, .parquet, .npz, ...). Repeatable. (Default: DATA-METHOD.png.)"
     ),
 ]
 MethodOptions = Annotated[
     list[str] | None,
-    typer.Option(help="Option of the method, as n_neighbors=8; may be given several times."),
+    typer.Option(help="Parameter of the method, for example n_neighbors=8. Repeatable."),
 ]
 Scale = Annotated[
     str,
-    typer.Option(help="Scale features to 'standard' variance, 'minmax' [0, 1], or 'none'."),
+    typer.Option(
+        help="Scale features to zero mean and unit variance ('standard'), to [0, 1] ('minmax'), "
+        "or not at all ('none')."
+    ),
 ]
 
 
@@ -64,9 +85,11 @@ def embed(
     method: Method = "isomap",
     color: Color = None,
     out: Out = None,
-    components: Annotated[int, typer.Option(min=1, help="Dimensions.")] = 2,
+    components: Annotated[int, typer.Option(min=1, help="Number of dimensions.")] = 2,
     option: MethodOptions = None,
-    k: Annotated[int, typer.Option(min=1, help="Neighbours that the scores look at.")] = 5,
+    k: Annotated[
+        int, typer.Option(min=1, help="Number of neighbours used by the quality scores.")
+    ] = 5,
     scale: Scale = "standard",
     drop: Drop = "",
     missing: Missing = "drop",
@@ -74,7 +97,7 @@ def embed(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Embed the rows of a table, draw or write them, and print how faithful the embedding is."""
+    """Embed a table in few dimensions, write a plot or coordinates, and print quality scores."""
     from dimetric.advice._by_name import embedding_by_name
     from dimetric.advice._embed import embed_table, needs_classes
     from dimetric.advice._model import SCALERS
@@ -84,7 +107,9 @@ def embed(
     files = _checked_files(out, data, name)
     params = parsed_options(option)
     model = embedding_by_name(method, params, n_components=components, random_state=seed)
-    table = read(data, color, drop, missing, header, labelled=needs_classes(model))
+    table = read(
+        data, color, drop, missing, header, needs_target=needs_classes(model), option="--color"
+    )
     if table.y is not None and needs_classes(model):
         class_counts(table.y, str(table.target), "--color")
     check_choice("--scale", scale, SCALERS)
@@ -101,33 +126,33 @@ def embed(
     notes = list(found.notes)
     for file in files:
         if is_picture(file):
-            notes += draw(file, found.Z, table, f"{type(model).__name__} of {table.name}")
+            notes += plot(file, found.Z, table, f"{type(model).__name__} of {table.name}")
         else:
             write(file, found.Z, table, name)
     if json:
-        as_json(_results(found, model) | {"written": files, "notes": notes})
+        print_json(_results(found, model) | {"written": files, "notes": notes})
         return
-    say(*notes)
+    print_notes(*notes)
     n, d = found.X.shape
-    mapped = f"{n} rows, {d} features to {found.Z.shape[1]}"
-    print(f"{type(model).__name__}: {mapped}, {found.seconds:.1f} s")
+    sizes = f"{n} rows, from {d} features to {found.Z.shape[1]} dimensions"
+    print(f"{type(model).__name__}: {sizes}, {found.seconds:.1f} s")
     if found.quality is not None:
-        print(*lines_of(found.quality), sep="\n")
+        print(*quality_lines(found.quality), sep="\n")
     print(f"Written: {', '.join(str(file) for file in files)}")
 
 
 def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
-    """Return the files to write; raise, before any work is done, if one cannot be written."""
+    """Return the files to write; raise if the extension of one is not supported."""
     from dimetric.data._files import table_name
-    from dimetric.data._writers import ENDINGS
+    from dimetric.data._writers import WRITABLE_EXTENSIONS
 
     files = out or [Path(f"{table_name(data)}-{name}.png")]
     for file in files:
-        if not is_picture(file) and not file.name.lower().endswith(ENDINGS):
-            kinds = ", ".join((*PICTURES, *ENDINGS))
-            raise ValueError(f"{file} is of no kind that can be written: end it in {kinds}.")
+        if not is_picture(file) and not file.name.lower().endswith(WRITABLE_EXTENSIONS):
+            extensions = ", ".join((*PICTURE_EXTENSIONS, *WRITABLE_EXTENSIONS))
+            raise ValueError(f"Unsupported file type: {file}. Use one of {extensions}.")
     if any(is_picture(file) for file in files):
-        no_window()
+        use_headless_backend()
     return files
 
 
@@ -145,8 +170,8 @@ def _results(found: "EmbeddedTable", model: Any) -> dict[str, Any]:
     }
 
 
-def lines_of(quality: "EmbeddingQuality") -> list[str]:
-    """Return the scores, a line each.
+def quality_lines(quality: "EmbeddingQuality") -> list[str]:
+    """Return one line for each score.
 
     Parameters
     ----------
@@ -156,13 +181,14 @@ def lines_of(quality: "EmbeddingQuality") -> list[str]:
     lines = []
     for name, score in quality.scores().items():
         error = quality.standard_error.get(name, 0.0)
-        wide = f" ± {error:.3f}" if error > 0 else ""
-        lines.append(f"  {name:20} {score:6.3f}{wide}  (best: {BEST.get(name, 1)})")
+        plus_minus = f" ± {error:.3f}" if error > 0 else ""
+        best, meaning = SCORES[name]
+        lines.append(f"  {name:19} {score:6.3f}{plus_minus} (best {best})  {meaning}")
     return lines
 
 
-def draw(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list[str]:
-    """Write a picture of an embedding; return notes about it."""
+def plot(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list[str]:
+    """Write a plot of an embedding; return notes about it."""
     from dimetric.plot import EmbeddingDisplay
 
     shown = Z if Z.shape[1] <= 3 else Z[:, :2]
@@ -176,7 +202,7 @@ def draw(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list
 
 
 def write(file: Path, Z: "np.ndarray", table: "TableSamples", name: str) -> None:
-    """Write coordinates, with the numbers of the rows from 0 on, and the colour."""
+    """Write the row indices, the coordinates, and the colour column if there is one."""
     from dimetric.data._writers import ColumnWriter
 
     coordinates = [f"{name}{i}" for i in range(Z.shape[1])]

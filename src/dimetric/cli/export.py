@@ -1,4 +1,4 @@
-"""The verb ``export``: a model for other programs."""
+"""The verb ``export``: write a model for use in other programs."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._options import Header, Json, ModelFile, names
-from dimetric.cli._terminal import as_json, say
+from dimetric.cli._options import Header, Json, ModelFile, check_choice, split_names
+from dimetric.cli._terminal import print_json, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class To(StrEnum):
-    """What a model can be written as."""
+class Format(StrEnum):
+    """The formats that a model can be exported to."""
 
     onnx = "onnx"
     faiss = "faiss"
@@ -25,71 +25,79 @@ class To(StrEnum):
 
 
 HOW_TO_USE = {
-    To.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
-    To.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: float32, not mapped",
-    To.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)  # Z: from 'transform'",
-    To.numpy: "import {stem}; {stem}.transform(X)",
-    To.duckdb: "duckdb my.db < {out}",
-    To.postgres: "psql -f {out}",
+    Format.onnx: "onnxruntime.InferenceSession({out!r}).run(None, {{'X': X}})",
+    Format.faiss: "faiss.read_index({out!r}).search(X, 10)  # X: the columns above, as float32",
+    Format.usearch: "usearch.index.Index.restore({out!r}).search(Z, 10)"
+    "  # Z: from 'dimetric transform'",
+    Format.numpy: "import {stem}; {stem}.transform(X)",
+    Format.duckdb: "duckdb my.db < {out}",
+    Format.postgres: "psql -f {out}",
 }
-INDEXES = (To.faiss, To.usearch)
-QUERIES = (To.duckdb, To.postgres)
+INDEXES = (Format.faiss, Format.usearch)
+SQL_DIALECTS = (Format.duckdb, Format.postgres)
 MAX_SHOWN_COLUMNS = 8
 
 SamplesTable = Annotated[
     Path | None,
     typer.Argument(
-        help="Table of the samples that an index is to find. (Default: those of the fit, where "
-        "the model has kept them.)"
+        help="For an index: table of the samples to add. (Default: the training samples, if the "
+        "model stores them.)"
     ),
 ]
 Id = Annotated[
     str | None,
-    typer.Option(help="Column that tells rows apart. (Default: row numbers; of SQL 'id'.)"),
+    typer.Option(
+        help="For an index or SQL: column that identifies rows. (Default: row indices for a "
+        "search index, 'id' for SQL.)"
+    ),
 ]
 SqlColumns = Annotated[
     str,
     typer.Option(
-        help="Of SQL: columns of the features, separated by commas, or the one that holds "
-        "vectors. (Default: those of the fit.)"
+        help="For SQL: feature columns, separated by commas, or one column of vectors. "
+        "(Default: the columns of the training table.)"
     ),
 ]
 
 
 def export(
     model: ModelFile,
-    to: Annotated[To, typer.Option(help="What to write.")],
+    to: Annotated[Format, typer.Option(help="Format to write.")],
     out: Annotated[Path, typer.Option(help="File to write.")],
     data: SamplesTable = None,
     id: Id = None,
-    kind: Annotated[str, typer.Option(help="Of faiss: 'flat', exact, or 'hnsw', fast.")] = "flat",
-    dtype: Annotated[str, typer.Option(help="Of ONNX: 'float32' or 'float64'.")] = "float32",
-    table: Annotated[str, typer.Option(help="Of SQL: table of the samples.")] = "samples",
+    kind: Annotated[
+        str, typer.Option(help="For faiss: 'flat' (exact) or 'hnsw' (approximate, faster).")
+    ] = "flat",
+    dtype: Annotated[str, typer.Option(help="For ONNX: 'float32' or 'float64'.")] = "float32",
+    table: Annotated[
+        str, typer.Option(help="For SQL: name of the table that contains the samples.")
+    ] = "samples",
     columns: SqlColumns = "",
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Write a model for other programs, which can use it without dimetric.
+    """Export a model to a format that other programs use without dimetric.
 
-    'onnx' runs in any ONNX runtime and 'numpy' is a Python file that needs
-    NumPy alone: learners and classifiers, linear or of kernels. 'faiss' and
-    'usearch' are search indexes of samples. 'duckdb' and 'postgres' (with
-    pgvector) are SQL for samples that are in a database.
+    'onnx' runs in any ONNX runtime. 'numpy' is a Python file that requires
+    only NumPy. Both support linear and kernel learners, and classifiers.
+    'faiss' and 'usearch' are search indexes of samples. 'duckdb' and
+    'postgres' (with pgvector) are SQL scripts for samples in a database.
     """
     import dimetric
 
-    _check_usage(to, out, data, id)
+    _check_usage(to, out, data, id, kind, dtype)
     loaded = dimetric.load(model)
-    facts: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
+    results: dict[str, Any] = {"model": model, "to": to.value, "out": out, "notes": []}
     if to in INDEXES:
-        facts |= _write_index(loaded, to, out, data, id, kind, header)
-    elif to in QUERIES:
+        results |= _write_index(loaded, to, out, data, id, kind, header)
+    elif to in SQL_DIALECTS:
         from dimetric.export import to_sql
 
-        given = names(columns)
-        named = given[0] if given and len(given) == 1 else given
-        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=named)
-    elif to is To.onnx:
+        given = split_names(columns)
+        sql_columns = given[0] if given and len(given) == 1 else given
+        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=sql_columns)
+    elif to is Format.onnx:
         from dimetric.export import to_onnx
 
         to_onnx(loaded, out, dtype=dtype)
@@ -97,60 +105,66 @@ def export(
         from dimetric.export import to_numpy
 
         to_numpy(loaded, out)
-    if to in (To.onnx, To.numpy, To.faiss):
-        from dimetric.export._plan import plan_of
+    if to in (Format.onnx, Format.numpy, Format.faiss):
+        from dimetric.export._map_chain import map_chain
 
-        facts["columns"] = list(plan_of(loaded).features)
+        results["columns"] = list(map_chain(loaded).features)
     if json:
-        as_json(facts)
+        print_json(results)
     else:
-        _show(facts, to, out)
+        _print_results(results, to, out)
 
 
-def _check_usage(to: To, out: Path, data: Path | None, id: str | None) -> None:
-    """Raise if options do not go together."""
+def _check_usage(
+    to: Format, out: Path, data: Path | None, id: str | None, kind: str, dtype: str
+) -> None:
+    """Raise if the options are invalid or contradict each other."""
+    if to is Format.faiss:
+        check_choice("--kind", kind, ["flat", "hnsw"])
+    if to is Format.onnx:
+        check_choice("--dtype", dtype, ["float32", "float64"])
     if data is not None and to not in INDEXES:
-        raise typer.BadParameter(f"DATA is for {' and '.join(INDEXES)}, which hold samples.")
-    if id is not None and to not in QUERIES and data is None:
-        raise typer.BadParameter("--id names a column of DATA: give it.")
-    if to is To.numpy and out.suffix != ".py":
-        raise typer.BadParameter(f"--out {out}: the name of a Python file ends in .py.")
+        raise typer.BadParameter(f"DATA can only be used with --to {' or '.join(INDEXES)}.")
+    if id is not None and to not in SQL_DIALECTS and data is None:
+        raise typer.BadParameter("--id requires DATA, because it names a column of DATA.")
+    if to is Format.numpy and out.suffix != ".py":
+        raise typer.BadParameter(f"--out {out} must end in .py, because it is a Python file.")
 
 
-def _show(facts: dict[str, Any], to: To, out: Path) -> None:
-    say(*facts["notes"])
-    if "columns" in facts:
-        some = ", ".join(facts["columns"][:MAX_SHOWN_COLUMNS])
-        more = ", ..." if len(facts["columns"]) > MAX_SHOWN_COLUMNS else ""
-        print(f"X has {len(facts['columns'])} columns of numbers: {some}{more}")
-    if "samples" in facts:
-        print(f"{facts['samples']} samples")
+def _print_results(results: dict[str, Any], to: Format, out: Path) -> None:
+    print_notes(*results["notes"])
+    if "columns" in results:
+        shown = ", ".join(results["columns"][:MAX_SHOWN_COLUMNS])
+        more = ", ..." if len(results["columns"]) > MAX_SHOWN_COLUMNS else ""
+        print(f"The input X has {len(results['columns'])} numeric columns: {shown}{more}")
+    if "samples" in results:
+        print(f"The index contains {results['samples']} samples.")
     print(f"Written: {out}")
-    if to is not To.numpy or out.stem.isidentifier():
+    if to is not Format.numpy or out.stem.isidentifier():
         print(f"To use it: {HOW_TO_USE[to].format(out=str(out), stem=out.stem)}")
 
 
 def _write_index(
     model: Any,
-    to: To,
+    to: Format,
     out: Path,
     data: Path | None,
     id: str | None,
     kind: str,
     header: bool | None,
 ) -> dict[str, Any]:
-    """Write an index; return how many samples it holds, and notes."""
+    """Write an index; return the number of samples and notes."""
     from dimetric.export import _index
-    from dimetric.export._plan import plan_of
+    from dimetric.export._map_chain import map_chain
 
     notes: list[str] = []
     if data is None:
-        Z, ids = _index.kept_points(model), None
+        Z, ids = _index.stored_points(model), None
     else:
         Z, ids, notes = _mapped_rows(model, data, id, header)
     checked = _index.checked_ids(ids, len(Z))
-    if to is To.faiss:
-        _index.write_faiss(_index.faiss_index(plan_of(model), Z, checked, kind), out)
+    if to is Format.faiss:
+        _index.write_faiss(_index.faiss_index(map_chain(model), Z, checked, kind), out)
     else:
         _index.write_usearch(_index.usearch_index(Z, checked), out)
     return {"samples": len(Z), "notes": notes}
@@ -159,25 +173,25 @@ def _write_index(
 def _mapped_rows(
     model: Any, data: Path, id: str | None, header: bool | None
 ) -> "tuple[np.ndarray, np.ndarray, list[str]]":
-    """Return the rows of a table under a model's map, their ids, and notes."""
+    """Return the transformed rows of a table, their ids, and notes."""
     import numpy as np
 
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
-    from dimetric.export._index import mapped
+    from dimetric.export._index import map_samples
 
     keep = [] if id is None else [id]
     reader = FeatureReader(model, TableFile.open(data, header), keep, option="--id")
-    found = reader.complete_rows(lambda X: mapped(reader.parts.last, X))
+    found = reader.complete_rows(lambda X: map_samples(reader.parts.last, X))
     if not len(found.rows):
-        raise ValueError(f"{data} has no row without missing values.")
+        raise ValueError(f"All rows of {data} have missing values.")
     ids = found.rows
     if id is not None:
         try:
             ids = np.array([int(str(each)) for each in found.kept[id]], dtype=np.int64)
         except (ValueError, OverflowError):
             raise ValueError(
-                f"--id {id}: an index knows samples by integers, and this column holds others. "
-                "Leave it out, and they are row numbers."
+                f"--id {id}: the column must contain integers, because a search index "
+                "identifies samples by integers. Omit --id to use row indices."
             ) from None
     return found.features.astype(np.float64), ids, found.notes

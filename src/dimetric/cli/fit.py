@@ -1,4 +1,4 @@
-"""The verb ``fit``: learn a distance from a table, and write the model."""
+"""The verb ``fit``: learn a distance from a table and write the model."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,29 +12,33 @@ from dimetric.cli._options import (
     Json,
     LearnerOptions,
     Missing,
+    NeighborCount,
     Seed,
     Target,
-    Voters,
     check_choice,
+    check_neighbor_count,
 )
 from dimetric.cli._read import learner_from, read
-from dimetric.cli._terminal import as_json, say
+from dimetric.cli._terminal import print_json, print_notes
 
 MAX_SHOWN_CLASSES = 10
 
 
 def fit(
     data: Data,
-    out: Annotated[Path, typer.Option(help="File of the model, called *.dimetric.")],
+    out: Annotated[Path, typer.Option(help="Model file to write, usually *.dimetric.")],
     target: Target = None,
     learner: Annotated[
-        str, typer.Option(help="Learner, such as NCA, LMNN or PCA; or Euclidean.")
+        str, typer.Option(help="Name of a learner, such as NCA, LMNN or PCA, or 'Euclidean'.")
     ] = "NCA",
     option: LearnerOptions = None,
-    k: Voters = 3,
+    k: NeighborCount = 3,
     scale: Annotated[
         str,
-        typer.Option(help="Scale features to 'minmax' [0, 1], 'standard' variance, or 'none'."),
+        typer.Option(
+            help="Scale features to [0, 1] ('minmax'), to zero mean and unit variance "
+            "('standard'), or not at all ('none')."
+        ),
     ] = "minmax",
     drop: Drop = "",
     missing: Missing = "drop",
@@ -42,55 +46,59 @@ def fit(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """Learn a distance from a table, and write the model.
+    """Learn a distance from a table and write the model.
 
-    With classes (--target), the model predicts by nearest neighbours under the learned distance.
-    PCA, KPCA, Covariance, MDS, Isomap and LLE need no classes. Text columns are categories and are
-    encoded one-hot.
+    With a target, the model classifies by nearest neighbours under the learned
+    distance. PCA, KPCA, Covariance, MDS, Isomap and LLE do not require a
+    target. Text columns are one-hot encoded.
     """
     import dimetric
-    from dimetric._files import atomic
+    from dimetric._files import atomic_write
     from dimetric.advice._model import SCALERS, fit_table
     from dimetric.advice._table import class_counts
 
-    made = learner_from(learner, option, seed)
-    labelled = made is None or made.__sklearn_tags__().target_tags.required
-    table = read(data, target, drop, missing, header, labelled=labelled)
+    model = learner_from(learner, option, seed)
+    needs_target = model is None or model.__sklearn_tags__().target_tags.required
+    table = read(data, target, drop, missing, header, needs_target=needs_target)
     classes = {} if table.y is None else class_counts(table.y, str(table.target), "--target")
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
-    # The file is begun first: if it cannot be written, nothing is learned.
-    with atomic(out) as begun:
-        found = fit_table(table, made, n_neighbors=k, scale=scale, missing=missing)
+    if table.y is not None:
+        check_neighbor_count(k, n_rows)
+    # Open the file first, to fail before the fit if it cannot be written.
+    with atomic_write(out) as temporary:
+        fitted = fit_table(table, model, n_neighbors=k, scale=scale, missing=missing)
         about = {"data": str(data), "target": table.target, "rows": n_rows}
-        dimetric.save(found.model, begun, about=about)
+        dimetric.save(fitted.model, temporary, about=about)
     results = {
         "model": out,
         "rows": n_rows,
-        "features": found.model[-1].n_features_in_,
+        "features": fitted.model[-1].n_features_in_,
         "target": table.target,
         "classes": classes,
-        "seconds": found.seconds,
-        "left_one_out": found.leave_one_out,
-        "notes": found.notes,
+        "seconds": fitted.seconds,
+        "leave_one_out_accuracy": fitted.leave_one_out_accuracy,
+        "notes": fitted.notes,
     }
     if json:
-        as_json(results)
+        print_json(results)
     else:
-        _show(results, type(made).__name__ if made is not None else "Euclidean", k)
+        _print_results(results, type(model).__name__ if model is not None else "Euclidean", k)
 
 
-def _show(results: dict[str, Any], name: str, k: int) -> None:
-    say(*results["notes"])
+def _print_results(results: dict[str, Any], name: str, k: int) -> None:
+    print_notes(*results["notes"])
     rows, features, seconds = (results[each] for each in ("rows", "features", "seconds"))
     print(f"{name}: {rows} rows, {features} features, {seconds:.1f} s")
     classes = results["classes"]
     if classes:
         shown = list(classes.items())[:MAX_SHOWN_CLASSES]
-        told = ", ".join(f"{name} {count}" for name, count in shown)
+        sizes = ", ".join(f"{name} ({count})" for name, count in shown)
         others = f" and {len(classes) - len(shown)} more" if len(classes) > len(shown) else ""
-        score = results["left_one_out"]
-        print(f"{len(classes)} classes: {told}{others}")
-        print(f"Share of rows that their {k} nearest neighbours give their class: {score:.3f}")
-        print("(each left out of the vote, but not of the learning: 'dimetric compare' judges)")
+        score = results["leave_one_out_accuracy"]
+        print(f"{len(classes)} classes: {sizes}{others}")
+        print(
+            f"Training accuracy ({k}-NN, leave-one-out): {score:.3f}. Optimistic; run "
+            "'dimetric compare' for a fair estimate."
+        )
     print(f"Written: {results['model']}")

@@ -1,61 +1,64 @@
-"""The verb ``info``: what a model file says about itself."""
+"""The verb ``info``: describe a model file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dimetric.cli._options import Json, ModelFile
-from dimetric.cli._terminal import as_json
+from dimetric.cli._terminal import print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-FEW = 12  # names that are shown of many
+MAX_SHOWN_NAMES = 12
 
 
 def info(
     model: ModelFile,
     json: Json = False,
 ) -> None:
-    """Describe a model file: its steps, features and classes. Only its header is read."""
+    """Describe a model file: its steps, features and classes. Reads only the header."""
     import dimetric
 
     about = dimetric.describe(model)
     if json:
-        as_json({"model": model, **about})
+        print_json({"model": model, **about})
         return
     from rich.console import Console
 
-    Console().print(table_of(model, about), soft_wrap=False)
+    Console().print(description_table(model, about), soft_wrap=False)
 
 
-def table_of(path: Path, about: dict[str, Any]) -> "Table":
-    """Return the description as a table for the terminal.
+def description_table(path: Path, about: dict[str, Any]) -> "Table":
+    """Return the description of a model file as a table for the terminal.
 
     Parameters
     ----------
     path : path
-        The file.
+        The model file.
     about : dict
-        As :func:`dimetric.describe` gives it.
+        The result of :func:`dimetric.describe`.
     """
     from rich.table import Table
     from rich.text import Text
 
-    rows = [("file", f"{path} ({size(about['bytes'])}, format {about['format']})")]
+    size = readable_size(about["bytes"])
+    rows = [("file", f"{path} ({size}, format {about['format']})")]
     for step in about.get("steps") or [about]:
-        rows.append((shown(step.get("name", "model")), _estimator(step)))
+        rows.append((printable(step.get("name", "model")), _estimator_repr(step)))
     features, classes = about["features"], about["classes"]
     if about["n_features"] or features:
-        rows.append(("features", _some(features, about["n_features"])))
+        rows.append(("features", _name_list(features, about["n_features"])))
     if classes:
-        rows.append(("classes", _some(classes, len(classes))))
-    said = about["about"]
-    for name, value in said.items() if isinstance(said, dict) else [("about", said)]:
+        rows.append(("classes", _name_list(classes, len(classes))))
+    user_info = about["about"]
+    for name, value in user_info.items() if isinstance(user_info, dict) else [("about", user_info)]:
         if value not in (None, "", [], {}):
-            rows.append((shown(name), shown(value)))
+            rows.append((printable(name), printable(value)))
     n_numbers = sum(_product(each["shape"]) for each in about["tensors"].values())
-    rows.append(("numbers", f"{n_numbers:,} in {len(about['tensors'])} arrays"))
-    versions = [f"{shown(name)} {shown(each)}" for name, each in about["versions"].items() if each]
+    rows.append(("stored", f"{n_numbers:,} numbers in {len(about['tensors'])} arrays"))
+    versions = [
+        f"{printable(name)} {printable(each)}" for name, each in about["versions"].items() if each
+    ]
     rows.append(("written by", ", ".join(versions)))
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
@@ -65,43 +68,45 @@ def table_of(path: Path, about: dict[str, Any]) -> "Table":
     return table
 
 
-def _estimator(step: dict[str, Any]) -> str:
-    """Return an estimator as Python code, without parameters that are None."""
-    given = []
+def _estimator_repr(step: dict[str, Any]) -> str:
+    """Return the repr of an estimator, without parameters that are None."""
+    params = []
     for name, value in step.get("parameters", {}).items():
         if value is None:
             continue
-        inner = isinstance(value, dict) and "class" in value
-        given.append(f"{shown(name)}={_estimator(value) if inner else shown(repr(value))}")
-    return f"{shown(step['class'])}({', '.join(given)})"
+        is_estimator = isinstance(value, dict) and "class" in value
+        text = _estimator_repr(value) if is_estimator else printable(repr(value))
+        params.append(f"{printable(name)}={text}")
+    return f"{printable(step['class'])}({', '.join(params)})"
 
 
-def _some(names: list[Any] | None, count: int | None) -> str:
+def _name_list(names: list[Any] | None, count: int | None) -> str:
     if not names:
         return str(count)
-    there = ", ".join(shown(each) for each in names[:FEW])
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return f"{len(names)}: {there}{more}"
+    shown = ", ".join(printable(each) for each in names[:MAX_SHOWN_NAMES])
+    n_hidden = len(names) - MAX_SHOWN_NAMES
+    more = f" and {n_hidden} more" if n_hidden > 0 else ""
+    return f"{len(names)}: {shown}{more}"
 
 
-def shown(value: Any) -> str:
-    r"""Return a text without characters that control a terminal.
+def printable(value: Any) -> str:
+    r"""Return a value as a string, with control characters of the terminal escaped.
 
     Examples
     --------
-    >>> print(shown("red\x1b[31m"))
+    >>> print(printable("red\x1b[31m"))
     red\x1b[31m
     """
     text = str(value)
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def size(n_bytes: int) -> str:
-    """Return a number of bytes in a readable unit.
+def readable_size(n_bytes: int) -> str:
+    """Return a number of bytes with a unit.
 
     Examples
     --------
-    >>> size(900), size(12_345), size(12_345_678)
+    >>> readable_size(900), readable_size(12_345), readable_size(12_345_678)
     ('900 bytes', '12.3 kB', '12.3 MB')
     """
     if n_bytes < 1000:

@@ -1,6 +1,6 @@
-"""The command ``dimetric``: each verb is a function in the module of its name.
+"""The command ``dimetric``. Each verb is a function in the module of the same name.
 
-The modules import nothing heavy at their top, so that ``--help`` answers at once.
+The modules import large packages inside functions, so that ``--help`` is fast.
 """
 
 import sys
@@ -26,9 +26,9 @@ VERBS = (
 
 
 def main() -> None:
-    """Run the command; print errors that a user can fix as a sentence, without a traceback."""
+    """Run the command. Errors that a user can fix are printed without a traceback."""
     if typer is None:  # pragma: no cover - the tests have it
-        sys.exit("The command line needs its extra: pip install 'dimetric[cli]'.")
+        sys.exit("The command requires extra packages: run pip install 'dimetric[cli]'.")
     try:
         app()
     except (ValueError, OSError, ImportError) as error:
@@ -42,7 +42,7 @@ if typer is not None:
     def about(
         version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     ) -> None:
-        """Learn a distance, and see your data under it."""
+        """Learn distances from tables, and apply them."""
         if version:
             import dimetric
 

@@ -1,4 +1,4 @@
-"""The verb ``neighbors``: what is near a row under the Euclidean and the learned distance."""
+"""The verb ``neighbors``: the nearest neighbours of a row under two distances."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dimetric._names import suggest
-from dimetric.cli._options import Header, Json, ModelFile, NewData, names
-from dimetric.cli._picture import PICTURES, is_picture, no_window, write_picture
-from dimetric.cli._terminal import as_json, say
+from dimetric.cli._options import Header, Json, ModelFile, NewData, split_names
+from dimetric.cli._picture import (
+    PICTURE_EXTENSIONS,
+    is_picture,
+    use_headless_backend,
+    write_picture,
+)
+from dimetric.cli._terminal import print_json, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,27 +21,28 @@ if TYPE_CHECKING:
     from dimetric.data._files import TableFile
     from dimetric.quality._neighborhood import Neighborhood
 
-SHOWN_COLUMNS = 3  # unless others are asked for
+N_DEFAULT_COLUMNS = 3  # feature columns shown without --show
 
 
-RowNumber = Annotated[
-    int, typer.Option(help="Row of the table, from 0 on, the header not counted; -1: the last.")
+RowIndex = Annotated[
+    int,
+    typer.Option(help="Row index: 0 is the first row after the header, -1 the last complete row."),
 ]
 ClassColumn = Annotated[
     str | None,
-    typer.Option(help="Column of the classes. (Default: that of the model, if it is there.)"),
+    typer.Option(help="Column with the classes. (Default: the target column of the model.)"),
 ]
 Show = Annotated[
     str | None,
-    typer.Option(help="Columns to show, separated by commas. (Default: the first 3.)"),
+    typer.Option(help="Columns to show, separated by commas. (Default: the first 3 features.)"),
 ]
-Picture = Annotated[Path | None, typer.Option(help="Picture: .png, .svg or .pdf, by its ending.")]
+Picture = Annotated[Path | None, typer.Option(help="Plot to write: a .png, .svg or .pdf file.")]
 
 
 def neighbors(
     model: ModelFile,
     data: NewData,
-    row: RowNumber,
+    row: RowIndex,
     k: Annotated[int, typer.Option(min=1, help="Number of neighbours.")] = 10,
     target: ClassColumn = None,
     show: Show = None,
@@ -44,7 +50,7 @@ def neighbors(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Show the nearest neighbours of a row, under the Euclidean and under the learned distance."""
+    """Show the nearest neighbours of a row under the Euclidean and the learned distance."""
     import dimetric
     from dimetric.data._features import FeatureReader
     from dimetric.data._files import TableFile
@@ -52,41 +58,44 @@ def neighbors(
 
     if out is not None:
         if not is_picture(out):
-            raise ValueError(f"{out} is no picture: end it in {', '.join(PICTURES)}.")
-        no_window()
+            extensions = ", ".join(PICTURE_EXTENSIONS)
+            raise ValueError(f"Unsupported file type: {out}. Use one of {extensions}.")
+        use_headless_backend()
     about = dimetric.describe(model).get("about") or {}
     loaded = dimetric.load(model)
     file = TableFile.open(data, header)
-    shown, classes = _columns_to_show(loaded, file, show, target, about.get("target"))
+    shown, class_column = _columns_to_show(loaded, file, show, target, about.get("target"))
     reader = FeatureReader(loaded, file, shown)
     found = reader.complete_rows()
     n_others = len(found.rows) - 1
     if n_others < 1:
-        raise ValueError(f"{data} has {len(found.rows)} rows without missing values: give more.")
-    at = _place_of(row, found.rows)
+        raise ValueError(
+            f"{data} needs at least 2 rows without missing values, but has {len(found.rows)}."
+        )
+    position = _position_of(row, found.rows, reader.n_rows)
     before, after = before_and_after(reader.parts.last, found.features)
-    near = neighborhood(before, after, at, n_neighbors=min(k, n_others))
+    near = neighborhood(before, after, position, n_neighbors=min(k, n_others))
     notes = list(found.notes)
     if k > n_others:
-        notes.append(f"There are but {n_others} other rows.")
+        notes.append(f"--k {k} was reduced to {n_others}, the number of other rows.")
     texts = {name: _texts(found.kept[name]) for name in shown}
     name = _distance_name(reader.parts.last)
     if out is not None:
-        y = texts[classes] if classes else None
-        notes += _draw(near, y, name, int(found.rows[at]), out)
+        y = texts[class_column] if class_column else None
+        notes += _plot(near, y, name, int(found.rows[position]), out)
     if json:
-        as_json(as_data(near, found.rows, texts, str(out) if out else None, notes))
+        print_json(as_dict(near, found.rows, texts, str(out) if out else None, notes))
         return
-    say(*notes)
-    _show(near, found.rows, texts, name)
+    print_notes(*notes)
+    _print_results(near, found.rows, texts, name)
     if out is not None:
         print(f"Written: {out}")
 
 
-def _draw(
+def _plot(
     near: "Neighborhood", y: "np.ndarray | None", name: str, number: int, out: Path
 ) -> list[str]:
-    """Write a picture of the neighbours; return notes about it."""
+    """Write a plot of the neighbours; return notes about it."""
     from dimetric.plot import NeighborhoodDisplay
 
     display = NeighborhoodDisplay(near, y, titles=("Euclidean", name)).plot()
@@ -94,36 +103,36 @@ def _draw(
     return write_picture(display.figure_, out)
 
 
-def _show(
-    near: "Neighborhood", numbers: "np.ndarray", texts: "dict[str, np.ndarray]", name: str
+def _print_results(
+    near: "Neighborhood", row_numbers: "np.ndarray", texts: "dict[str, np.ndarray]", name: str
 ) -> None:
     """Print the neighbours under both distances."""
-    told = ", ".join(f"{column} {values[near.row]}" for column, values in texts.items())
-    number = numbers[near.row]
-    print(f"Row {number}: {told}" if told else f"Row {number}")
-    for title, which, distances in (
+    values_of_row = ", ".join(f"{column} {values[near.row]}" for column, values in texts.items())
+    number = row_numbers[near.row]
+    print(f"Row {number}: {values_of_row}" if values_of_row else f"Row {number}")
+    for title, positions, distances in (
         ("Euclidean", near.before, near.distances_before),
         (name, near.after, near.distances_after),
     ):
         print(f"\n{title}")
-        print(*table_of(near, which, distances, numbers, texts), sep="\n")
-    kinds = ("stayed", near.stayed), ("came in", near.came), ("left", near.left)
-    print("\n" + ", ".join(f"{len(rows)} {kind}" for kind, rows in kinds))
+        print(*table_lines(near, positions, distances, row_numbers, texts), sep="\n")
+    counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.dropped)} dropped"
+    print(f"\nNeighbours under {name}, compared with Euclidean: {counts}.")
 
 
-def table_of(
+def table_lines(
     near: "Neighborhood",
-    which: "np.ndarray",
+    positions: "np.ndarray",
     distances: "np.ndarray",
-    numbers: "np.ndarray",
+    row_numbers: "np.ndarray",
     shown: "dict[str, np.ndarray]",
 ) -> list[str]:
-    """Return neighbours as the lines of a table: row, distance, whether it is new, columns."""
+    """Return the lines of a table of neighbours: row, distance, change, and columns."""
     rows = [["row", "distance", "", *shown]]
-    for i in which:
-        kind = "came in" if i in near.came else "left" if i in near.left else ""
+    for i in positions:
+        change = "new" if i in near.new else "dropped" if i in near.dropped else ""
         texts = [str(values[i]) for values in shown.values()]
-        rows.append([str(numbers[i]), f"{distances[i]:.4g}", kind, *texts])
+        rows.append([str(row_numbers[i]), f"{distances[i]:.4g}", change, *texts])
     rows = [[each if len(each) <= 28 else each[:27] + "…" for each in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(*rows, strict=True)]
     return [
@@ -133,67 +142,73 @@ def table_of(
     ]
 
 
-def as_data(
+def as_dict(
     near: "Neighborhood",
-    numbers: "np.ndarray",
+    row_numbers: "np.ndarray",
     shown: "dict[str, np.ndarray]",
     out: str | None,
     notes: list[str],
 ) -> dict[str, Any]:
-    """Return what is near as plain data."""
+    """Return the neighbours under both distances as a dictionary for JSON."""
 
-    def listed(which: "np.ndarray", distances: "np.ndarray") -> list[dict[str, Any]]:
+    def listed(positions: "np.ndarray", distances: "np.ndarray") -> list[dict[str, Any]]:
         return [
-            {"row": int(numbers[i]), "distance": float(distances[i])}
+            {"row": int(row_numbers[i]), "distance": float(distances[i])}
             | {"columns": {name: str(values[i]) for name, values in shown.items()}}
-            for i in which
+            for i in positions
         ]
 
     return {
-        "row": int(numbers[near.row]),
+        "row": int(row_numbers[near.row]),
         "columns": {name: str(values[near.row]) for name, values in shown.items()},
         "before": listed(near.before, near.distances_before),
         "after": listed(near.after, near.distances_after),
-        "stayed": numbers[near.stayed],
-        "came_in": numbers[near.came],
-        "left": numbers[near.left],
+        "kept": row_numbers[near.kept],
+        "new": row_numbers[near.new],
+        "dropped": row_numbers[near.dropped],
         "written": out,
         "notes": notes,
     }
 
 
 def _columns_to_show(
-    model: Any, file: "TableFile", show: str | None, target: str | None, known: Any
+    model: Any, file: "TableFile", show: str | None, target: str | None, model_target: Any
 ) -> tuple[list[str], str | None]:
-    """Return the columns to show, that of the classes first, and the latter if there is one."""
+    """Return the columns to show (the class column first), and the class column or None."""
     from dimetric.data._features import model_parts
 
-    there = file.column_names()
-    usable = [each for each in there if each == each.strip() and "," not in each]
-    classes = target if target is not None else known if known in usable else None
-    own = [each for each in model_parts(model).encoder.column_names() if each in usable]
-    wanted = own[:SHOWN_COLUMNS] if show is None else names(show) or []
+    columns = file.column_names()
+    usable = [each for each in columns if each == each.strip() and "," not in each]
+    class_column = (
+        target if target is not None else model_target if model_target in usable else None
+    )
+    features = [each for each in model_parts(model).encoder.column_names() if each in usable]
+    wanted = features[:N_DEFAULT_COLUMNS] if show is None else split_names(show) or []
     for flag, each in [("--target", target), *(("--show", each) for each in wanted)]:
-        if each is not None and each not in there:
-            raise ValueError(f"{flag}: there is no column {each!r}. {suggest(each, there)}")
-    others = [each for each in wanted if each != classes]
-    return ([] if classes is None else [classes]) + others, classes
+        if each is not None and each not in columns:
+            hint = suggest(each, columns)
+            raise ValueError(f"{flag}: there is no column {each!r}. {hint}")
+    others = [each for each in wanted if each != class_column]
+    return ([] if class_column is None else [class_column]) + others, class_column
 
 
-def _place_of(row: int, numbers: "np.ndarray") -> int:
-    """Return which of the complete rows is the one asked for."""
+def _position_of(row: int, row_numbers: "np.ndarray", n_rows: int) -> int:
+    """Return the position of a row of the table among its complete rows."""
     import numpy as np
 
-    number = int(numbers[row]) if -len(numbers) <= row < 0 else row
-    at = np.flatnonzero(numbers == number)
-    if not len(at):
-        last = int(numbers[-1])
-        raise ValueError(f"--row {row} is not there, or has missing values: rows are 0 to {last}.")
-    return int(at[0])
+    number = int(row_numbers[row]) if -len(row_numbers) <= row < 0 else row
+    positions = np.flatnonzero(row_numbers == number)
+    if not len(positions):
+        if 0 <= row < n_rows:
+            raise ValueError(f"--row {row} has missing values. Choose another row.")
+        raise ValueError(
+            f"--row {row} is out of range: the table has {n_rows} rows, numbered from 0."
+        )
+    return int(positions[0])
 
 
 def _texts(values: "np.ndarray") -> "np.ndarray":
-    """Return values as texts, missing ones as "?"."""
+    """Return values as strings, with "?" for missing values."""
     import numpy as np
 
     from dimetric.data._missing import is_missing_value
@@ -204,4 +219,4 @@ def _texts(values: "np.ndarray") -> "np.ndarray":
 def _distance_name(model: Any) -> str:
     """Return the name of the distance that a model uses."""
     learner = getattr(model, "learner_", model)
-    return "Euclidean too" if learner is None else type(learner).__name__
+    return "Model (Euclidean)" if learner is None else type(learner).__name__

@@ -1,4 +1,4 @@
-"""The verb ``predict``: the classes of a table's rows."""
+"""The verb ``predict``: classify the rows of a table."""
 
 from typing import Annotated
 
@@ -6,41 +6,49 @@ import typer
 
 from dimetric.cli._apply import open_reader, write
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
-from dimetric.cli._terminal import as_json
+from dimetric.cli._terminal import print_json
 
 
 def predict(
     model: ModelFile,
     data: NewData,
     out: Results = None,
-    shares: Annotated[
-        bool, typer.Option("--shares", help="Also the share of the votes of each class.")
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Also write the probability of each class, the fraction of neighbours in it.",
+        ),
     ] = False,
     keep: Keep = "",
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Write the class of each of a table's rows, by a vote of its nearest neighbours.
+    """Classify the rows of a table by their nearest neighbours.
 
-    The table is read some rows at a time, so it may be larger than the memory. The order of the
-    rows is kept. Rows with missing values have empty results, unless the model imputes.
+    Reads the table in blocks, so it may be larger than memory. Keeps the order
+    of the rows. A row with missing values gets an empty result, unless the
+    model imputes them.
     """
     reader = open_reader(model, data, keep, header, out, json)
     from dimetric.advice._apply import Predictions
 
     if not hasattr(reader.parts.last, "predict"):
         raise ValueError(
-            f"{model} is a map without classes: fit one with --target, or use 'dimetric transform'."
+            f"{model} was fitted without classes, so it cannot predict. Fit a model with --target, "
+            "or use 'dimetric transform'."
         )
-    results = Predictions(reader.parts.last, shares=shares)
+    results = Predictions(reader.parts.last, probabilities=probabilities)
     write(reader, results, out, "rows predicted")
     if json:
-        as_json(
+        print_json(
             {
                 "out": out,
                 "rows": reader.n_rows,
-                "empty": reader.n_incomplete,
+                "incomplete_rows": reader.n_incomplete,
                 "classes": results.counts,
                 "notes": reader.notes(),
             }
         )
+    elif out is not None:
+        print(f"Written: {out}")

@@ -1,12 +1,12 @@
-"""The verb ``reproduce``: run a published experiment, show, write, draw."""
+"""The verb ``reproduce``: run a published experiment, and write and plot its results."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dimetric.cli._options import Jobs, Json, names
-from dimetric.cli._terminal import as_json, progress, say
+from dimetric.cli._options import Jobs, Json, split_names
+from dimetric.cli._terminal import ProgressBar, print_json, print_notes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,46 +18,56 @@ if TYPE_CHECKING:
     from dimetric.experiments._tables import Block
 
 SCORE_WIDTH = len("0.1234")
-MAX_REASONS = 10
+MAX_FAILURES = 10  # lines about failed fits
 
 
 Experiment = Annotated[
     int,
     typer.Option(
-        min=1, max=4, help="1: learners, 2: nearest centroids, 3: kernels, 4: dimensions."
+        min=1,
+        max=4,
+        help="1: learners, 2: nearest-centroid learners, 3: kernel learners, "
+        "4: numbers of dimensions.",
     ),
 ]
 Neighbors = Annotated[
     list[int] | None,
-    typer.Option(help="Neighbours that vote; may be given several times. (Default: 3.)"),
-]
-Folder = Annotated[
-    Path | None,
     typer.Option(
-        help="Folder of data sets, and of the published paper_tables.", envvar="DIMETRIC_DATA"
+        help="Number of nearest neighbours used for classification. Repeatable. (Default: 3.)"
     ),
 ]
-Budget = Annotated[float | None, typer.Option(help="Seconds after which a fit is stopped.")]
+Directory = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory with the data sets and the published tables (paper_tables).",
+        envvar="DIMETRIC_DATA",
+    ),
+]
+Budget = Annotated[float | None, typer.Option(help="Time limit of a single fit in seconds.")]
 Out = Annotated[
-    Path, typer.Option(help="Folder for the results, and for the state of a stopped run.")
+    Path, typer.Option(help="Directory for the results and for the state of an interrupted run.")
 ]
 
 
 def reproduce(
     experiment: Experiment = 1,
     k: Neighbors = None,
-    data: Folder = None,
-    only: Annotated[str, typer.Option(help="Data sets, separated by commas.")] = "",
-    learners: Annotated[str, typer.Option(help="Learners, separated by commas.")] = "",
+    data: Directory = None,
+    only: Annotated[
+        str, typer.Option(help="Data sets to run, separated by commas. (Default: all.)")
+    ] = "",
+    learners: Annotated[
+        str, typer.Option(help="Learners to run, separated by commas. (Default: all.)")
+    ] = "",
     jobs: Jobs = 1,
     budget: Budget = None,
     retry: Annotated[bool, typer.Option("--retry", help="Repeat fits that failed.")] = False,
     out: Out = Path("results"),
     json: Json = False,
 ) -> None:
-    """Run a published experiment, and show our scores beside the published ones.
+    """Run a published experiment and compare the scores with the published ones.
 
-    A run that was stopped continues when the same command is given again.
+    To continue an interrupted run, repeat the command.
     """
     from rich.console import Console
 
@@ -67,16 +77,16 @@ def reproduce(
 
     out.mkdir(parents=True, exist_ok=True)
     console = Console()
-    ks, results, scored = k or [3], [], True
-    for each in ks[:1] if experiment == 2 else ks:
+    neighbor_counts, results, all_scored = k or [3], [], True
+    for each in neighbor_counts[:1] if experiment == 2 else neighbor_counts:
         try:
-            with progress(f"experiment {experiment}, k = {each}") as callback:
+            with ProgressBar(f"experiment {experiment}, k = {each}") as callback:
                 found = paper.reproduce(
                     experiment,
                     k=each,
                     folder=data,
-                    only=names(only),
-                    learners=names(learners),
+                    data_sets=split_names(only),
+                    learners=split_names(learners),
                     store=out / "cells.sqlite",
                     time_budget=budget,
                     retry=retry,
@@ -84,7 +94,7 @@ def reproduce(
                     callback=callback,
                 )
         except KeyboardInterrupt:
-            Console(stderr=True).print("Stopped. The same command goes on from here.")
+            Console(stderr=True).print("Interrupted. Repeat the command to continue.")
             raise SystemExit(130) from None
         files = [*write(found, out), *write_figure(found, out)]
         if json:
@@ -92,16 +102,16 @@ def reproduce(
         else:
             show(found, console)
             console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
-        say(*_reasons(found.result.cells))
-        scored = scored and any(cell.status == "ok" for cell in found.result.cells)
+        print_notes(*_failures(found.result.cells))
+        all_scored = all_scored and any(cell.status == "ok" for cell in found.result.cells)
     if json:
-        as_json({"results": results})
-    if not scored:
-        raise SystemExit("No fit has a score: the reasons are above.")
+        print_json({"results": results})
+    if not all_scored:
+        raise SystemExit("A run has no scores, because all of its fits failed (see above).")
 
 
 def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
-    """Return scores and verdicts as JSON has them."""
+    """Return scores and verdicts as a dictionary for JSON."""
     from dimetric.stats import verdict
 
     fields = ("name", "rows", "learners", "test", "published_test")
@@ -111,12 +121,12 @@ def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
 
 
 def show(found: "paper.Reproduction", console: "Console") -> None:
-    """Print our scores above the published ones, cell by cell, with averages and verdicts."""
+    """Print tables of our scores and the published ones, with averages and verdicts."""
     from dimetric.experiments import _report as report
     from dimetric.stats import verdict
 
     console.print(f"[bold]{found.title}[/bold]")
-    console.print("Test scores; the published ones below ours.")
+    console.print("Test scores. Each cell shows our score, and the published one under it.")
     for block in found.blocks:
         for columns in _pages(block, console.width):
             console.print(_scores(block, columns))
@@ -127,30 +137,35 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
     console.print(str(found.result), highlight=False)
 
 
-def _reasons(cells: "list[Cell]") -> list[str]:
-    """Return the reasons why fits have no score, one line each."""
-    found: dict[tuple[str, str], int] = {}
+def _failures(cells: "list[Cell]") -> list[str]:
+    """Return one line for each learner and each reason why its fits have no score."""
+    counts: dict[tuple[str, str], int] = {}
     for cell in cells:
         if cell.status != "ok":
-            reason = cell.learner, f"{cell.status}: {cell.message.partition(chr(10))[0]}"
-            found[reason] = found.get(reason, 0) + 1
-    lines = [f"{learner}, {n} fits {why}" for (learner, why), n in found.items()]
-    more = [f"And {len(lines) - MAX_REASONS} reasons more."] if len(lines) > MAX_REASONS else []
-    return lines[:MAX_REASONS] + more
+            what = "timed out" if cell.status == "timeout" else cell.status
+            failure = cell.learner, f"{what}: {cell.message.partition(chr(10))[0]}"
+            counts[failure] = counts.get(failure, 0) + 1
+    lines = [
+        f"{learner}: {n} fit{'' if n == 1 else 's'} {reason}"
+        for (learner, reason), n in counts.items()
+    ]
+    n_hidden = len(lines) - MAX_FAILURES
+    more = [f"{n_hidden} more lines are not shown."] if n_hidden > 0 else []
+    return lines[:MAX_FAILURES] + more
 
 
 def _pages(block: "Block", width: int) -> list[list[int]]:
-    """Return the columns of each page: as many learners as fit beside each other."""
+    """Split the learners into tables that fit the terminal; return their column numbers."""
     pages: list[list[int]] = []
-    first = 2 + max(len(each) for each in ("dimension", *block.rows))
-    left = 0
+    first_column = 2 + max(len(each) for each in ("dimension", *block.rows))
+    width_left = 0
     for j, learner in enumerate(block.learners):
         needed = 1 + max(SCORE_WIDTH, *(len(word) for word in learner.split()))
-        if needed > left or not pages:
+        if needed > width_left or not pages:
             pages.append([])
-            left = width - first
+            width_left = width - first_column
         pages[-1].append(j)
-        left -= needed
+        width_left -= needed
     return pages
 
 
@@ -166,10 +181,11 @@ def _scores(block: "Block", columns: list[int]) -> "Table":
     for row, ours, published in zip(block.rows, block.test, block.published_test, strict=True):
         table.add_row(row, *_pairs(ours[columns], published[columns]))
     ours, published = block.averages("test"), block.averages("published_test")
-    for title, digits, mine, theirs in zip(
+    for title, digits, our_row, published_row in zip(
         ("average", "rank"), (4, 2), ours, published, strict=True
     ):
-        table.add_row(title, *_pairs(mine[columns], theirs[columns], digits), style="bold")
+        pairs = _pairs(our_row[columns], published_row[columns], digits)
+        table.add_row(title, *pairs, style="bold")
     return table
 
 

@@ -1,8 +1,8 @@
-"""The verb ``transform``: the rows of a table under the learned distance."""
+"""The verb ``transform``: map the rows of a table into the space of the learned distance."""
 
 from dimetric.cli._apply import open_reader, write
 from dimetric.cli._options import Header, Json, Keep, ModelFile, NewData, Results
-from dimetric.cli._terminal import as_json
+from dimetric.cli._terminal import print_json
 
 
 def transform(
@@ -13,10 +13,11 @@ def transform(
     header: Header = None,
     json: Json = False,
 ) -> None:
-    """Write the coordinates of a table's rows: Euclidean distances between them are the learned.
+    """Map rows into a space where Euclidean distance equals the learned distance.
 
-    The table is read some rows at a time, so it may be larger than the memory. The order of the
-    rows is kept. Rows with missing values have empty results, unless the model imputes.
+    Reads the table in blocks, so it may be larger than memory. Keeps the order
+    of the rows. A row with missing values gets an empty result, unless the
+    model imputes them.
     """
     reader = open_reader(model, data, keep, header, out, json)
     from dimetric.advice._apply import Coordinates
@@ -25,12 +26,14 @@ def transform(
     results = Coordinates(parts.last, parts.encoder.get_feature_names_out())
     write(reader, results, out, "rows transformed")
     if json:
-        as_json(
+        print_json(
             {
                 "out": out,
                 "rows": reader.n_rows,
-                "empty": reader.n_incomplete,
+                "incomplete_rows": reader.n_incomplete,
                 "columns": results.names,
                 "notes": reader.notes(),
             }
         )
+    elif out is not None:
+        print(f"Written: {out}")

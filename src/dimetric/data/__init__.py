@@ -1,4 +1,4 @@
-"""Data sets: by name, from files, and generated ones whose structure is known."""
+"""Data sets: loaded by name, read from files, or generated with a known structure."""
 
 import lazy_loader
 

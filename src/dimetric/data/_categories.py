@@ -1,4 +1,4 @@
-"""Columns of categories: which categories there are, and their one-hot features."""
+"""Categorical columns: their categories and their one-hot features."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,22 +8,23 @@ import numpy as np
 from dimetric.data._columns import drop_hint, is_number, median, present_values, refuse_dates
 from dimetric.data._missing import is_missing
 
-MISSING_CODE, UNKNOWN_CODE = -1, -2  # in place of the number of a category
-MAX_CATEGORIES = 50  # or half the rows: with more, a column of texts is refused
-MIN_NUMBERS = 10  # with more different numbers among texts, the column was perhaps meant as numbers
+MISSING_CODE, UNKNOWN_CODE = -1, -2  # category codes of missing values and unknown categories
+MAX_CATEGORIES = 50  # or half the number of rows, if that is more
+# A string column with more distinct numbers than this was probably meant to be numeric.
+MAX_NUMERIC_CATEGORIES = 10
 
 
 class LearnedColumn(NamedTuple):
-    """What the encoder learns of a column.
+    """What the encoder learns about one column.
 
     Attributes
     ----------
     categories : list of str or None
-        The categories; None if the column holds numbers.
+        The categories; None if the column is numeric.
     fill : float or str
-        The median, or the most frequent category.
+        The value that replaces missing values: the median, or the most frequent category.
     note : str
-        A sentence about the column, or "".
+        A message to the user about the column, or "".
     """
 
     categories: list[str] | None
@@ -32,16 +33,16 @@ class LearnedColumn(NamedTuple):
 
 
 def learn_column(name: str, values: np.ndarray, known: Sequence[str] | None) -> LearnedColumn:
-    """Return the categories of a column, or None if it holds numbers, and its usual value.
+    """Learn the categories of a column, if it is categorical, and the value for imputation.
 
     Parameters
     ----------
     name : str
         Name of the column.
     values : ndarray of shape (n_rows,)
-        Numbers, or objects in which None is missing.
+        Numbers, or an object array in which None marks missing values.
     known : sequence of str, optional
-        All categories; by default those that are there, sorted.
+        All possible categories. By default, the sorted categories that occur in `values`.
 
     Examples
     --------
@@ -55,35 +56,39 @@ def learn_column(name: str, values: np.ndarray, known: Sequence[str] | None) -> 
         note = f"Column {name!r} holds a single value, {present[0]:g}." if single else ""
         return LearnedColumn(None, median(name, present), note)
     texts, counts = np.unique([category_name(each) for each in present], return_counts=True)
-    odd = _odd_among_numbers(texts, counts)
+    exceptions = _exceptions_among_numbers(texts, counts)
     if len(texts) > max(MAX_CATEGORIES, len(values) // 2):
-        what = odd or f"such as {str(texts[0])[:40]!r}: they are not categories"
+        detail = exceptions or f"An example is {str(texts[0])[:40]!r}."
         raise ValueError(
-            f"Column {name!r} holds {len(texts)} different texts in {len(values)} rows, {what}."
-            f" Turn it into numbers, or {drop_hint(name)}."
+            f"Column {name!r} holds {len(texts)} distinct strings in {len(values)} rows, too many "
+            f"for categories. {detail} Convert the column to numbers, or {drop_hint(name)}."
         )
     categories = [str(each) for each in (texts if known is None else known)]
-    note = f"Column {name!r} is one-hot: {len(categories)} categories{', ' if odd else ''}{odd}."
+    note = (
+        f"Column {name!r} is one-hot encoded ({len(categories)} categories). {exceptions}".strip()
+    )
     if len(categories) == 1:
         note = f"Column {name!r} holds a single value, {categories[0]!r}."
     elif len(categories) == 2:
-        note = f"Column {name!r} is 1 where it is {categories[-1]!r}, else 0."
+        note = f"Column {name!r} is encoded as 1 for {categories[1]!r} and 0 for {categories[0]!r}."
     return LearnedColumn(categories, str(texts[np.argmax(counts)]), note)
 
 
-def _odd_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
-    """Describe the texts that are not numbers in a column of numbers; "" in other columns."""
+def _exceptions_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
+    """Return a sentence on the non-numeric values of a mostly numeric column, else ""."""
     odd = np.array([not is_number(each) for each in texts.tolist()])
-    if np.sum(~odd) <= MIN_NUMBERS or np.sum(counts[odd]) > np.sum(counts) / 2:
+    if np.sum(~odd) <= MAX_NUMERIC_CATEGORIES or np.sum(counts[odd]) > np.sum(counts) / 2:
         return ""
     examples = ", ".join(repr(str(each)[:40]) for each in texts[odd][:3])
-    return f"numbers except for {int(np.sum(counts[odd]))}, such as {examples}"
+    n_odd, n_values = int(np.sum(counts[odd])), int(np.sum(counts))
+    verb = "is" if n_odd == 1 else "are"
+    return f"Only {n_odd} of {n_values} values {verb} not numeric, such as {examples}."
 
 
 def category_name(value: Any) -> str:
-    """Return the name of a category: 1.0 is called "1".
+    """Return the name of a category; both 1 and 1.0 are named "1".
 
-    Missing values turn a column of integers into floats; their categories keep their names.
+    Missing values turn a column of integers into floats, which must not rename its categories.
     """
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -91,30 +96,35 @@ def category_name(value: Any) -> str:
 
 
 def category_codes(values: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """Return the number of each value's category, or MISSING_CODE, or UNKNOWN_CODE."""
-    numbers = {each: i for i, each in enumerate(categories)}
+    """Return the category index of each value; MISSING_CODE if missing, UNKNOWN_CODE if unknown."""
+    indices = {each: i for i, each in enumerate(categories)}
     return np.array(
         [
-            MISSING_CODE if gone else numbers.get(category_name(value), UNKNOWN_CODE)
-            for value, gone in zip(values.tolist(), is_missing(values).tolist(), strict=True)
+            MISSING_CODE if missing else indices.get(category_name(value), UNKNOWN_CODE)
+            for value, missing in zip(values.tolist(), is_missing(values).tolist(), strict=True)
         ],
         dtype=np.int64,
     )
 
 
 def one_hot(codes: np.ndarray, n_categories: int) -> np.ndarray:
-    """Return one feature for each category; of two categories, one feature for the last.
+    """Return one 0/1 feature for each category.
 
-    All features of a missing value are NaN. Those of an unknown category are 0, or 1/2 if there is
-    a single feature.
+    One or two categories give a single feature, for the last category. A missing value is NaN in
+    all features. An unknown category is 0 in all features, or 1/2 if there is only one feature.
     """
     if n_categories > 2:
-        found = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
+        features = (codes[:, None] == np.arange(n_categories)).astype(np.float64)
     else:
-        found = (codes == n_categories - 1).astype(np.float64)[:, None]
-        found[codes == UNKNOWN_CODE] = 0.5
-    found[codes == MISSING_CODE] = np.nan
-    return found
+        features = (codes == n_categories - 1).astype(np.float64)[:, None]
+        features[codes == UNKNOWN_CODE] = 0.5
+    features[codes == MISSING_CODE] = np.nan
+    return features
+
+
+def unknown_categories_note(name: str, n_values: int) -> str:
+    """Return a message that a column has values whose category was not seen during fit."""
+    return f"Found unknown categories in column {name!r} (number of values: {n_values})."
 
 
 def one_hot_names(name: str, categories: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Columns of a table: numbers where all values are numbers, objects otherwise."""
+"""Columns of a table as arrays: numeric if all values are numbers, object arrays otherwise."""
 
 import re
 from collections.abc import Container, Mapping
@@ -13,28 +13,31 @@ from dimetric.data._missing import (
     marks_missing,
 )
 
-DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?")
+DATE_PATTERN = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?"
+)
 MAX_DATES_CHECKED = 1000
 BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
-LEADING_ZERO = re.compile(r"0\d+")  # 01 names a class: it is not the number 1
+LEADING_ZERO = re.compile(r"0\d+")  # a class named "01" is not the number 1
 INTEGER = re.compile(r"[+-]?\d{1,15}")
 
 
 def columns_of(
-    table: Any, texts: Container[str] = (), *, target: str | None = None
+    table: Any, string_columns: Container[str] = (), *, target: str | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the columns of a table: numbers, dates, or objects in which None is missing.
+    """Return the columns of a table as arrays of numbers, dates, or objects.
 
     Parameters
     ----------
-    table : data frame of pandas or polars, or mapping of names to arrays
-        A column of texts that are all numbers (also as "1,234") becomes one of numbers.
-    texts : container of str
-        Names of columns that stay texts, whatever they look like.
+    table : pandas or polars data frame, or mapping of names to arrays
+        A string column whose values are all numbers, such as "1.5" or "1,234", becomes numeric.
+        Other string columns become object arrays, in which None marks missing values.
+    string_columns : container of str
+        Names of columns that stay strings even if all their values are numbers.
     target : str, optional
-        Name of the column of classes. If its values are not all numbers, they stay as written:
-        "None", "NA" and "01" are classes.
+        Name of the target column. If its values are not all numbers, they are kept as written:
+        "None", "NA" and "01" are class names.
 
     Examples
     --------
@@ -46,12 +49,14 @@ def columns_of(
     for name in names:
         series = table[name]
         if getattr(series, "ndim", 1) != 1 or str(name) in columns:
-            raise ValueError(f"There is more than one column {name!r}: names must differ.")
+            raise ValueError(
+                f"The table has several columns named {name!r}. Column names must be unique."
+            )
         values = series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)
         if values.dtype.kind not in "iufbmM":
             listed = series.to_list() if hasattr(series, "to_list") else values.tolist()
             values = _objects([None if marks_missing(each) else each for each in listed])
-            numbers = None if str(name) in texts else parse_numbers(values)
+            numbers = None if str(name) in string_columns else parse_numbers(values)
             if str(name) == target:
                 values = _class_labels(listed, numbers)
             else:
@@ -61,7 +66,7 @@ def columns_of(
 
 
 def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:
-    """Return a target as numbers if all its values are numbers, else its texts as written."""
+    """Return a target as numbers if all its values are numbers, else as written."""
     texts = [each.strip() for each in listed if isinstance(each, str)]
     if numbers is not None and not any(LEADING_ZERO.fullmatch(each) for each in texts):
         whole = len(texts) == len(listed) and all(INTEGER.fullmatch(each) for each in texts)
@@ -72,7 +77,7 @@ def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:
 
 
 def parse_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Return objects as numbers, NaN where one is missing; None if some value is no number.
+    """Convert objects to numbers, missing values to NaN; return None if a value is not a number.
 
     Examples
     --------
@@ -81,21 +86,21 @@ def parse_numbers(values: np.ndarray) -> np.ndarray | None:
     >>> parse_numbers(np.array(["1", "x"], dtype=object)) is None
     True
     """
-    found = np.full(len(values), np.nan)
-    some = False
+    numbers = np.full(len(values), np.nan)
+    any_number = False
     for i, value in enumerate(values):
         if marks_missing(value, NUMBER_MISSING_MARKERS):
             continue
         try:
-            found[i] = float(_without_thousands(value))
+            numbers[i] = float(_without_commas(value))
         except (TypeError, ValueError):
             return None
-        some = True
-    return found if some else None
+        any_number = True
+    return numbers if any_number else None
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a number, perhaps written as a text.
+    """Tell whether a value is a number or a string that represents one.
 
     Examples
     --------
@@ -106,14 +111,14 @@ def is_number(value: Any) -> bool:
 
 
 def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the values of a column that held numbers in the fit; raise if others are in it."""
+    """Return the values of a column that was numeric during fit; raise if it is not numeric now."""
     numbers = values
     if values.dtype.kind not in "iufb":
         found = None
         if values.dtype.kind == "O":
-            # Files that are read in chunks hold truth values as texts.
-            told = [BOOLEAN_TEXTS.get(str(each).strip().lower(), each) for each in values]
-            found = parse_numbers(_objects(told))
+            # A chunk of a file may hold booleans as objects or strings.
+            as_numbers = [BOOLEAN_TEXTS.get(str(each).strip().lower(), each) for each in values]
+            found = parse_numbers(_objects(as_numbers))
         if found is None and not is_missing(values).all():
             odd = next(
                 each
@@ -123,25 +128,25 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
                 and not is_number(each)
             )
             raise ValueError(
-                f"Column {name!r} held numbers in the fit, but holds {str(odd)[:40]!r} here."
+                f"Column {name!r} was numeric during fit, but now holds {str(odd)[:40]!r}."
             )
         numbers = np.full(len(values), np.nan) if found is None else found
     numbers = numbers.astype(np.float64)
     if np.any(np.isinf(numbers)):
-        raise ValueError(f"Column {name!r} holds infinite values: replace them, or leave it out.")
+        raise ValueError(f"Column {name!r} holds infinite values. Replace them, or drop it.")
     return numbers
 
 
 def median(name: str, values: np.ndarray) -> float:
-    """Return the median of the values of a column that are not missing; raise if all are."""
+    """Return the median of the non-missing values of a column; raise if there are none."""
     return float(np.median(present_values(name, values)))
 
 
 def present_values(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the values of a column that are not missing; raise if all are."""
+    """Return the non-missing values of a column; raise if there are none."""
     present = values[~is_missing(values)]
     if not len(present):
-        raise ValueError(f"Column {name!r} holds no value at all: {drop_hint(name)}.")
+        raise ValueError(f"All values of column {name!r} are missing. You can {drop_hint(name)}.")
     return present
 
 
@@ -152,33 +157,33 @@ def refuse_dates(name: str, values: np.ndarray) -> None:
         values.dtype.kind == "O"
         and len(present) > 0
         and all(
-            hasattr(each, "isoformat") or DATE.fullmatch(str(each))
+            hasattr(each, "isoformat") or DATE_PATTERN.fullmatch(str(each))
             for each in present[:MAX_DATES_CHECKED]
         )
     )
     if dates:
         raise ValueError(
-            f"Column {name!r} holds dates or times, between which there is no natural distance: "
-            f"turn it into numbers (days since the first, the month, ...), or {drop_hint(name)}."
+            f"Column {name!r} holds dates or times, which have no natural distance. Convert it to "
+            f"numbers, such as days since a start date, or {drop_hint(name)}."
         )
 
 
 def drop_hint(name: str) -> str:
-    """Return how to leave a column out, as the end of a sentence."""
-    return f"leave it out (drop=[{name!r}], on the command line --drop {name!r})"
+    """Return the end of a sentence that says how to drop a column."""
+    return f"drop it (drop=[{name!r}] in Python, --drop {name!r} on the command line)"
 
 
 def _objects(values: list[Any]) -> np.ndarray:
-    """Return a list as an array of objects, of one dimension even if it holds lists."""
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    """Return a list as a one-dimensional object array, even if its items are lists."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
-def _without_thousands(value: Any) -> Any:
-    """Return the text of a number without commas between its thousands."""
+def _without_commas(value: Any) -> Any:
+    """Remove the commas between thousands from a string that represents a number."""
     if not isinstance(value, str):
         return value
-    if "_" in value:  # float() accepts "1_000", which only Python writes
+    if "_" in value:  # float() accepts "1_000", which is not a number in a table
         raise ValueError(value)
     return value.replace(",", "") if COMMA_THOUSANDS.fullmatch(value.strip()) else value

@@ -1,4 +1,4 @@
-"""A data set: samples, their target, and the names of their features."""
+"""A data set: samples, targets and feature names."""
 
 from dataclasses import dataclass, field
 
@@ -9,24 +9,24 @@ __all__ = ["DataSet"]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Samples, their target, and what was done to get them.
+    """Samples and targets, with notes on how they were read.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Samples. All features are numbers.
+        The samples. All features are numeric.
     y : ndarray of shape (n_samples,) or None
-        Classes, or numbers to predict.
+        The targets: class labels, or numbers for regression.
     feature_names : tuple of str
         Names of the features.
     target_name : str or None
-        Name of y.
+        Name of the target.
     name : str
         Name of the data set.
     notes : tuple of str
-        What was changed while reading, in sentences.
+        Messages about changes made while reading, such as dropped rows.
     extra : dict of str to ndarray
-        Other columns of the file, such as the published folds.
+        Columns that are neither features nor target, such as the folds of a published split.
 
     Examples
     --------

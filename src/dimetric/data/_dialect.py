@@ -1,7 +1,7 @@
-"""How a text file writes a table: separator, decimal sign, encoding and header.
+"""Detect the dialect of a text file: separator, decimal sign, encoding and header.
 
-All of it is detected from the first part of the file, by one reading of at most ``HEAD_BYTES``
-bytes. Whoever reads the file afterwards is given the :class:`Dialect`.
+Detection reads the first ``HEAD_BYTES`` bytes of the file once. All later reads of the file use
+the resulting :class:`Dialect`.
 """
 
 import codecs
@@ -19,30 +19,30 @@ from dimetric.data._missing import NUMBER_MISSING_MARKERS, marks_missing
 
 SEPARATORS = (";", "\t", "|", ",")
 SPACES = r"\s+"
-HEAD_BYTES = 2**20  # detection reads so much of a file, unpacked,
-HEAD_LINES = 1000  # and looks at so many of its lines that are not empty
+HEAD_BYTES = 2**20  # decompressed bytes that detection reads
+HEAD_LINES = 1000  # non-empty lines that detection uses
 
 POINT_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
-# A number of a file with decimal commas: points may stand between its thousands.
+# A number in a file with decimal commas; points may separate its thousands.
 GROUPED_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file writes a table.
+    r"""The format of a table in a text file.
 
     Attributes
     ----------
     separator : str
-        What stands between values; a regular expression if these are spaces.
+        The separator between values. Spaces are represented by the regular expression ``\s+``.
     header : bool
         Whether the first line holds the names of the columns.
     decimal : {".", ","}
         The decimal sign. In files with decimal commas, points may separate thousands.
     encoding : str
-        The encoding of the first part of the file.
+        The encoding, detected from the first part of the file.
     """
 
     separator: str = ","
@@ -52,19 +52,20 @@ class Dialect:
 
     @property
     def encoding_errors(self) -> str:
-        """How to decode what is not in the encoding, for ``open(..., errors=...)``.
+        """The handler of decoding errors, for ``open(..., errors=...)``.
 
-        The first letter beyond ASCII may come late in a file. Bytes that are not UTF-8 are then
-        read as Windows-1252, and those that this leaves undefined as Latin-1.
+        The first non-ASCII character may come after the part of the file that was used to detect
+        the encoding. Bytes that are not valid UTF-8 are decoded as Windows-1252, and bytes that
+        Windows-1252 leaves undefined as Latin-1.
         """
-        return "strict" if self.encoding == "utf-16" else FALLBACK
+        return "strict" if self.encoding == "utf-16" else DECODING_ERROR_HANDLER
 
-    def plain(self, text: str) -> str:
-        """Return a value without spaces around it; a number with a decimal point.
+    def normalize(self, text: str) -> str:
+        """Strip spaces from a value; write a number with a decimal point and without thousands.
 
         Examples
         --------
-        >>> Dialect(separator=";", decimal=",").plain(" 1.234,5 ")
+        >>> Dialect(separator=";", decimal=",").normalize(" 1.234,5 ")
         '1234.5'
         """
         text = text.strip()
@@ -74,25 +75,25 @@ class Dialect:
 
 
 def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
-    r"""Detect how a text file writes a table, from its first MiB.
+    r"""Detect the dialect of a text file from its first MiB.
 
     Parameters
     ----------
     path : path
-        The file, perhaps packed (``.gz``).
+        Path of the file, which may be compressed (``.gz``).
     header : bool or None, default=None
-        Whether the first line holds names; None detects this too.
+        Whether the first line holds column names. None detects this.
 
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "prices.csv")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "prices.csv")
     ...     _ = path.write_text("item;price\nbread;2,50\nmilk;1,20\n")
     ...     detect_dialect(path)
     Dialect(separator=';', header=True, decimal=',', encoding='utf-8')
     """
-    with _opened(path) as file:
+    with _open_binary(path) as file:
         head = file.read(HEAD_BYTES)
     encoding = _encoding(head)
     text = _decode_head(head, encoding)
@@ -100,12 +101,12 @@ def detect_dialect(path: Path, header: bool | None = None) -> Dialect:
         raise ValueError("it is not a text file")
     lines = list(islice((each for each in text.splitlines() if each.strip()), HEAD_LINES))
     if len(head) == HEAD_BYTES and 1 < len(lines) < HEAD_LINES:
-        lines.pop()  # the head ends in the middle of it
+        lines.pop()  # the bytes that were read may end in the middle of this line
     separator = _separator(lines)
     rows = [row for row in _split(lines, separator) if row]
     decimal = _decimal(rows, separator)
-    named = _has_header(rows, decimal) if header is None else header
-    return Dialect(separator, named, decimal, encoding)
+    has_header = _has_header(rows, decimal) if header is None else header
+    return Dialect(separator, has_header, decimal, encoding)
 
 
 def _encoding(head: bytes) -> str:
@@ -118,17 +119,17 @@ def _encoding(head: bytes) -> str:
         except UnicodeDecodeError:
             continue
         return encoding
-    return "latin-1"  # in which any byte is a letter
+    return "latin-1"  # decodes any byte
 
 
 def _decode_head(head: bytes, encoding: str) -> str:
-    """Decode the first part of a file, which may end in the middle of a letter."""
+    """Decode the first part of a file, which may end in the middle of a character."""
     is_whole = len(head) < HEAD_BYTES
     return codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
 
 
 def _decode_late_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Decode bytes that are not in the encoding of the first part: see `encoding_errors`."""
+    """Decode bytes that are invalid in the detected encoding: see `Dialect.encoding_errors`."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     wrong = error.object[error.start : error.end]
@@ -138,18 +139,22 @@ def _decode_late_bytes(error: UnicodeError) -> tuple[str, int]:
         return wrong.decode("latin-1"), error.end
 
 
-FALLBACK = "dimetric.decode_late_bytes"
-codecs.register_error(FALLBACK, _decode_late_bytes)
+DECODING_ERROR_HANDLER = "dimetric.decode_late_bytes"
+codecs.register_error(DECODING_ERROR_HANDLER, _decode_late_bytes)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open_binary(path: Path) -> Iterator[IO[bytes]]:
     with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
         yield file  # type: ignore[misc]
 
 
 def _separator(lines: list[str]) -> str:
-    """Return the separator that cuts most lines into equally many values, most of them numbers."""
+    """Return the separator that gives the most regular table.
+
+    Candidates are ranked by the fraction of rows as wide as the first, then by the fraction of
+    values that are numbers, then by the number of columns.
+    """
     best, found = (0.0, 0.0, 1), ","
     for separator in SEPARATORS:
         rows = list(_split(lines, separator))
@@ -157,9 +162,9 @@ def _separator(lines: list[str]) -> str:
         if width < 2:
             continue
         values = [each for row in rows for each in row]
-        alike = sum(len(row) == width for row in rows) / len(rows)
+        uniformity = sum(len(row) == width for row in rows) / len(rows)
         numbers = sum(_is_number(each, "," if separator != "," else ".") for each in values)
-        rank = (round(alike, 1), round(numbers / len(values), 1), width)
+        rank = (round(uniformity, 1), round(numbers / len(values), 1), width)
         if rank > best or (rank >= best and separator != ","):
             best, found = rank, separator
     if best[2] == 1 and lines:
@@ -181,7 +186,7 @@ def _split(lines: list[str], separator: str) -> Iterator[list[str]]:
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:
-    """Return the decimal sign: a comma if some number has one and no number a decimal point."""
+    """Return the decimal sign: a comma if some number uses it and none uses a decimal point."""
     if separator == ",":
         return "."
     values = [each for row in rows for each in row]
@@ -192,15 +197,19 @@ def _decimal(rows: list[list[str]], separator: str) -> str:
 
 
 def _has_header(rows: list[list[str]], decimal: str) -> bool:
-    """Tell whether the first row holds names: texts above numbers, or consecutive integers."""
+    """Tell whether the first row holds column names.
+
+    It does if a name stands above a column of numbers, or if the row has no numbers other than
+    consecutive column numbers.
+    """
     if len(rows) < 2:
         return True
     first, below = rows[0], rows[1:]
     numbers = {i: each for i, each in enumerate(first) if _is_number(each, decimal)}
     for i, name in enumerate(first):
         column = [row[i] for row in below if i < len(row) and not _is_missing(row[i])]
-        above = i not in numbers and not _is_missing(name)
-        if above and column and all(_is_number(each, decimal) for each in column):
+        is_name = i not in numbers and not _is_missing(name)
+        if is_name and column and all(_is_number(each, decimal) for each in column):
             return True
     if not all(each.isdecimal() for each in numbers.values()):
         return False

@@ -1,4 +1,4 @@
-"""Turn the columns of a table into numeric features, in the same way for new data."""
+"""Encode the columns of a table as numeric features, consistently for new data."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from dimetric.data._categories import (
     learn_column,
     one_hot,
     one_hot_names,
+    unknown_categories_note,
 )
 from dimetric.data._columns import columns_of, median, numeric_column
 
@@ -24,41 +25,43 @@ __all__ = ["TableEncoder"]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode the columns of a table as features: numbers stay as they are, categories are one-hot.
+    """Encode the columns of a table as features: keep numbers, one-hot encode categories.
 
-    A column of texts holds categories. Each category becomes a feature called ``column=category``,
-    which is 1 where the column has this category and 0 elsewhere; a column of two categories
-    becomes one feature, for the second. Dates are refused, and so are columns of texts that nearly
-    all differ.
+    String columns are categorical. Each category becomes a feature named ``column=category``, which
+    is 1 for rows of this category and 0 for others. A column with two categories becomes one
+    feature, for the second category. Columns of dates, and string columns with too many distinct
+    values for categories, raise an error.
 
     Parameters
     ----------
     missing : {"raise", "impute", "keep"}, default="raise"
-        What is done about missing values. "raise": they are an error. "impute": they are replaced
-        by the median, or the most frequent category, of the column in the fit. "keep": all
-        features of the column are NaN.
-    categories : mapping of names to sequences of str, optional
-        All categories of columns of texts; by default those that are there in the fit, sorted.
+        How to treat missing values. "raise" raises an error. "impute" replaces them by the median
+        or most frequent category that the column had during fit. "keep" sets all features of the
+        column to NaN.
+    categories : mapping of str to sequence of str, optional
+        All categories of a column, by column name. By default, the sorted categories seen during
+        fit.
 
     Attributes
     ----------
     feature_names_in_ : ndarray of shape (n_columns,)
-        Names of the columns, if they have names. New data may have them in any order, and may
-        have further columns, which are ignored.
+        Names of the columns. Defined only if the table has column names. New data may have these
+        columns in any order; additional columns are ignored.
     n_features_in_ : int
         Number of columns.
     categories_ : list of (list of str or None)
-        The categories of each column; None for a column of numbers.
+        The categories of each column; None for a numeric column.
     fills_ : list of (float or str)
         The median or the most frequent category of each column.
     notes_ : list of str
-        What was done, in sentences.
+        Messages about how columns were encoded.
 
     Notes
     -----
-    A category that was not there in the fit gets 0 in all features of its column, or 1/2 if the
-    column has one feature: its distance to all known categories is the same. ``transform`` warns
-    and counts such values. Arrays of numbers pass through, apart from missing values.
+    A category that was not seen during fit is encoded as 0 in all features of its column, or as
+    1/2 if the column has one feature. So it has the same distance to all known categories.
+    ``transform`` warns about such values. Numeric arrays are returned unchanged, except for missing
+    values.
 
     Examples
     --------
@@ -88,28 +91,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categories = categories
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the names of the columns, their categories and their usual values.
+        """Learn the names of the columns, their categories and their values for imputation.
 
         Parameters
         ----------
-        X : data frame of pandas or polars, mapping of names to arrays, or array-like of numbers
+        X : pandas or polars data frame, mapping of names to arrays, or numeric array-like
             The table, of shape (n_samples, n_columns).
-        y : ignored
+        y : None
+            Ignored.
         """
         check_params(self)
         self.__dict__.pop("feature_names_in_", None)
         self.notes_ = []
         if not _has_names(X):
-            X = self._numbers(X)
+            X = self._check_numeric_array(X)
             self.n_features_in_ = X.shape[1]
             self.categories_ = [None] * X.shape[1]
             self.fills_ = [median(f"x{i}", column) for i, column in enumerate(X.T)]
             self._check_missing(X)
             return self
         known = dict(self.categories or {})
-        columns = columns_of(X, texts=known)
+        columns = columns_of(X, string_columns=known)
         if not columns or not len(next(iter(columns.values()))):
-            raise ValueError("The table is empty: it has no rows, or no columns.")
+            raise ValueError("The table is empty: it has no rows or no columns.")
         learned = [learn_column(name, columns[name], known.get(name)) for name in columns]
         self.categories_ = [column.categories for column in learned]
         self.fills_ = [column.fill for column in learned]
@@ -120,41 +124,42 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return a table as features.
+        """Encode a table as features.
 
         Parameters
         ----------
-        X : data frame of pandas or polars, mapping of names to arrays, or array-like of numbers
-            The table. Columns are found by name if those of the fit had names, else by position.
+        X : pandas or polars data frame, mapping of names to arrays, or numeric array-like
+            The table. Columns are matched by name if the encoder was fitted on named columns, else
+            by position.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Numbers.
+            The features.
         """
         features, unknown = self.encode(X)
         for name, count in unknown.items():
-            warnings.warn(
-                f"Column {name!r} holds {count} values that were no categories in the fit.",
-                stacklevel=2,
-            )
+            warnings.warn(unknown_categories_note(name, count), stacklevel=2)
         self._check_missing(features)
         return features
 
     def encode(self, X: Any) -> tuple[np.ndarray, dict[str, int]]:
-        """Return a table as features, with missing values, and count unknown categories.
+        """Encode a table as features, and count unknown categories.
+
+        Unlike :meth:`transform`, this method neither warns about unknown categories nor raises an
+        error on missing values.
 
         Parameters
         ----------
-        X : data frame of pandas or polars, mapping of names to arrays, or array-like of numbers
+        X : pandas or polars data frame, mapping of names to arrays, or numeric array-like
             As in :meth:`transform`.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Features; NaN where a value is missing and ``missing`` is not "impute".
+            The features. Missing values are NaN unless ``missing="impute"``.
         unknown : dict of str to int
-            For each column with unknown categories: how many values have one.
+            Number of values with an unknown category, for each column that has any.
         """
         check_is_fitted(self)
         unknown: dict[str, int] = {}
@@ -163,14 +168,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self._select(columns_of(X, self.category_columns()))
             )
         else:
-            features = self._numbers(X)
+            features = self._check_numeric_array(X)
             if features.shape[1] != self.n_features_in_ or any(self.categories_):
                 raise ValueError(
-                    f"The table has {features.shape[1]} columns of numbers without names, but "
-                    f"{self._expected()}."
+                    f"The table has {features.shape[1]} columns without names, but there were "
+                    f"{self._fitted_columns()} during fit."
                 )
         if self.missing == "impute":
-            fill = self._features_of_fills().astype(features.dtype)
+            fill = self._encoded_fills().astype(features.dtype)
             features = np.where(np.isnan(features), fill, features)
         return features, unknown
 
@@ -179,7 +184,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        input_features : ignored
+        input_features : None
+            Ignored.
         """
         check_is_fitted(self)
         names: list[str] = []
@@ -191,35 +197,36 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def column_names(self) -> list[str]:
-        """Return the names of the columns of the fit; x0, x1, ... if they had no names."""
+        """Return the column names seen during fit, or x0, x1, ... if the columns had no names."""
         check_is_fitted(self)
         if hasattr(self, "feature_names_in_"):
             return [str(each) for each in self.feature_names_in_]
         return [f"x{i}" for i in range(self.n_features_in_)]
 
     def category_columns(self) -> list[str]:
-        """Return the names of the columns that hold categories."""
+        """Return the names of the categorical columns."""
         pairs = zip(self.column_names(), self.categories_, strict=True)
         return [name for name, categories in pairs if categories is not None]
 
     def _select(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the columns of new data that the fit has seen, in the order of the fit."""
+        """Return the columns of new data that were seen during fit, in the same order."""
         if not hasattr(self, "feature_names_in_"):
             if len(columns) != self.n_features_in_:
                 raise ValueError(
-                    f"The table has {len(columns)} columns, but {self._expected()}, without names: "
-                    "give those alone, in their order."
+                    f"The table has {len(columns)} columns, but there were "
+                    f"{self._fitted_columns()} during fit. Pass exactly these columns, in the same "
+                    "order."
                 )
             return dict(zip(self.column_names(), columns.values(), strict=True))
-        lost = [each for each in self.column_names() if each not in columns]
-        if lost:
-            hint = suggest(lost[0], columns, "It has")
-            others = f" and {len(lost) - 1} others" if len(lost) > 1 else ""
-            raise ValueError(f"The table has no column {lost[0]!r}{others}. {hint}")
+        absent_names = [each for each in self.column_names() if each not in columns]
+        if absent_names:
+            hint = suggest(absent_names[0], columns, "It has")
+            others = f" ({len(absent_names) - 1} more are missing)" if len(absent_names) > 1 else ""
+            raise ValueError(f"The table has no column {absent_names[0]!r}{others}. {hint}")
         return {each: columns[each] for each in self.column_names()}
 
     def _encode_columns(self, columns: dict[str, np.ndarray]) -> tuple[np.ndarray, dict[str, int]]:
-        """Return columns as features, NaN where a value is missing; count unknown categories."""
+        """Encode columns as features, missing values as NaN, and count unknown categories."""
         parts, unknown = [], {}
         for (name, values), categories in zip(columns.items(), self.categories_, strict=True):
             if categories is None:
@@ -231,7 +238,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 unknown[name] = int(np.sum(codes == UNKNOWN_CODE))
         return np.concatenate(parts, axis=1), unknown
 
-    def _numbers(self, X: Any) -> np.ndarray:
+    def _check_numeric_array(self, X: Any) -> np.ndarray:
         return check_array(
             X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator=self
         )
@@ -244,23 +251,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             name = self.get_feature_names_out()[int(np.argmax(absent.any(axis=0)))]
             n_rows = int(absent.any(axis=1).sum())
             raise ValueError(
-                f"{n_rows} of {len(absent)} rows have missing values, the first in "
-                f"{str(name).partition('=')[0]!r}: leave them out, or set missing='impute'."
+                f"Missing values in {n_rows} of {len(absent)} rows, for example in column "
+                f"{str(name).partition('=')[0]!r}. Drop these rows, or set missing='impute'."
             )
 
-    def _features_of_fills(self) -> np.ndarray:
-        """Return the features of a row in which all values are missing and imputed."""
+    def _encoded_fills(self) -> np.ndarray:
+        """Return the features that imputation gives to a row whose values are all missing."""
         row = {
-            name: np.array([fill], dtype=np.float64 if own is None else object)
-            for name, fill, own in zip(
+            name: np.array([fill], dtype=np.float64 if categories is None else object)
+            for name, fill, categories in zip(
                 self.column_names(), self.fills_, self.categories_, strict=True
             )
         }
         return self._encode_columns(row)[0][0]
 
-    def _expected(self) -> str:
-        named = " with names" if hasattr(self, "feature_names_in_") else ""
-        return f"there were {self.n_features_in_}{named} in the fit"
+    def _fitted_columns(self) -> str:
+        """Describe the columns seen during fit, for error messages."""
+        named = "with" if hasattr(self, "feature_names_in_") else "without"
+        return f"{self.n_features_in_} columns {named} names"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

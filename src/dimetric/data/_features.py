@@ -1,4 +1,4 @@
-"""Rows of a file as the features that a fitted model takes, some rows at a time."""
+"""Read a file in chunks of rows, encoded as the features that a fitted model expects."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -6,23 +6,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimetric._names import suggest
+from dimetric.data._categories import unknown_categories_note
 from dimetric.data._columns import columns_of
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._files import TableFile
-from dimetric.data._tables import TARGET_NAMES, why_no_feature
+from dimetric.data._samples import dropped_rows_note
+from dimetric.data._tables import TARGET_NAMES, drop_reason
 
 __all__ = ["CompleteRows", "FeatureBlock", "FeatureReader", "ModelParts", "model_parts"]
 
 
 class ModelParts(NamedTuple):
-    """The parts of a model of a table.
+    """The steps of a model: encoder, scalers and learner or classifier.
 
     Attributes
     ----------
     encoder : TableEncoder
-        Turns columns into numbers.
-    scalers : list of transformer
-        Steps between the encoder and the last step.
+        Encodes columns as features.
+    scalers : list of transformers
+        The steps between the encoder and the last step.
     last : estimator
         The learner or classifier.
     """
@@ -38,7 +40,8 @@ def model_parts(model: Any) -> ModelParts:
     Parameters
     ----------
     model : estimator
-        A pipeline; or a learner or classifier alone, which takes numbers as they are.
+        A pipeline, or a learner or classifier. If the first step is not a TableEncoder, the
+        returned encoder passes numeric columns through.
 
     Examples
     --------
@@ -52,7 +55,9 @@ def model_parts(model: Any) -> ModelParts:
     if isinstance(first, TableEncoder):
         return ModelParts(first, steps[1:-1], steps[-1])
     if not hasattr(first, "n_features_in_"):
-        raise ValueError(f"{type(first).__name__} does not say what features it takes.")
+        raise ValueError(
+            f"{type(first).__name__} has no n_features_in_: its number of features is unknown."
+        )
     encoder = TableEncoder()
     n_features = int(first.n_features_in_)
     encoder.n_features_in_, encoder.notes_ = n_features, []
@@ -63,18 +68,18 @@ def model_parts(model: Any) -> ModelParts:
 
 
 class FeatureBlock(NamedTuple):
-    """Some rows of a table as features.
+    """The features of a chunk of rows.
 
     Attributes
     ----------
     features : ndarray of shape (n_complete, n_features)
-        Features of the rows without missing values, scaled.
+        Scaled features of the rows without missing values.
     complete : ndarray of bool, of shape (n_rows,)
-        Which rows those are.
+        Whether each row has no missing values.
     kept : dict of str to ndarray of shape (n_rows,)
-        Columns that are passed through.
+        Columns that are copied to the output.
     rows : ndarray of shape (n_rows,)
-        The numbers of the rows in the table.
+        Row indices in the table.
     """
 
     features: np.ndarray
@@ -84,18 +89,18 @@ class FeatureBlock(NamedTuple):
 
 
 class CompleteRows(NamedTuple):
-    """All rows of a table that have no missing values.
+    """The features of all rows that have no missing values.
 
     Attributes
     ----------
     features : ndarray of shape (n_complete, n_features)
-        Features of the rows, scaled.
+        Scaled features of the rows.
     rows : ndarray of shape (n_complete,)
-        The numbers of the rows in the table.
+        Row indices in the table.
     kept : dict of str to ndarray of shape (n_complete,)
-        Columns that are passed through.
+        Columns that are copied to the output.
     notes : list of str
-        What was left out, in sentences.
+        Messages about dropped rows and columns and about unknown categories.
     """
 
     features: np.ndarray
@@ -105,7 +110,7 @@ class CompleteRows(NamedTuple):
 
 
 class FeatureReader:
-    """Read a file some rows at a time, as the features that a fitted model takes.
+    """Iterate over the rows of a file in chunks, as features for a fitted model.
 
     Parameters
     ----------
@@ -114,16 +119,16 @@ class FeatureReader:
     file : TableFile
         The table.
     keep : sequence of str
-        Columns to pass through.
+        Columns to copy to the output.
     option : str, default="keep"
-        How the user names these columns, for error messages.
+        Name of the parameter or command-line option for `keep`, used in error messages.
 
     Attributes
     ----------
     parts : ModelParts
         Encoder, scalers and last step of the model.
     n_rows, n_incomplete : int
-        Number of rows that were read so far, and how many of them have missing values.
+        Number of rows read so far, and number of these rows with missing values.
     """
 
     def __init__(
@@ -133,13 +138,13 @@ class FeatureReader:
         self.n_rows = self.n_incomplete = 0
         self._file, self._keep, self._option = file, list(dict.fromkeys(keep)), option
         self._n_unknown: dict[str, int] = {}
-        self._others: list[str] | None = None
+        self._ignored_columns: list[str] | None = None
 
     def __iter__(self) -> Iterator[FeatureBlock]:
         encoder, scalers, _ = self.parts
-        for chunk in self._file.chunks(texts=[*encoder.category_columns(), *self._keep]):
+        for chunk in self._file.chunks(string_columns=[*encoder.category_columns(), *self._keep]):
             self._check_kept([str(each) for each in chunk])
-            features, n_unknown = encoder.encode(self._without_others(chunk))
+            features, n_unknown = encoder.encode(self._drop_ignored_columns(chunk))
             for name, count in n_unknown.items():
                 self._n_unknown[name] = self._n_unknown.get(name, 0) + count
             complete = ~np.isnan(features).any(axis=1)
@@ -150,18 +155,18 @@ class FeatureReader:
             rows = np.arange(self.n_rows, self.n_rows + len(complete))
             self.n_rows += len(complete)
             self.n_incomplete += int(np.sum(~complete))
-            kept = {each: _values(chunk[each]) for each in self._keep}
+            kept = {each: _column_values(chunk[each]) for each in self._keep}
             yield FeatureBlock(features, complete, kept, rows)
 
     def complete_rows(
         self, function: Callable[[np.ndarray], np.ndarray] | None = None
     ) -> CompleteRows:
-        """Read the whole table, without the rows that have missing values.
+        """Read the whole table and drop the rows with missing values.
 
         Parameters
         ----------
         function : callable, optional
-            Applied to the features of each block, so that they need not all be in memory.
+            Function applied to the features of each chunk. Only its results are kept in memory.
         """
         blocks, features = [], []
         for block in self:
@@ -173,60 +178,56 @@ class FeatureReader:
             name: np.concatenate([block.kept[name] for block in blocks])[complete]
             for name in self._keep
         }
-        notes = self._notes()
+        notes = self._notes_on_columns()
         if self.n_incomplete:
-            notes.append(
-                f"{self.n_incomplete} of {self.n_rows} rows with missing values were left out."
-            )
-        found = np.concatenate(features) if features else np.empty((0, 0))
-        return CompleteRows(found, np.flatnonzero(complete), kept, notes)
+            notes.append(dropped_rows_note(self.n_incomplete, self.n_rows))
+        joined = np.concatenate(features) if features else np.empty((0, 0))
+        return CompleteRows(joined, np.flatnonzero(complete), kept, notes)
 
     def notes(self) -> list[str]:
-        """Return what was odd about the rows that were read, in sentences."""
-        notes = self._notes()
+        """Return messages about unusual rows and columns among those read so far."""
+        notes = self._notes_on_columns()
         if self.n_incomplete:
             notes.append(
-                f"{self.n_incomplete} of {self.n_rows} rows have missing values: their results are "
-                "empty."
+                f"Results are empty for {self.n_incomplete} of {self.n_rows} rows because of "
+                "missing values."
             )
         return notes
 
-    def _notes(self) -> list[str]:
+    def _notes_on_columns(self) -> list[str]:
         notes = []
-        if self._others:
+        if self._ignored_columns:
             n_features = self.parts.encoder.n_features_in_
+            ignored = ", ".join(map(repr, self._ignored_columns))
             notes.append(
-                f"The model knows no names of columns, and takes {n_features} by their places: "
-                f"{', '.join(map(repr, self._others))} left out."
+                f"The model was fitted without column names, so its {n_features} features are "
+                f"matched by position. Ignored columns: {ignored}."
             )
-        notes += [
-            f"Column {name!r} holds {count} values that were no categories in the fit."
-            for name, count in self._n_unknown.items()
-        ]
+        notes += [unknown_categories_note(name, count) for name, count in self._n_unknown.items()]
         return notes
 
     def _check_kept(self, names: list[str]) -> None:
-        lost = next((each for each in self._keep if each not in names), None)
-        if lost is not None:
-            hint = suggest(lost, names)
-            raise ValueError(f"{self._option}: there is no column {lost!r}. {hint}")
+        absent_name = next((each for each in self._keep if each not in names), None)
+        if absent_name is not None:
+            hint = suggest(absent_name, names)
+            raise ValueError(f"{self._option}: there is no column {absent_name!r}. {hint}")
 
-    def _without_others(self, chunk: Any) -> Any:
-        """Return some rows without columns that are no features, for a model without names.
+    def _drop_ignored_columns(self, chunk: Any) -> Any:
+        """Drop the columns that are not features, if the model was fitted without column names.
 
-        Such a model takes columns by their places. Columns of classes, ids and texts would shift
-        the others.
+        Such a model matches columns by position. Target, id and string columns would shift the
+        positions of the features.
         """
         encoder = self.parts.encoder
         if hasattr(encoder, "feature_names_in_"):
             return chunk
-        if self._others is None:
-            self._others = _no_features(chunk, self._keep, encoder.n_features_in_)
-        return {str(each): chunk[each] for each in chunk if str(each) not in self._others}
+        if self._ignored_columns is None:
+            self._ignored_columns = _non_feature_columns(chunk, self._keep, encoder.n_features_in_)
+        return {str(each): chunk[each] for each in chunk if str(each) not in self._ignored_columns}
 
 
-def _no_features(chunk: Any, keep: list[str], n_features: int) -> list[str]:
-    """Return the columns that are no features, if the others are as many as the model takes."""
+def _non_feature_columns(chunk: Any, keep: list[str], n_features: int) -> list[str]:
+    """Return the columns to ignore so that `n_features` remain; [] if this is not possible."""
     columns = columns_of(chunk)
     if len(columns) == n_features:
         return []
@@ -236,13 +237,13 @@ def _no_features(chunk: Any, keep: list[str], n_features: int) -> list[str]:
         if name in keep
         or name.lower() in TARGET_NAMES
         or values.dtype.kind not in "iufb"
-        or why_no_feature(name, values)
+        or drop_reason(name, values)
     ]
     return others if len(columns) - len(others) == n_features else []
 
 
-def _values(column: Any) -> np.ndarray:
-    """Return the values of a column; whole numbers beside missing values stay whole."""
+def _column_values(column: Any) -> np.ndarray:
+    """Return the values of a column; integers stay integers even if values are missing."""
     if column.dtype.kind in "iu" and hasattr(column, "isna") and column.isna().any():
         return column.to_numpy(dtype=object, na_value=None)
     return np.asarray(column)

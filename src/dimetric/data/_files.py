@@ -1,4 +1,4 @@
-"""Files of tables, read whole or some rows at a time."""
+"""Table files, read as a whole or in chunks of rows."""
 
 import gzip
 import zipfile
@@ -14,25 +14,25 @@ from dimetric.data._array_files import array_chunks
 from dimetric.data._dialect import GROUPED_NUMBER, Dialect, detect_dialect
 from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 
-TEXT_ENDINGS = {".csv", ".tsv", ".txt", ".dat", ".data"}
-KNOWN_ENDINGS = ".csv, .tsv, .txt (perhaps .gz), .parquet, .npz or .npy"
+TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
+SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
 CELLS_PER_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that holds a table, and how it is written.
+    """A file that holds a table, with its file type and dialect.
 
     The dialect of a text file is detected once, by :meth:`open`. All methods use it.
 
     Attributes
     ----------
     path : Path
-        The file.
+        Path of the file.
     kind : {"text", "parquet", "arrays"}
-        What it is, by its ending.
+        File type, determined by the extension.
     dialect : Dialect or None
-        How a text file is written.
+        Separator, header, decimal sign and encoding of a text file; None for other files.
     """
 
     path: Path
@@ -41,79 +41,85 @@ class TableFile:
 
     @classmethod
     def open(cls, path: str | Path, header: bool | None = None) -> Self:
-        """Return a file with its dialect; raise if it holds no table.
+        """Check that a file is a table and detect its dialect.
 
         Parameters
         ----------
-        path : path
-            The file.
+        path : str or Path
+            Path of the file.
         header : bool or None, default=None
-            Whether the first line of a text file holds names; None detects it.
+            Whether the first line of a text file holds column names. None detects this.
         """
         path = Path(path)
-        kind = _kind(path)
-        with _explained(path):
+        kind = _file_kind(path)
+        with _naming_file_in_errors(path):
             return cls(path, kind, detect_dialect(path, header) if kind == "text" else None)
 
     def column_names(self) -> list[str]:
-        """Return the names of the columns; they are x0, x1, ... if the file has none."""
+        """Return the column names, or x0, x1, ... if the file has none."""
         if self.dialect is None:
-            return [str(each) for each in next(self.chunks(cells=1), ())]
-        with _explained(self.path):
-            library, is_pandas = _library()
+            return [str(each) for each in next(self.chunks(cells_per_chunk=1), ())]
+        with _naming_file_in_errors(self.path):
+            library, is_pandas = _data_frame_library()
             if is_pandas:
                 head = library.read_csv(self.path, nrows=0, **_pandas_options(self.dialect))
             else:
-                head = _read_by_polars(library, self.path, self.dialect, n_rows=0)
+                head = _read_with_polars(library, self.path, self.dialect, n_rows=0)
             return [str(each) for each in _with_names(head).columns]
 
     def read(self, target: str | None = None) -> Any:
-        """Return the table as a data frame of pandas or polars; arrays as a dict of columns.
+        """Read the whole table.
+
+        Text and Parquet files become a pandas or polars data frame, NumPy files a dict of columns.
 
         Parameters
         ----------
         target : str, optional
-            A column of a text file whose values stay texts.
+            A column of a text file whose values are read as strings.
         """
-        with _explained(self.path):
+        with _naming_file_in_errors(self.path):
             if self.kind == "arrays":
                 return next(array_chunks(self.path, None))
-            library, is_pandas = _library()
+            library, is_pandas = _data_frame_library()
             if self.dialect is None:
                 return library.read_parquet(self.path)
             if not is_pandas:
-                return _with_names(_read_by_polars(library, self.path, self.dialect))
+                return _with_names(_read_with_polars(library, self.path, self.dialect))
             options = _pandas_options(self.dialect)
             if target is not None:
                 head = library.read_csv(self.path, nrows=0, **options)
                 key = head.columns[list(map(str, _with_names(head).columns)).index(target)]
                 options["na_values"] = {each: options["na_values"] for each in head} | {key: [""]}
-                options["converters"] = {key: self.dialect.plain}
+                options["converters"] = {key: self.dialect.normalize}
             frame = _with_names(library.read_csv(self.path, low_memory=False, **options))
-            return _parse_grouped(frame, self.dialect, [] if target is None else [target])
+            return _parse_thousands(frame, self.dialect, [] if target is None else [target])
 
-    def chunks(self, *, texts: Iterable[str] = (), cells: int | None = None) -> Iterator[Any]:
-        """Yield some rows at a time, as data frames of pandas, or as dicts of columns.
+    def chunks(
+        self, *, string_columns: Iterable[str] = (), cells_per_chunk: int | None = None
+    ) -> Iterator[Any]:
+        """Yield chunks of rows, as pandas data frames or dicts of columns.
 
         Parameters
         ----------
-        texts : iterable of str
-            Columns whose values are texts, whatever they look like in some rows.
-        cells : int, optional
-            How many values to read at a time; by default about a million.
+        string_columns : iterable of str
+            Columns whose values are read as strings, even if a chunk holds only numbers.
+        cells_per_chunk : int, optional
+            Number of values in each chunk. By default, about a million.
         """
-        cells = CELLS_PER_CHUNK if cells is None else cells
-        with _explained(self.path):
+        cells_per_chunk = CELLS_PER_CHUNK if cells_per_chunk is None else cells_per_chunk
+        with _naming_file_in_errors(self.path):
             if self.dialect is not None:
-                yield from _text_chunks(self.path, self.dialect, set(texts), cells)
+                yield from _text_chunks(
+                    self.path, self.dialect, set(string_columns), cells_per_chunk
+                )
             elif self.kind == "arrays":
-                yield from array_chunks(self.path, cells)
+                yield from array_chunks(self.path, cells_per_chunk)
             else:
-                yield from _parquet_chunks(self.path, cells)
+                yield from _parquet_chunks(self.path, cells_per_chunk)
 
 
 def table_name(path: Path) -> str:
-    """Return the name of a file without the endings for its kind.
+    """Return the name of a file without its extension.
 
     Examples
     --------
@@ -124,25 +130,27 @@ def table_name(path: Path) -> str:
     return name.rpartition(".")[0] or name
 
 
-def _kind(path: Path) -> str:
-    """Return "text", "parquet" or "arrays"; raise if there is no such file."""
+def _file_kind(path: Path) -> str:
+    """Return "text", "parquet" or "arrays"; raise if the file cannot be a table."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a directory, not a file.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty.")
-    endings = {each.lower() for each in path.suffixes}
-    if ".parquet" in endings:
+    extensions = {each.lower() for each in path.suffixes}
+    if ".parquet" in extensions:
         return "parquet"
-    if endings & {".npz", ".npy"}:
+    if extensions & {".npz", ".npy"}:
         return "arrays"
-    if endings & TEXT_ENDINGS:
+    if extensions & TEXT_EXTENSIONS:
         return "text"
-    raise ValueError(f"{path.name} is not a table: a table is a {KNOWN_ENDINGS} file.")
+    raise ValueError(f"Unsupported file type: {path.name}. Use a {SUPPORTED_EXTENSIONS} file.")
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Name the file in the message of an error that reading it raises."""
+def _naming_file_in_errors(path: Path) -> Iterator[None]:
+    """Reraise reading errors as a ValueError whose message names the file."""
     try:
         yield
     except (UnicodeError, EOFError, OSError, zipfile.BadZipFile) as error:
@@ -152,12 +160,12 @@ def _explained(path: Path) -> Iterator[None]:
             raise
         why = str(error).strip().rstrip(".").removeprefix("Error tokenizing data. C error: ")
         if why.startswith("Expected "):
-            why += "; remove lines above the names, and lines that are not rows"
+            why += "; remove lines above the header and lines that are not table rows"
         raise ValueError(f"{path} cannot be read as a table: {why}.") from error
 
 
-def _library() -> tuple[Any, bool]:
-    """Return pandas, or else polars, and whether it is pandas."""
+def _data_frame_library() -> tuple[Any, bool]:
+    """Return pandas if installed, else polars, and whether it is pandas."""
     try:
         import pandas
 
@@ -170,8 +178,8 @@ def _library() -> tuple[Any, bool]:
         return polars, False
     except ImportError:
         raise ImportError(
-            "To read a file of a table, dimetric needs pandas or polars: pip install pandas "
-            "pyarrow, or give the samples as arrays."
+            "Reading a table file requires pandas or polars: pip install pandas pyarrow. "
+            "Alternatively, pass the samples as arrays."
         ) from None
 
 
@@ -188,14 +196,14 @@ def _pandas_options(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def _parse_grouped(frame: Any, dialect: Dialect, texts: Iterable[str]) -> Any:
-    """Return a frame with 1.234,5 as a number.
+def _parse_thousands(frame: Any, dialect: Dialect, string_columns: Iterable[str]) -> Any:
+    """Convert columns of numbers such as "1.234,5" from strings to floats.
 
-    pandas can do this too, but would take the date 1.2.2020 for a number as well.
+    The ``thousands`` option of pandas would also read the date 1.2.2020 as a number.
     """
     if dialect.decimal != ",":
         return frame
-    for name in [each for each in frame.columns if str(each) not in set(texts)]:
+    for name in [each for each in frame.columns if str(each) not in set(string_columns)]:
         if frame[name].dtype.kind in "iufb":
             continue
         values = frame[name].astype(str).str.strip()
@@ -208,9 +216,9 @@ def _parse_grouped(frame: Any, dialect: Dialect, texts: Iterable[str]) -> Any:
     return frame
 
 
-def _read_by_polars(polars: Any, path: Path, dialect: Dialect, **options: Any) -> Any:
+def _read_with_polars(polars: Any, path: Path, dialect: Dialect, **options: Any) -> Any:
     if len(dialect.separator) > 1:
-        raise ValueError("polars cannot read values separated by spaces: pip install pandas")
+        raise ValueError("polars cannot read values separated by spaces; install pandas")
     options |= {
         "separator": dialect.separator,
         "has_header": dialect.header,
@@ -228,33 +236,37 @@ def _read_by_polars(polars: Any, path: Path, dialect: Dialect, **options: Any) -
     return polars.read_csv(text.encode(), **options)
 
 
-def _text_chunks(path: Path, dialect: Dialect, texts: set[str], cells: int) -> Iterator[Any]:
-    library, is_pandas = _library()
+def _text_chunks(
+    path: Path, dialect: Dialect, string_columns: set[str], cells_per_chunk: int
+) -> Iterator[Any]:
+    library, is_pandas = _data_frame_library()
     if not is_pandas:
-        raise ImportError("To read a table in chunks dimetric needs pandas: pip install pandas")
+        raise ImportError("Reading a table in chunks requires pandas: pip install pandas")
     options = _pandas_options(dialect)
     head = library.read_csv(path, nrows=0, **options)
-    places = [i for i, each in enumerate(_with_names(head).columns) if str(each) in texts]
-    options["dtype"] = {head.columns[i] if dialect.header else i: str for i in places}
-    rows = max(1, cells // max(1, head.shape[1]))
+    positions = [
+        i for i, each in enumerate(_with_names(head).columns) if str(each) in string_columns
+    ]
+    options["dtype"] = {head.columns[i] if dialect.header else i: str for i in positions}
+    rows = max(1, cells_per_chunk // max(1, head.shape[1]))
     with library.read_csv(path, chunksize=rows, **options) as chunks:
         for chunk in chunks:
-            yield _parse_grouped(_with_names(chunk), dialect, texts)
+            yield _parse_thousands(_with_names(chunk), dialect, string_columns)
 
 
-def _parquet_chunks(path: Path, cells: int) -> Iterator[Any]:
+def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        rows = max(1, cells // max(1, file.metadata.num_columns))
+        rows = max(1, cells_per_chunk // max(1, file.metadata.num_columns))
         for batch in file.iter_batches(rows):
-            # Integers beside missing values would become floats, which round long ids.
+            # pandas would convert integers with missing values to floats, which round long ids.
             yield batch.to_pandas(integer_object_nulls=True)
 
 
 def _with_names(frame: Any) -> Any:
-    """Return a frame whose columns have names: x0, x1, ... where the file has none."""
-    if hasattr(frame, "set_axis"):  # pandas numbers them
+    """Strip spaces from the column names; name the columns x0, x1, ... if the file has no names."""
+    if hasattr(frame, "set_axis"):  # pandas, which numbers columns without names
         if len(frame.columns) and frame.columns.dtype.kind in "iu":
             return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)
         return frame.set_axis([str(each).strip() for each in frame.columns], axis=1)

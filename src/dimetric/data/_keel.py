@@ -1,4 +1,4 @@
-"""Read files of the KEEL repository: a header of attributes, and rows of values."""
+"""Read files of the KEEL repository: a header that declares attributes, then rows of values."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,22 +9,23 @@ import numpy as np
 
 from dimetric.data._dataset import DataSet
 from dimetric.data._missing import KEEL_MISSING_MARKERS
-from dimetric.data._samples import encoded
+from dimetric.data._samples import build_data_set
 
 __all__ = ["read_keel"]
 
-ATTRIBUTE = re.compile(
+ATTRIBUTE_PATTERN = re.compile(
     r"""@attribute\s+(?P<name>'[^']*'|"[^"]*"|[^\s{]+)\s*
         (?:(?P<kind>[a-z]+)\s*(?:\[.*\])?|\{(?P<values>.*)\})\s*$""",
     re.IGNORECASE | re.VERBOSE,
 )
-VALUE = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
+VALUE_PATTERN = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
 
 
 @dataclass
 class _Header:
     relation: str = ""
-    values: dict[str, list[str] | None] = field(default_factory=dict)  # None: of numbers
+    # The values of each nominal attribute, or None if the attribute is numeric.
+    attributes: dict[str, list[str] | None] = field(default_factory=dict)
     inputs: list[str] | None = None
     outputs: list[str] | None = None
 
@@ -34,19 +35,20 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
 
     Parameters
     ----------
-    path : path
-        File with ``@relation``, ``@attribute``, perhaps ``@inputs`` and ``@outputs``, ``@data``
-        and rows of values. Without ``@outputs`` the last attribute is the output.
+    path : str or Path
+        Path of the file. Its header declares ``@relation``, each ``@attribute`` and, optionally,
+        ``@inputs`` and ``@outputs``; the rows follow ``@data``. Without ``@outputs``, the last
+        attribute is the output.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values, as in
-        :func:`~dimetric.data.read_table`.
+        How to treat missing values, as in :func:`~dimetric.data.read_table`.
     name : str, optional
-        Name of the data set; by default its relation.
+        Name of the data set. By default, the name of the relation.
 
     Returns
     -------
     DataSet
-        Nominal inputs are one-hot, as ``notes`` say; a nominal output is an array of texts.
+        Nominal inputs are one-hot encoded, as described in ``notes``. A nominal output is an array
+        of strings.
 
     References
     ----------
@@ -59,72 +61,74 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     >>> import tempfile
     >>> lines = ["@relation tiny", "@attribute size real [0.5, 2.0]", "@attribute class {a, b}"]
     >>> lines += ["@inputs size", "@outputs class", "@data", "0.5, a", "2.0, b"]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "tiny.dat")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory, "tiny.dat")
     ...     _ = path.write_text("\n".join(lines))
     ...     read_keel(path)
     DataSet('tiny': 2 samples, 1 features, 2 values of y)
     """
     path = Path(path)
-    lines = _lines(path)
-    header, first = _read_header(path, lines)
-    rows = _read_rows(path, lines, header, first)
+    lines = _read_lines(path)
+    header, data_line = _read_header(path, lines)
+    rows = _read_rows(path, lines, header, data_line)
     columns = {
-        each: _column(path, each, header.values[each], [(n, row[i]) for n, row in rows])
-        for i, each in enumerate(header.values)
+        each: _column(path, each, header.attributes[each], [(n, row[i]) for n, row in rows])
+        for i, each in enumerate(header.attributes)
     }
-    output = _output(path, header)
-    chosen = [*(header.inputs or [each for each in header.values if each != output]), output]
-    return encoded(
+    output = _output_name(path, header)
+    chosen = [*(header.inputs or [each for each in header.attributes if each != output]), output]
+    return build_data_set(
         {each: columns[each] for each in chosen},
         output,
         name=header.relation if name is None else name,
         missing=missing,
-        categories={each: values for each, values in header.values.items() if values is not None},
+        categories={
+            each: values for each, values in header.attributes.items() if values is not None
+        },
     )
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
     content = path.read_bytes()
     try:
         return content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:  # old files are in Latin-1, in which any byte is a letter
+    except UnicodeDecodeError:  # old files use Latin-1, which decodes any byte
         return content.decode("latin-1").splitlines()
 
 
 def _read_rows(
-    path: Path, lines: list[str], header: _Header, first: int
+    path: Path, lines: list[str], header: _Header, data_line: int
 ) -> list[tuple[int, list[str]]]:
-    """Return the rows after the header, each with the number of its line."""
-    has_percent = any("%" in each for own in header.values.values() for each in own or [])
+    """Return the rows after the header, each with its line number."""
+    has_percent = any("%" in each for values in header.attributes.values() for each in values or [])
     rows = []
-    for number, line in enumerate(lines[first:], start=first + 1):
+    for number, line in enumerate(lines[data_line:], start=data_line + 1):
         if not has_percent:
-            line = line.partition("%")[0]  # a comment at its end
+            line = line.partition("%")[0]  # remove a comment at the end of the line
         if line.strip() and not line.lstrip().startswith("%"):
-            row = _listed(line)
-            if len(row) != len(header.values):
+            row = _split_values(line)
+            if len(row) != len(header.attributes):
                 raise ValueError(
-                    f"{path}, line {number}: {len(row)} values, but there are "
-                    f"{len(header.values)} attributes."
+                    f"{path}, line {number}: expected {len(header.attributes)} values, one for "
+                    f"each attribute, but found {len(row)}."
                 )
             rows.append((number, row))
     if not rows:
-        raise ValueError(f"{path} holds no rows after @data.")
+        raise ValueError(f"{path} has no rows after @data.")
     return rows
 
 
-def _listed(text: str) -> list[str]:
-    """Return the values between commas, without quotes around them."""
+def _split_values(text: str) -> list[str]:
+    """Split a line at its commas and remove the quotes around values."""
     if "'" not in text and '"' not in text:
         return [each.strip() for each in text.split(",")]
-    return ["".join(found) for found in VALUE.findall(f"{text},")]
+    return ["".join(found) for found in VALUE_PATTERN.findall(f"{text},")]
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
-    """Return the header, and the number of the line with ``@data``."""
+    """Return the header and the line number of ``@data``."""
     header = _Header()
     for number, line in enumerate(lines, start=1):
         text = line.strip()
@@ -135,49 +139,52 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
         if keyword == "@relation":
             header.relation = rest.strip("'\"")
         elif keyword == "@attribute":
-            found = ATTRIBUTE.match(text)
+            found = ATTRIBUTE_PATTERN.match(text)
             kind = (found["kind"] or "").lower() if found else "?"
             if found is None or kind not in ("", "real", "integer", "numeric"):
                 raise ValueError(
-                    f"{path}, line {number}: {text!r} is not an attribute, such as "
-                    "'@attribute name real [low, high]', 'integer [low, high]' or '{value, value}'."
+                    f"{path}, line {number}: {text!r} is not a valid attribute. Valid forms are "
+                    "'@attribute name real [low, high]', '@attribute name integer [low, high]' and "
+                    "'@attribute name {value, value}'."
                 )
             name = found["name"]
             name = name[1:-1] if name[0] in "'\"" and name[0] == name[-1] else name
-            if name in header.values:
-                raise ValueError(f"{path}, line {number}: there is an attribute {name!r} already.")
-            header.values[name] = None if kind else _listed(found["values"])
+            if name in header.attributes:
+                raise ValueError(f"{path}, line {number}: duplicate attribute {name!r}.")
+            header.attributes[name] = None if kind else _split_values(found["values"])
         elif keyword in ("@inputs", "@input"):
-            header.inputs = _names(rest, header)
+            header.inputs = _attribute_names(rest, header)
         elif keyword in ("@outputs", "@output"):
-            header.outputs = _names(rest, header)
+            header.outputs = _attribute_names(rest, header)
         elif keyword == "@data":
-            if not header.values:
+            if not header.attributes:
                 raise ValueError(f"{path} has no @attribute before @data.")
             return header, number
         else:
             raise ValueError(
-                f"{path}, line {number}: {text[:40]!r} is not a line of a KEEL header, which has "
-                "@relation, @attribute, @inputs, @outputs and @data."
+                f"{path}, line {number}: {text[:40]!r} is not a line of a KEEL header. Expected "
+                "@relation, @attribute, @inputs, @outputs or @data."
             )
     raise ValueError(f"{path} is not a KEEL file: it has no @data.")
 
 
-def _names(rest: str, header: _Header) -> list[str]:
-    found = _listed(rest)
-    if len(found) == 1 and found[0] not in header.values:
-        return rest.split()  # without commas
+def _attribute_names(rest: str, header: _Header) -> list[str]:
+    found = _split_values(rest)
+    if len(found) == 1 and found[0] not in header.attributes:
+        return rest.split()  # names separated by spaces
     return found
 
 
-def _output(path: Path, header: _Header) -> str:
-    outputs = header.outputs or [list(header.values)[-1]]
+def _output_name(path: Path, header: _Header) -> str:
+    outputs = header.outputs or [list(header.attributes)[-1]]
     if len(outputs) != 1:
-        raise ValueError(f"{path} has {len(outputs)} outputs, {outputs}: only one can be read.")
+        raise ValueError(
+            f"{path} has {len(outputs)} outputs, {outputs}. Only one output is supported."
+        )
     for each in (*(header.inputs or []), *outputs):
-        if each not in header.values:
+        if each not in header.attributes:
             raise ValueError(
-                f"{path} names {each!r} in @inputs or @outputs, but there is no such attribute."
+                f"{path} lists {each!r} in @inputs or @outputs, but declares no such attribute."
             )
     return outputs[0]
 
@@ -185,7 +192,7 @@ def _output(path: Path, header: _Header) -> str:
 def _column(
     path: Path, name: str, values: list[str] | None, rows: list[tuple[int, str]]
 ) -> np.ndarray:
-    """Return the values of an attribute: numbers, or objects in which None is missing."""
+    """Return the values of an attribute as numbers, or as objects with None for missing values."""
     column: list[Any] = []
     for number, text in rows:
         if text.lower() in KEEL_MISSING_MARKERS and text not in (values or []):
@@ -195,12 +202,12 @@ def _column(
             column.append(float(text) if values is None else text)
         except ValueError:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is not a number, but {name!r} is an attribute of "
-                "numbers."
+                f"{path}, line {number}: {text!r} is not a number, but attribute {name!r} is "
+                "numeric."
             ) from None
         if values is not None and text not in values:
             raise ValueError(
-                f"{path}, line {number}: {text!r} is not among the values of {name!r}, "
-                f"{values[:20]}."
+                f"{path}, line {number}: {text!r} is not a value of attribute {name!r}. Its "
+                f"declared values are {values[:20]}."
             )
     return np.array(column, dtype=np.float64 if values is None else object)

@@ -1,16 +1,17 @@
-"""Missing values: the texts that mark them, and the questions that are asked about them.
+"""Missing values: the strings that mark them, and functions that detect them.
 
-A table may mark a missing value by a text ("?", "NA"), by ``None``, NaN or NaT. Reading turns the
-texts into None or NaN; from then on :func:`is_missing` and :func:`is_missing_value` tell.
+A table may mark a missing value by a string such as "?" or "NA", or by ``None``, NaN or NaT.
+Reading a table converts the strings to None or NaN, which :func:`is_missing` and
+:func:`is_missing_value` detect.
 """
 
 from typing import Any
 
 import numpy as np
 
-# Among classes only these: "None" and "NA" may well be names of classes.
+# In the target column; "None" and "NA" may be names of classes.
 CLASS_MISSING_MARKERS = frozenset({"", "?"})
-# In any other column of a table.
+# In all other columns of a table.
 MISSING_MARKERS = CLASS_MISSING_MARKERS | {
     "NA",
     "N/A",
@@ -32,14 +33,14 @@ MISSING_MARKERS = CLASS_MISSING_MARKERS | {
     "1.#QNAN",
     "-1.#QNAN",
 }
-# In a column whose other values are numbers: among texts, "-" may well be a category.
+# In a column whose other values are numbers; among strings, "-" may be a category.
 NUMBER_MISSING_MARKERS = MISSING_MARKERS | {"-", "--", ".", "n.a.", "na"}
-# In a KEEL file, in upper or lower case.
+# In a KEEL file, whatever their case.
 KEEL_MISSING_MARKERS = CLASS_MISSING_MARKERS | {"<null>", "na", "nan"}
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:
-    """Tell which values of an array are missing: None, NaN or NaT.
+    """Return a mask of the missing values (None, NaN or NaT) of an array.
 
     Examples
     --------
@@ -54,19 +55,19 @@ def is_missing(values: np.ndarray) -> np.ndarray:
 
 
 def is_missing_value(value: Any) -> bool:
-    """Tell whether one value is missing: None, NaN, NaT or the NA of pandas.
+    """Tell whether a value is missing: None, NaN, NaT or pandas.NA.
 
     Examples
     --------
     >>> is_missing_value(float("nan")), is_missing_value("?")
     (True, False)
     """
-    # NA of pandas refuses to be compared.
+    # The truth value of a comparison with pandas.NA is undefined, so its type is checked.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def marks_missing(value: Any, markers: frozenset[str] = MISSING_MARKERS) -> bool:
-    """Tell whether a value of a table as it was read is missing, or a text that marks this.
+    """Tell whether a value is missing, or is a string that marks a missing value.
 
     Examples
     --------

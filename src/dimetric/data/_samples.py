@@ -1,4 +1,4 @@
-"""Turn the columns of a table into samples: choose the rows, split off the target."""
+"""Convert the columns of a table to samples: select complete rows, separate the target."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,18 +12,18 @@ from dimetric.data._missing import is_missing
 
 
 class Samples(NamedTuple):
-    """Rows of a table that can be learned from.
+    """The rows of a table that are used as samples.
 
     Attributes
     ----------
     columns : dict of str to ndarray
-        The features: numbers, or objects in which None is missing.
+        The feature columns: numbers, or objects with None for missing values.
     y : ndarray or None
-        The target: numbers, or texts.
+        The target: numbers or strings.
     rows : ndarray
-        Numbers of the rows, from 0 on.
+        Row indices in the table, from 0.
     notes : list of str
-        What was left out or imputed, in sentences.
+        Messages about rows that were dropped or imputed.
     """
 
     columns: dict[str, np.ndarray]
@@ -32,7 +32,7 @@ class Samples(NamedTuple):
     notes: list[str]
 
 
-def encoded(
+def build_data_set(
     columns: Mapping[str, np.ndarray],
     target: str | None,
     *,
@@ -41,19 +41,19 @@ def encoded(
     extra: Iterable[str] = (),
     categories: Mapping[str, Sequence[str]] | None = None,
 ) -> DataSet:
-    """Return columns as samples: categories one-hot, rows with missing values dropped or imputed.
+    """Build a data set from columns: encode categories, drop or impute missing values.
 
     Parameters
     ----------
-    columns : mapping of names to ndarrays of shape (n,)
+    columns : mapping of str to ndarray of shape (n,)
         As in :func:`samples_of`.
     target, missing
         As in :func:`samples_of`.
     name : str
         Name of the data set.
     extra : iterable of str
-        Columns that are not features, and are kept as they are.
-    categories : mapping of names to sequences of str, optional
+        Columns that are not features. They are stored in ``extra`` of the result.
+    categories : mapping of str to sequence of str, optional
         As in :class:`~dimetric.data.TableEncoder`.
 
     Examples
@@ -63,19 +63,19 @@ def encoded(
     ...     "colour": np.array(["red", "blue", "green"], dtype=object),
     ...     "class": np.array(["a", "b", "b"], dtype=object),
     ... }
-    >>> encoded(columns, "class", name="balls")
+    >>> build_data_set(columns, "class", name="balls")
     DataSet('balls': 3 samples, 4 features, 2 values of y)
-      Column 'colour' is one-hot: 3 categories.
+      Column 'colour' is one-hot encoded (3 categories).
     """
     extra = list(extra)
-    found = samples_of(columns, target, missing=missing, extra=extra, name=name)
+    samples = samples_of(columns, target, missing=missing, extra=extra, name=name)
     given = None if categories is None else dict(categories)
     encoder = TableEncoder(missing="impute", categories=given)
-    X = encoder.fit_transform(found.columns)
+    X = encoder.fit_transform(samples.columns)
     names = tuple(str(each) for each in encoder.get_feature_names_out())
-    others = {each: columns[each][found.rows] for each in extra}
-    notes = (*found.notes, *encoder.notes_)
-    return DataSet(X, found.y, names, target, name, notes, others)
+    others = {each: columns[each][samples.rows] for each in extra}
+    notes = (*samples.notes, *encoder.notes_)
+    return DataSet(X, samples.y, names, target, name, notes, others)
 
 
 def samples_of(
@@ -86,18 +86,18 @@ def samples_of(
     extra: Iterable[str] = (),
     name: str = "",
 ) -> Samples:
-    """Return the rows that can be learned from, with features and target apart.
+    """Select the rows to use as samples, and separate features and target.
 
     Parameters
     ----------
-    columns : mapping of names to ndarrays of shape (n,)
-        Numbers, in which NaN is missing; or objects, in which None is missing.
+    columns : mapping of str to ndarray of shape (n,)
+        Numbers with NaN for missing values, or objects with None for missing values.
     target : str or None
-        The column that is y.
+        Name of the target column.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values. "drop": they are left out, and a warning
-        counts them. "impute": they are kept, for an encoder to impute. "raise": they are an error.
-        Rows without a target are left out, unless "raise" makes them an error.
+        How to treat rows with missing values. "drop" drops them, with a warning. "impute" keeps
+        them, so that an encoder can impute the values. "raise" raises an error. Rows without a
+        target are also dropped by "impute".
     extra : iterable of str
         Columns that are not features.
     name : str
@@ -108,13 +108,12 @@ def samples_of(
     features = [each for each in columns if each != target and each not in list(extra)]
     if not features:
         raise ValueError(
-            f"{name or 'The table'} has no column that is a feature: "
-            f"there is {list(columns)} alone."
+            f"{name or 'The table'} has no feature columns; its only columns are {list(columns)}."
         )
-    if missing == "drop":  # a column without any value would leave no row
-        lost = next((each for each in features if is_missing(columns[each]).all()), None)
-        if lost is not None:
-            TableEncoder().fit({lost: columns[lost]})  # raises, and names the column
+    if missing == "drop":  # a column with only missing values would make all rows incomplete
+        empty = next((each for each in features if is_missing(columns[each]).all()), None)
+        if empty is not None:
+            TableEncoder().fit({empty: columns[empty]})  # raises an error that names the column
     rows, notes = _kept_rows(columns, features, target, missing)
     y = None if target is None else _as_target(columns[target], rows)
     return Samples({each: columns[each][rows] for each in features}, y, rows, notes)
@@ -123,38 +122,45 @@ def samples_of(
 def _kept_rows(
     columns: Mapping[str, np.ndarray], features: list[str], target: str | None, missing: str
 ) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of the rows that are kept, and notes on the others."""
+    """Return the indices of the rows that are kept, and notes on dropped and imputed rows."""
     n = len(columns[features[0]])
-    absent = np.zeros(n, dtype=bool)
-    without = np.zeros(n, dtype=bool) if target is None else is_missing(columns[target])
-    where = [each for each in features if is_missing(columns[each]).any()]
-    for each in where:
-        absent |= is_missing(columns[each])
-    if missing == "raise" and (absent | without).any():
-        some = where or [str(target)]
+    lacks_feature = np.zeros(n, dtype=bool)
+    lacks_target = np.zeros(n, dtype=bool) if target is None else is_missing(columns[target])
+    incomplete = [each for each in features if is_missing(columns[each]).any()]
+    for each in incomplete:
+        lacks_feature |= is_missing(columns[each])
+    if missing == "raise" and (lacks_feature | lacks_target).any():
         raise ValueError(
-            f"{int((absent | without).sum())} of {n} rows have missing values, in {some[:5]}: set "
-            "missing='drop' to leave them out, or missing='impute' to fill them in."
+            f"Missing values in {int((lacks_feature | lacks_target).sum())} of {n} rows, in the "
+            f"columns {(incomplete or [str(target)])[:5]}. Set missing='drop' to drop these rows, "
+            "or missing='impute' to impute the values."
         )
-    gone = without | absent if missing == "drop" else without
-    if gone.all():
-        remedy = " Set missing='impute'." if not without.all() else ""
-        raise ValueError(f"All {n} rows have missing values: none would be left.{remedy}")
+    dropped = lacks_target | lacks_feature if missing == "drop" else lacks_target
+    if dropped.all():
+        remedy = " Set missing='impute' (on the command line, --missing impute)."
+        remedy = "" if lacks_target.all() else remedy
+        raise ValueError(f"No rows remain: all {n} rows have missing values.{remedy}")
     notes = []
-    if gone.any():
-        notes.append(f"{int(gone.sum())} of {n} rows with missing values were left out.")
+    if dropped.any():
+        notes.append(dropped_rows_note(int(dropped.sum()), n))
         warnings.warn(notes[-1], stacklevel=5)
-    if missing == "impute" and (absent & ~without).any():
+    imputed = lacks_feature & ~lacks_target
+    if missing == "impute" and imputed.any():
         notes.append(
-            f"Missing values of {len(where)} columns, in {int((absent & ~without).sum())} rows, "
-            "are the median or most frequent value of their column."
+            f"Missing values in {int(imputed.sum())} of {n} rows were replaced by the median or "
+            f"most frequent value of the column (columns affected: {len(incomplete)})."
         )
-    return np.flatnonzero(~gone), notes
+    return np.flatnonzero(~dropped), notes
+
+
+def dropped_rows_note(n_dropped: int, n_rows: int) -> str:
+    """Return a message that rows with missing values were dropped."""
+    return f"Dropped {n_dropped} of {n_rows} rows because of missing values."
 
 
 def _as_target(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return targets as numbers, or as an array of texts."""
+    """Return the targets of some rows as numbers or strings."""
     kept = values[rows]
     if values.dtype.kind == "f" and is_missing(values).any() and np.all(kept == np.round(kept)):
-        return kept.astype(np.int64)  # missing targets had turned integers into floats
+        return kept.astype(np.int64)  # missing targets had turned the integers into floats
     return kept if values.dtype.kind in "iufb" else np.array([str(each) for each in kept])

@@ -1,7 +1,7 @@
-"""Tables, from files or data frames: which column is the target, and which are features."""
+"""Read tables from files or data frames: choose the target and the feature columns."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ from dimetric.data._columns import columns_of
 from dimetric.data._dataset import DataSet
 from dimetric.data._files import TableFile, table_name
 from dimetric.data._missing import MISSING_MARKERS, is_missing
-from dimetric.data._samples import encoded
+from dimetric.data._samples import build_data_set
 
 __all__ = ["read_table"]
 
 COLUMN_NUMBER = re.compile(r"-?\d+")
-TARGET_NAMES = ("class", "target", "label", "y")  # of a column that is probably the target
-ROW_NUMBER_NAMES = ("", "id", "index", "no", "row", "rownames", "#")  # of one that counts rows
+TARGET_NAMES = ("class", "target", "label", "y")  # names of a likely target column
+ROW_ID_NAMES = ("", "id", "index", "no", "row", "rownames", "#")  # names of a likely row id
 
 
 def read_table(
@@ -32,35 +32,36 @@ def read_table(
     name: str | None = None,
     header: bool | None = None,
 ) -> DataSet:
-    """Read a table as samples.
+    """Read a table as a data set of samples and targets.
 
-    Texts are categories, and one-hot: each category is a feature called ``column=category``; a
-    column of two categories is one feature. Columns that only number the rows are left out. The
-    ``notes`` of the result say what was done. Dates are refused.
+    String columns are categorical and one-hot encoded: each category becomes a feature named
+    ``column=category``. A column with two categories becomes one feature. Columns of row
+    identifiers are dropped. The ``notes`` of the result describe these changes. Columns of dates
+    raise an error.
 
     Parameters
     ----------
-    source : path, or data frame of pandas or polars
-        A ``.csv`` (or ``.tsv``, ``.txt``; perhaps ``.gz``) or ``.parquet`` file, read by pandas,
-        or by polars if pandas is not installed; ``.npz`` with X and y; or a data frame. The
-        separator (comma, semicolon, tab, bar or spaces), decimal sign, encoding and header of a
-        text file are detected from its first MiB.
+    source : path, or pandas or polars data frame
+        A data frame, or the path of a file: ``.csv``, ``.tsv`` or ``.txt`` (also with ``.gz``),
+        ``.parquet``, or ``.npz`` with X and y. Text and Parquet files are read with pandas, or with
+        polars if pandas is not installed. The separator (comma, semicolon, tab, bar or spaces),
+        decimal sign, encoding and header of a text file are detected from its first MiB.
     target : str or int, optional
-        The column that is y, by name or by number; negative numbers count from the last column.
-        By default one called "class", "target", "label" or "y", else the last one.
+        Name or number of the target column. Negative numbers count from the last column. By
+        default, a column named "class", "target", "label" or "y", else the last column.
     drop : iterable of str
-        Columns to leave out.
+        Columns to drop.
     extra : iterable of str
-        Columns that are not features, and are kept in ``extra``.
+        Columns that are not features. They are stored in ``extra`` of the result.
     missing : {"drop", "impute", "raise"}, default="drop"
-        What is done with rows that have missing values. "drop": they are left out, and a warning
-        counts them. "impute": the values become the median, or the most frequent category, of
-        their column. "raise": they are an error. In a target of texts only empty fields and "?"
-        are missing: "None" and "NA" are classes.
+        How to treat missing values. "drop" drops the rows, with a warning. "impute" replaces the
+        values by the median or most frequent category of the column. "raise" raises an error. In a
+        target of strings, only empty fields and "?" are missing values; "None" and "NA" are class
+        names.
     name : str, optional
-        Name of the data set; by default that of the file.
+        Name of the data set. By default, the name of the file.
     header : bool or None, default=None
-        Whether the first line of a text file holds names; None detects it.
+        Whether the first line of a text file holds column names. None detects this.
 
     Examples
     --------
@@ -69,32 +70,32 @@ def read_table(
     >>> data = read_table(frame, name="tiny")
     >>> data
     DataSet('tiny': 3 samples, 2 features, 2 values of y)
-      Column 'b' is 1 where it is 'y', else 0.
+      Column 'b' is encoded as 1 for 'y' and 0 for 'x'.
     >>> data.feature_names, data.y
     (('a', 'b=y'), array(['s', 't', 't'], dtype='<U1'))
     """
     table = open_table(source, target, drop=drop, extra=extra, name=name, header=header)
-    found = encoded(
+    data = build_data_set(
         table.columns, table.target, name=table.name, missing=missing, extra=table.extra
     )
-    return replace(found, notes=(*table.notes, *found.notes))
+    return replace(data, notes=(*table.notes, *data.notes))
 
 
 class Table(NamedTuple):
-    """The columns of a table, and which of them is the target.
+    """The columns of a table and their roles.
 
     Attributes
     ----------
     columns : dict of str to ndarray
-        Features, target and others.
+        All columns that were not dropped: features, target and extra columns.
     target : str or None
-        Name of the target.
+        Name of the target column.
     extra : list of str
-        Names of columns that are not features.
+        Names of columns that are neither features nor target.
     name : str
         Name of the table.
     notes : list of str
-        What was left out, in sentences.
+        Messages about dropped columns and unusual file formats.
     """
 
     columns: dict[str, np.ndarray]
@@ -112,42 +113,48 @@ def open_table(
     extra: Iterable[str] = (),
     name: str | None = None,
     header: bool | None = None,
-    labelled: bool = True,
+    needs_target: bool = True,
+    option_names: Mapping[str, str] | None = None,
 ) -> Table:
-    """Return the columns of a table, and which of them are not features.
+    """Read the columns of a table and determine their roles.
 
     Parameters
     ----------
-    source : path, TableFile, or data frame of pandas or polars
+    source : path, TableFile, or pandas or polars data frame
         As in :func:`read_table`.
     target, drop, extra, name, header
         As in :func:`read_table`.
-    labelled : bool, default=True
-        Whether to choose a target if none is named.
+    needs_target : bool, default=True
+        Whether to choose a likely target column if `target` is None.
+    option_names : mapping of str to str, optional
+        What error messages call `target` and `drop`, for example ``{"target": "--color"}`` on the
+        command line. By default, "target" and "drop".
     """
+    option_names = {"target": "target", "drop": "drop"} | dict(option_names or {})
     drop, extra = (each if isinstance(each, str) else list(each) for each in (drop, extra))
     file = TableFile.open(source, header) if isinstance(source, str | Path) else source
     is_file = isinstance(file, TableFile)
     if is_file and name is None:
         name = table_name(file.path)
     if is_file and file.dialect is not None:
-        chosen = _roles(file.column_names(), target, drop, extra, name, labelled).target
+        header_names = file.column_names()
+        chosen = _roles(header_names, target, drop, extra, name, needs_target, option_names).target
         frame = file.read(chosen)
     else:
         frame = file.read() if is_file else _checked_frame(source)
     names = [str(each) for each in getattr(frame, "columns", frame)]
-    if isinstance(frame, dict) and "y" not in names and target is None and labelled:
+    if isinstance(frame, dict) and "y" not in names and target is None and needs_target:
         raise ValueError(
-            f"{source} holds no y. If the classes are a column of X, say which: "
-            f"target={names[-1]!r}, on the command line --target {names[-1]}."
+            f"{source} holds no y. If a column of X holds the classes, set "
+            f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
-    roles = _roles(names, target, drop, extra, name, labelled)
+    roles = _roles(names, target, drop, extra, name, needs_target, option_names)
     columns = columns_of(frame, target=roles.target)
     if not columns or not len(next(iter(columns.values()))):
-        raise ValueError(f"{name or 'The table'} is empty: it has no rows, or no columns.")
+        raise ValueError(f"{name or 'The table'} is empty: it has no rows or no columns.")
     columns = {each: columns[each] for each in columns if each not in roles.drop}
     notes = _notes_on_file(file, frame, list(columns)) if is_file else []
-    notes += _drop_row_numbers(columns, roles)
+    notes += _drop_non_features(columns, roles)
     notes += _notes_on_classes(columns, roles.target)
     return Table(columns, roles.target, roles.extra, name or "", notes)
 
@@ -155,14 +162,14 @@ def open_table(
 def _checked_frame(source: Any) -> Any:
     if not hasattr(source, "columns") or not hasattr(source, "dtypes"):
         raise TypeError(
-            f"A table is the path of a file, or a data frame of pandas or polars, not "
+            "A table must be a file path or a pandas or polars data frame, not "
             f"{type(source).__name__}."
         )
     return source
 
 
 class _Roles(NamedTuple):
-    """What the columns are for: all others are features."""
+    """The names of the columns that are not features."""
 
     target: str | None
     drop: list[str]
@@ -175,73 +182,81 @@ def _roles(
     drop: Iterable[str],
     extra: Iterable[str],
     name: str | None,
-    labelled: bool,
+    needs_target: bool,
+    option_names: Mapping[str, str],
 ) -> _Roles:
-    """Return which columns are the target, are dropped, or are kept beside the features."""
-    drop, extra = _known(drop, names, "drop"), _known(extra, names, "extra")
+    """Check the names of the dropped and extra columns, and choose the target."""
+    drop = _existing_names(drop, names, option_names["drop"])
+    extra = _existing_names(extra, names, "extra")
     candidates = [each for each in names if each not in (*extra, *drop)]
     if not candidates:
-        raise ValueError(f"{name or 'The table'} has no column that is a feature.")
-    chosen = _target(target, candidates, names) if labelled or target is not None else None
+        raise ValueError(f"{name or 'The table'} has no feature columns.")
+    if target is None and not needs_target:
+        return _Roles(None, drop, extra)
+    chosen = _choose_target(target, candidates, names, option_names["target"])
     return _Roles(chosen, drop, extra)
 
 
-def why_no_feature(name: str, values: np.ndarray) -> str:
-    """Return why a column cannot be a feature, as the end of a sentence; "" if it can be one.
+def drop_reason(name: str, values: np.ndarray) -> str:
+    """Return the reason why a column cannot be a feature, or "" if it can.
 
     Examples
     --------
-    >>> why_no_feature("id", np.array([7, 2, 5])), why_no_feature("size", np.array([7, 2, 5]))
-    ('numbers the rows', '')
+    >>> drop_reason("id", np.array([7, 2, 5])), drop_reason("size", np.array([7, 2, 5]))
+    ('it looks like a row identifier', '')
     """
-    plain = "" if name.startswith("Unnamed: ") else name.strip().lower()
-    if plain not in ROW_NUMBER_NAMES:
+    normalized = "" if name.startswith("Unnamed: ") else name.strip().lower()
+    if normalized not in ROW_ID_NAMES:
         return ""
-    if not plain and is_missing(values).all():
-        return "has neither name nor values"  # all lines end with a separator
+    if not normalized and is_missing(values).all():
+        return "it has no name and no values"  # a separator ends every line of the file
     if values.dtype.kind in "iu" and len(np.unique(values)) == len(values) > 1:
-        return "numbers the rows"
+        return "it looks like a row identifier"
     return ""
 
 
-def _drop_row_numbers(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
-    """Delete the columns that cannot be features; return a sentence for each."""
+def _drop_non_features(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
+    """Delete the columns that cannot be features, in place; return a message for each."""
     notes = []
     for name in [each for each in columns if each not in (roles.target, *roles.extra)]:
-        why = why_no_feature(name, columns[name])
-        if why:
-            notes.append(f"Column {name!r} {why}: it was left out.")
+        reason = drop_reason(name, columns[name])
+        if reason:
+            notes.append(f"Dropped column {name!r}: {reason}.")
             del columns[name]
     return notes
 
 
 def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:
-    """Return sentences about how a file is written, where that is unusual."""
+    """Return messages about a missing header, row names and duplicate column names."""
     notes = []
     if file.dialect is not None and not file.dialect.header:
-        notes.append("The first line holds no names: columns are called x0, x1, ...")
+        notes.append("The file has no header; its columns are named x0, x1, ...")
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
-        notes.append("Rows have names, in a column before the first: they were left out.")
-    twice = [each for each in names if each.endswith(".1") and each[:-2] in names]
-    if twice:
-        notes.append(f"More than one column is called {twice[0][:-2]!r}: others got a number.")
+        notes.append("Ignored the row names before the first column.")
+    repeated = [each for each in names if each.endswith(".1") and each[:-2] in names]
+    if repeated:
+        original = repeated[0][:-2]
+        notes.append(f"Several columns are named {original!r}; the later ones were renamed.")
     return notes
 
 
 def _notes_on_classes(columns: dict[str, np.ndarray], target: str | None) -> list[str]:
-    """Return sentences about classes whose names would mark a missing value elsewhere."""
+    """Return messages about classes whose names mark missing values in other columns."""
     if target is None or columns[target].dtype.kind != "O":
         return []
     classes = {each for each in columns[target] if isinstance(each, str)}
     return [
-        f"{each!r} in column {target!r} is taken as a class: only empty fields and '?' are missing."
+        f"{each!r} in column {target!r} is read as a class name. Only empty fields and '?' mark "
+        "missing classes."
         for each in sorted(MISSING_MARKERS & classes)
     ]
 
 
-def _target(target: str | int | None, names: list[str], all_names: list[str]) -> str:
+def _choose_target(
+    target: str | int | None, names: list[str], all_names: list[str], option: str
+) -> str:
     if isinstance(target, str) and target not in all_names and COLUMN_NUMBER.fullmatch(target):
-        target = int(target)  # a number given as a text, as on the command line
+        target = int(target)  # the command line passes column numbers as strings
     if target is None:
         return _likely_target(names)
     if isinstance(target, str):
@@ -250,24 +265,24 @@ def _target(target: str | int | None, names: list[str], all_names: list[str]) ->
         chosen = all_names[target]
     else:
         raise ValueError(
-            f"target={target}: there are {len(all_names)} columns, numbered from 0, or from -1 "
-            "backwards."
+            f"{option}: column number {target} is out of range. There are {len(all_names)} "
+            "columns, numbered from 0, or from -1 backwards."
         )
-    return _known([chosen], names, "target")[0]
+    return _existing_names([chosen], names, option)[0]
 
 
 def _likely_target(names: list[str]) -> str:
-    """Return the column that is probably the target: one of TARGET_NAMES, else the last."""
-    # An exact match goes first, then the last one that differs in upper and lower case alone.
+    """Return the most likely target: the first match of TARGET_NAMES, else the last column."""
+    # An exact match has priority, then the last column that matches when case is ignored.
     by_name = {each.lower(): each for each in names} | {each: each for each in names}
     named = [each for each in names if not each.startswith("Unnamed: ")] or names
     return next((by_name[each] for each in TARGET_NAMES if each in by_name), named[-1])
 
 
-def _known(wanted: Iterable[str], names: Iterable[str], role: str) -> list[str]:
-    """Return the wanted names of columns as a list; raise if one of them does not exist."""
+def _existing_names(wanted: Iterable[str], names: Iterable[str], option: str) -> list[str]:
+    """Return column names as a list; raise if one of them does not exist."""
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:
-            raise ValueError(f"{role}: there is no column {each!r}. {suggest(each, names)}")
+            raise ValueError(f"{option}: there is no column {each!r}. {suggest(each, names)}")
     return wanted

@@ -1,4 +1,8 @@
-"""The four published experiments, and their comparison with the published results."""
+"""Reproduce four published experiments and compare the scores with the published ones.
+
+The experiments are those of J. L. Suárez, S. García, F. Herrera, "A tutorial on distance metric
+learning", Neurocomputing 425, 2021.
+"""
 
 import lazy_loader
 

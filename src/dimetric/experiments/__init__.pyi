@@ -1,3 +1,3 @@
 from ._paper import Reproduction as Reproduction
 from ._paper import reproduce as reproduce
-from ._protocol import published_set as published_set
+from ._protocol import load_published_data_set as load_published_data_set

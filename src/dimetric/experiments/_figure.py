@@ -9,22 +9,22 @@ __all__ = ["write_figure"]
 MAX_COLUMNS = 5
 
 
-def write_figure(found: Reproduction, folder: Path) -> list[Path]:
-    """Draw the posterior of each learner and its baseline as a triangle, into one file.
+def write_figure(reproduction: Reproduction, folder: Path) -> list[Path]:
+    """Save a figure with one triangle for each learner: its comparison with the baseline.
 
     Parameters
     ----------
-    found : Reproduction
+    reproduction : Reproduction
         The experiment.
     folder : path
-        Where the file goes.
+        Folder of the file.
 
     Returns
     -------
     list of Path
-        The file; nothing if the experiment compares no two learners.
+        The file. Empty if the experiment has no posteriors.
     """
-    posteriors = found.posteriors()
+    posteriors = reproduction.posteriors()
     if not posteriors:
         return []
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -41,6 +41,6 @@ def write_figure(found: Reproduction, folder: Path) -> list[Path]:
         SimplexDisplay(posterior, names=pair).plot(ax=ax)
     for ax in axes[len(posteriors) :]:
         ax.set_axis_off()
-    file = folder / f"{found.name}-simplex.png"
+    file = folder / f"{reproduction.name}-simplex.png"
     figure.savefig(file, dpi=100)
     return [file]

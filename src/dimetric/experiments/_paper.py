@@ -1,4 +1,4 @@
-"""The four published experiments: which learners, on which data sets, judged how."""
+"""Run the four published experiments."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,34 +13,34 @@ from dimetric.benchmark._run import run
 from dimetric.benchmark._scheduler import Callback
 from dimetric.benchmark._store import Store
 from dimetric.data import DataSet
-from dimetric.experiments._plans import TITLES, Plan, baselines, is_tied_to_k, plan, sets_of
-from dimetric.experiments._protocol import FOLD, published_set
+from dimetric.experiments._plans import TITLES, Plan, baselines, data_set_names, is_tied_to_k, plan
+from dimetric.experiments._protocol import FOLD_COLUMN, load_published_data_set
 from dimetric.experiments._tables import DIMENSION_SEPARATOR, Block, PublishedTables, make_block
 from dimetric.stats._bayes import Posterior, sign_test
 
 __all__ = ["Reproduction", "reproduce"]
 
-PUBLISHED_KS = (3, 5, 7)  # numbers of neighbours
+PUBLISHED_KS = (3, 5, 7)  # numbers of neighbours in the published tables
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """The results of an experiment, beside the published ones.
+    """Results of an experiment together with the published ones.
 
     Attributes
     ----------
     experiment : int
         Number of the experiment, 1 to 4.
     k : int or None
-        Number of neighbours; None for centroids.
+        Number of neighbours. None in experiment 2, which uses centroids.
     blocks : list of Block
-        One; in experiment 4, one for each data set.
+        Tables of scores. Experiment 4 has one for each data set, the others have one in total.
     result : BenchmarkResult
-        All cells.
+        The benchmark with all cells.
     baselines : dict of str to str
         The baseline of each learner.
     notes : dict of str to tuple of str
-        Notes about data sets.
+        Notes about each data set.
     """
 
     experiment: int
@@ -52,7 +52,7 @@ class Reproduction:
 
     @property
     def name(self) -> str:
-        """Name of the experiment, for files."""
+        """Name of the experiment, used in file names."""
         return f"experiment{self.experiment}" + ("" if self.k is None else f"-{self.k}nn")
 
     @property
@@ -62,9 +62,9 @@ class Reproduction:
         return f"Experiment {self.experiment}: {TITLES[self.experiment]}{neighbours}"
 
     def posteriors(self) -> dict[tuple[str, str], Posterior]:
-        """Return the Bayesian sign test of each baseline and learner, over the data sets.
+        """Return a Bayesian sign test over the data sets for each pair (baseline, learner).
 
-        Experiment 4 has none: three data sets are too few.
+        Experiment 4 has no tests, because three data sets are too few.
         """
         found = {}
         block = self.blocks[0]
@@ -84,7 +84,7 @@ def reproduce(
     *,
     k: int = 3,
     folder: str | Path | None = None,
-    only: Iterable[str] | None = None,
+    data_sets: Iterable[str] | None = None,
     learners: Iterable[str] | None = None,
     store: Store | str | Path | None = None,
     time_budget: float | None = None,
@@ -94,28 +94,31 @@ def reproduce(
 ) -> Reproduction:
     """Run one of the published experiments.
 
-    Features are scaled to [0, 1] over the whole set first, as was done there. LMNN's and KLMNN's
-    targets, DMLMJ's and KDMLMJ's neighbours, and ANMM's and KANMM's friends and enemies are as
-    many as the neighbours that vote; NCMC's centroids as many as its classifier's.
+    As in the publication, features are scaled to [0, 1] on the whole data set. Learners that
+    use neighbours use k of them: LMNN and KLMNN as targets, DMLMJ and KDMLMJ as neighbours, ANMM
+    and KANMM as friends and as enemies. NCMC has as many centroids as its classifier.
 
     Parameters
     ----------
     experiment : {1, 2, 3, 4}
-        1: nine learners; 2: nearest centroids; 3: kernels; 4: dimensions.
+        Number of the experiment. 1: nine learners; 2: nearest centroids; 3: kernels;
+        4: dimensionality reduction.
     k : int, default=3
-        Neighbours that vote; published are 3, 5 and 7, of experiment 3 only 3.
+        Number of neighbours of the k-NN classifier. Scores are published for 3, 5 and 7, and in
+        experiment 3 only for 3.
     folder : path, optional
-        Where data sets are looked for, and the published tables, in ``paper_tables``.
-    only : iterable of str, optional
-        Names of data sets, in place of all.
+        Folder of the data sets. The published tables are read from ``paper_tables`` in it or
+        beside it.
+    data_sets : iterable of str, optional
+        Names of the data sets to use. By default all.
     learners : iterable of str, optional
-        Names of columns, in place of all.
+        Names of the learners to use. By default all.
     store, time_budget, retry, n_jobs, callback
         As in :func:`dimetric.benchmark.run`.
 
     Examples
     --------
-    >>> found = reproduce(1, only=["iris"], learners=["Euclidean", "LDA"])
+    >>> found = reproduce(1, data_sets=["iris"], learners=["Euclidean", "LDA"])
     >>> found.title
     'Experiment 1: Nearest neighbours under learned distances, k = 3'
     >>> np.round(found.blocks[0].test, 2)
@@ -123,13 +126,13 @@ def reproduce(
     """
     if experiment not in TITLES:
         raise ValueError(f"experiment={experiment!r} must be 1, 2, 3 or 4.")
-    names = _chosen("data set", only, sets_of(experiment))
-    data = [published_set(name, folder) for name in names]
+    names = _selected("data set", data_sets, data_set_names(experiment))
+    data = [load_published_data_set(name, folder) for name in names]
     plans = {each.name: plan(experiment, k, each) for each in data}
     all_columns = dict.fromkeys(column for fits in plans.values() for _, column in fits)
-    columns = _chosen("learner", learners, list(all_columns))
+    columns = _selected("learner", learners, list(all_columns))
     options = {
-        "fold_column": FOLD,
+        "fold_column": FOLD_COLUMN,
         "scale": "set",
         "store": store,
         "time_budget": time_budget,
@@ -142,17 +145,21 @@ def reproduce(
     rows = {"": names}
     if experiment == 4:
         rows = {name: list(dict.fromkeys(row for row, _ in plans[name])) for name in names}
-    blocks = [make_block(result, published, name, own, columns) for name, own in rows.items()]
+    blocks = [
+        make_block(result, published, name, own_rows, columns) for name, own_rows in rows.items()
+    ]
     notes = {each.name: each.notes for each in data if each.notes}
-    own_k = None if experiment == 2 else k
-    return Reproduction(experiment, own_k, blocks, result, baselines(experiment, columns), notes)
+    reported_k = None if experiment == 2 else k
+    return Reproduction(
+        experiment, reported_k, blocks, result, baselines(experiment, columns), notes
+    )
 
 
-def _chosen(kind: str, asked: Iterable[str] | None, known: Sequence[str]) -> list[str]:
-    """Return the names that were asked for, in the order of the experiment."""
-    if asked is None:
+def _selected(kind: str, requested: Iterable[str] | None, known: Sequence[str]) -> list[str]:
+    """Return the requested names, or all, in the order of the experiment."""
+    if requested is None:
         return list(known)
-    found = {look_up(each, {name: name for name in known}, kind) for each in asked}
+    found = {look_up(each, {name: name for name in known}, kind) for each in requested}
     return [each for each in known if each in found]
 
 
@@ -164,22 +171,26 @@ def _run(
     columns: list[str],
     options: dict[str, Any],
 ) -> BenchmarkResult:
-    """Return all cells.
+    """Run the benchmark of an experiment and return its cells.
 
-    Learners that do not depend on k are fitted once and judged for all published k, so that a
-    later run for another k finds their cells in the store.
+    Learners whose parameters do not depend on k are fitted once and scored for all published k, so
+    that a later run with another k finds their cells in the store.
     """
     groups = [[each] for each in data] if experiment == 4 else [data]
     all_ks = PUBLISHED_KS if k in PUBLISHED_KS else (k,)
     cells = []
     for group in groups:
         fits = plans[group[0].name]
-        models = {_name(experiment, *at): m for at, m in fits.items() if at[1] in columns}
+        models = {
+            _name(experiment, row, column): model
+            for (row, column), model in fits.items()
+            if column in columns
+        }
         tied = {name: model for name, model in models.items() if is_tied_to_k(model)}
         others = {name: model for name, model in models.items() if name not in tied}
-        for part, ks in ((others, all_ks), (tied, (k,))):
-            if part:
-                cells += run(part, group, n_neighbors=ks, **options).cells
+        for learners, ks in ((others, all_ks), (tied, (k,))):
+            if learners:
+                cells += run(learners, group, n_neighbors=ks, **options).cells
     return BenchmarkResult([cell for cell in cells if cell.n_neighbors in (None, k)])
 
 

@@ -1,4 +1,4 @@
-"""A reproduced experiment in words and tables: Markdown and CSV."""
+"""Write a reproduced experiment as Markdown and CSV."""
 
 import csv
 import os
@@ -19,55 +19,75 @@ PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def coverage(block: Block) -> str:
-    """Say over how many rows averages and ranks are taken; an empty text if over all.
+    """Return a sentence about the rows that averages and ranks cover; empty if they cover all.
 
     Parameters
     ----------
     block : Block
-        The table.
+        The table of scores.
     """
     counts, ranked = block.coverage()
     n = len(block.rows)
-    fewer: dict[int, list[str]] = {}
+    learners_by_count: dict[int, list[str]] = {}
     for learner, count in zip(block.learners, counts.tolist(), strict=True):
         if 0 < count < n:
-            fewer.setdefault(count, []).append(learner)
-    said = [f"averages of {', '.join(names)} are over {count}" for count, names in fewer.items()]
+            learners_by_count.setdefault(count, []).append(learner)
+    sentences = [
+        f"The averages of {', '.join(names)} cover {count} of the {n} rows."
+        for count, names in learners_by_count.items()
+    ]
     if 0 < ranked < n:
-        said.append(f"ranks are over {ranked}, where all these learners have a score")
-    return f"Of {n} rows, {'; '.join(said)}." if said else ""
+        sentences.append(
+            f"The ranks cover the {ranked} of {n} rows in which all ranked learners have a score."
+        )
+    return " ".join(sentences)
 
 
-def write(found: Reproduction, folder: str | Path) -> list[Path]:
-    """Write an experiment as Markdown and CSV; return the files.
+def write(reproduction: Reproduction, folder: str | Path) -> list[Path]:
+    """Write an experiment as Markdown and CSV, and return the paths of the files.
 
     Parameters
     ----------
-    found : Reproduction
+    reproduction : Reproduction
         The experiment.
     folder : path
-        Where to write; made if it does not exist.
+        Folder of the files. It is created if it does not exist.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    text, scores = folder / f"{found.name}.md", folder / f"{found.name}.csv"
-    text.write_text(markdown(found), encoding="utf-8")
-    _write_csv(scores, SCORES, _score_rows(found))
+    text, scores = folder / f"{reproduction.name}.md", folder / f"{reproduction.name}.csv"
+    text.write_text(markdown(reproduction), encoding="utf-8")
+    _write_csv(scores, SCORE_COLUMNS, _score_rows(reproduction))
     files = [text, scores]
-    posteriors = found.posteriors()
+    posteriors = reproduction.posteriors()
     if posteriors:
-        verdicts = folder / f"{found.name}-verdicts.csv"
+        verdicts = folder / f"{reproduction.name}-verdicts.csv"
         rows = (
             [a, b, f"{p.left:.4f}", f"{p.rope:.4f}", f"{p.right:.4f}", verdict(a, b, p)]
             for (a, b), p in posteriors.items()
         )
-        _write_csv(verdicts, VERDICTS, rows)
+        _write_csv(verdicts, VERDICT_COLUMNS, rows)
         files.append(verdicts)
     return files
 
 
-SCORES = ["data", "dimension", "learner", "train", "published_train", "test", "published_test"]
-VERDICTS = ["baseline", "learner", "baseline_better", "no_difference", "learner_better", "verdict"]
+SCORE_COLUMNS = [
+    "data",
+    "dimension",
+    "learner",
+    "train",
+    "published_train",
+    "test",
+    "published_test",
+]
+VERDICT_COLUMNS = [
+    "baseline",
+    "learner",
+    "baseline_better",
+    "no_difference",
+    "learner_better",
+    "verdict",
+]
 
 
 def _write_csv(file: Path, head: list[str], rows: Iterable[list[str]]) -> None:
@@ -77,8 +97,8 @@ def _write_csv(file: Path, head: list[str], rows: Iterable[list[str]]) -> None:
         writer.writerows(rows)
 
 
-def _score_rows(found: Reproduction) -> Iterator[list[str]]:
-    for block in found.blocks:
+def _score_rows(reproduction: Reproduction) -> Iterator[list[str]]:
+    for block in reproduction.blocks:
         for i, row in enumerate(block.rows):
             names = [block.name, row] if block.name else [row, ""]
             for j, learner in enumerate(block.learners):
@@ -88,45 +108,49 @@ def _score_rows(found: Reproduction) -> Iterator[list[str]]:
                     yield [*names, learner, *values]
 
 
-def markdown(found: Reproduction) -> str:
+def markdown(reproduction: Reproduction) -> str:
     """Return an experiment as Markdown.
 
     Parameters
     ----------
-    found : Reproduction
+    reproduction : Reproduction
         The experiment.
     """
-    parts = [f"# {found.title}", _introduction(found)]
-    for block in found.blocks:
+    parts = [f"# {reproduction.title}", _introduction(reproduction)]
+    for block in reproduction.blocks:
         parts += [f"## {block.name}"] if block.name else []
-        parts += ["### Averages", _averages(found, block)]
+        parts += ["### Averages", _averages(reproduction, block)]
         parts += [coverage(block)] if coverage(block) else []
-        for what in ("test", "train"):
-            parts += [f"### Scores on {what} samples", _scores(block, what)]
-    posteriors = found.posteriors()
+        for field, samples in (("test", "test"), ("train", "training")):
+            parts += [f"### Scores on {samples} samples", _scores(block, field)]
+    posteriors = reproduction.posteriors()
     if posteriors:
-        lines = [f"- {verdict(a, b, found)}" for (a, b), found in posteriors.items()]
-        about = "Bayesian sign test over the data sets: differences up to 0.01 are none."
-        parts += ["## Verdicts", about, "\n".join(lines)]
-    parts += _troubles(found)
+        lines = [f"- {verdict(a, b, posterior)}" for (a, b), posterior in posteriors.items()]
+        method = (
+            "Bayesian sign test over the data sets. Differences of at most 0.01 count as no "
+            "difference."
+        )
+        parts += ["## Verdicts", method, "\n".join(lines)]
+    parts += _failures(reproduction)
     return "\n\n".join(parts) + "\n"
 
 
-def _introduction(found: Reproduction) -> str:
-    cells = found.result.cells
+def _introduction(reproduction: Reproduction) -> str:
+    cells = reproduction.result.cells
     seconds = float(np.nansum([cell.time for cell in cells]))
     text = (
-        "Mean scores over the folds, ours first, the published one after it. Features were scaled "
-        f"to [0, 1] over the whole set, then split in folds. {len(cells)} fits took "
-        f"{seconds:.0f} seconds together, on one thread each.\n\n{_machine()}"
+        "Scores are means over the folds. Published scores are in parentheses. Features were "
+        "scaled to [0, 1] on the whole data set before the split into folds. The "
+        f"{len(cells)} fits took {seconds:.0f} seconds in total, each on one thread."
+        f"\n\n{_environment()}"
     )
-    for name, notes in found.notes.items():
+    for name, notes in reproduction.notes.items():
         text += f"\n\n{name}: {' '.join(notes)}"
     return text
 
 
-def _machine() -> str:
-    """Return the processor and the versions that the experiment ran with."""
+def _environment() -> str:
+    """Return the processor and the versions of Python and the packages."""
     processor = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as file:
@@ -138,7 +162,7 @@ def _machine() -> str:
     return f"{processor}, {os.cpu_count()} cores; {versions}."
 
 
-AVERAGES = [
+AVERAGE_COLUMNS = [
     "learner",
     "test",
     "published",
@@ -147,12 +171,12 @@ AVERAGES = [
     "published rank",
     "train",
     "published train",
-    "seconds a fit",
+    "seconds per fit",
 ]
 
 
-def _averages(found: Reproduction, block: Block) -> str:
-    """Return a table of average scores, ranks and times of each learner."""
+def _averages(reproduction: Reproduction, block: Block) -> str:
+    """Return a table of the average scores, ranks and times of each learner."""
     test, rank = block.averages("test")
     published, published_rank = block.averages("published_test")
     train, published_train = block.averages("train")[0], block.averages("published_train")[0]
@@ -160,7 +184,7 @@ def _averages(found: Reproduction, block: Block) -> str:
     for j, learner in enumerate(block.learners):
         times = [
             cell.time
-            for cell in found.result.cells
+            for cell in reproduction.result.cells
             if cell.learner.partition(DIMENSION_SEPARATOR)[0] == learner
             and block.name in ("", cell.data)
         ]
@@ -169,11 +193,11 @@ def _averages(found: Reproduction, block: Block) -> str:
         trained = [_number(each) for each in (train[j], published_train[j])]
         seconds = _number(float(np.mean(times)), 3)
         lines.append([learner, *scores, *ranks, *trained, seconds])
-    return _table(AVERAGES, lines)
+    return _table(AVERAGE_COLUMNS, lines)
 
 
-def _scores(block: Block, what: str) -> str:
-    ours, published = getattr(block, what), getattr(block, f"published_{what}")
+def _scores(block: Block, field: str) -> str:
+    ours, published = getattr(block, field), getattr(block, f"published_{field}")
     lines = [
         [row, *(_pair(ours[i, j], published[i, j]) for j in range(len(block.learners)))]
         for i, row in enumerate(block.rows)
@@ -181,16 +205,17 @@ def _scores(block: Block, what: str) -> str:
     return _table(["dimension" if block.name else "data", *block.learners], lines)
 
 
-def _troubles(found: Reproduction) -> list[str]:
-    """Return a section about cells without a score, if there are any."""
-    bad = [cell for cell in found.result.cells if cell.status != "ok"]
-    if not bad:
+def _failures(reproduction: Reproduction) -> list[str]:
+    """Return a section about the cells without a score, if there are any."""
+    failed = [cell for cell in reproduction.result.cells if cell.status != "ok"]
+    if not failed:
         return []
     lines = [
         [each.data, each.learner, str(each.fold), each.status, " ".join(each.message.split())]
-        for each in bad
+        for each in failed
     ]
-    return ["## Without a score", _table(["data", "learner", "fold", "status", "message"], lines)]
+    columns = ["data", "learner", "fold", "status", "message"]
+    return ["## Fits without a score", _table(columns, lines)]
 
 
 def _table(head: list[str], lines: list[list[str]]) -> str:

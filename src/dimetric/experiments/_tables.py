@@ -1,4 +1,4 @@
-"""Tables of scores: those of a benchmark beside the published ones."""
+"""Tables of the scores of a benchmark together with the published scores."""
 
 import csv
 import os
@@ -12,7 +12,7 @@ from dimetric.stats._ranking import averages
 
 __all__ = ["Block", "PublishedTables", "make_block"]
 
-# Names in the published tables, and ours.
+# Names in the published tables, mapped to ours.
 PUBLISHED_NAMES = {
     "DML_eig": "DML-eig",
     "EUCLIDEAN": "Euclidean",
@@ -20,23 +20,23 @@ PUBLISHED_NAMES = {
     "Dim. máxima": "max",
 }
 
-DIMENSION_SEPARATOR = " @ "  # in names of learners, before the dimension of experiment 4
+DIMENSION_SEPARATOR = " @ "  # in experiment 4, names of learners are "learner @ dimension"
 
 Table = dict[tuple[str, str], float]  # scores by row and column
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A table of scores, ours and the published ones; NaN where a score is missing.
+    """Table of our scores and the published ones. A missing score is NaN.
 
     Attributes
     ----------
     name : str
-        Name of a data set if the rows are dimensions, else empty.
+        Name of a data set if the rows are dimensions, otherwise empty.
     rows, learners : list of str
-        Rows (data sets, or dimensions) and columns.
+        Names of the rows (data sets or dimensions) and of the columns.
     train, test, published_train, published_test : ndarray of shape (n_rows, n_learners)
-        Means over folds.
+        Mean scores over the folds.
     """
 
     name: str
@@ -47,40 +47,44 @@ class Block:
     published_train: np.ndarray
     published_test: np.ndarray
 
-    def averages(self, what: str = "test") -> tuple[np.ndarray, np.ndarray]:
-        """Return average scores and average ranks.
+    def averages(self, field: str = "test") -> tuple[np.ndarray, np.ndarray]:
+        """Return the average score and the average rank of each learner.
 
-        A score is averaged over the rows that have both ours and the published one, so that the
-        averages can be compared; a rank over the rows that have all scores. Learners without a
-        score in most rows have neither.
+        Scores are averaged over the rows with both our score and the published one, so that the
+        averages are comparable. Ranks are averaged over the rows without missing scores. Both are
+        NaN for learners that have scores in at most half of the rows.
 
         Parameters
         ----------
-        what : {"train", "test", "published_train", "published_test"}, default="test"
-            Which table.
+        field : {"train", "test", "published_train", "published_test"}, default="test"
+            The table to average.
         """
         means, ranks = np.full((2, len(self.learners)), np.nan)
-        values = getattr(self, what)
+        values = getattr(self, field)
         if np.isnan(values).all():
             return means, ranks
-        there, usual, whole = self._comparable()
-        for j in np.flatnonzero(usual):
-            means[j] = np.mean(values[there[:, j], j])
-        if np.any(whole):
-            ranks[usual] = averages(values[whole][:, usual]).ranks
+        has_score, counted, complete = self._comparable()
+        for j in np.flatnonzero(counted):
+            means[j] = np.mean(values[has_score[:, j], j])
+        if np.any(complete):
+            ranks[counted] = averages(values[complete][:, counted]).ranks
         return means, ranks
 
     def coverage(self) -> tuple[np.ndarray, int]:
-        """Return the number of rows of the average of each learner, 0 if none, and of the ranks."""
-        there, usual, whole = self._comparable()
-        return np.where(usual, np.sum(there, axis=0), 0), int(np.sum(whole))
+        """Return how many rows the average of each learner covers, and how many the ranks cover."""
+        has_score, counted, complete = self._comparable()
+        return np.where(counted, np.sum(has_score, axis=0), 0), int(np.sum(complete))
 
     def _comparable(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return which scores count, which learners have most of theirs, and rows without gaps."""
+        """Return masks of the comparable scores, the counted learners and the complete rows.
+
+        A learner is counted if it has scores in more than half of the rows. A row is complete if
+        all counted learners have a score.
+        """
         tables = [each for each in (self.test, self.published_test) if not np.isnan(each).all()]
-        there = np.all([~np.isnan(each) for each in tables or [self.test]], axis=0)
-        usual = np.mean(there, axis=0) > 0.5
-        return there, usual, np.all(there[:, usual], axis=1) & np.any(usual)
+        has_score = np.all([~np.isnan(each) for each in tables or [self.test]], axis=0)
+        counted = np.mean(has_score, axis=0) > 0.5
+        return has_score, counted, np.all(has_score[:, counted], axis=1) & np.any(counted)
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ class PublishedTables:
     Attributes
     ----------
     folder : path or None
-        Folder of the data sets; None is that of the environment variable DIMETRIC_DATA. The
-        tables are in it or beside it.
+        Folder of the data sets. None uses the environment variable DIMETRIC_DATA. The folder
+        ``paper_tables`` is in it or beside it.
     experiment : int
         Number of the experiment.
     k : int
@@ -103,7 +107,7 @@ class PublishedTables:
     k: int
 
     def read(self, name: str, kind: str) -> Table:
-        """Return a table of "train" or "test" scores, empty if its file does not exist."""
+        """Return a table of "train" or "test" scores. It is empty if the file does not exist."""
         file = self._file(f"{self._stem(name)}-{kind}.csv")
         if file is None:
             return {}
@@ -137,31 +141,31 @@ def make_block(
     rows: list[str],
     columns: list[str],
 ) -> Block:
-    """Return our scores beside the published ones.
+    """Return a table of our scores and the published ones.
 
     Parameters
     ----------
     result : BenchmarkResult
-        All cells.
+        The benchmark with our scores.
     published : PublishedTables
-        Where the published tables are.
+        The published tables.
     name : str
-        Name of a data set if the rows are dimensions, else empty.
+        Name of a data set if the rows are dimensions, otherwise empty.
     rows, columns : list of str
-        Data sets or dimensions, and learners.
+        Names of the rows (data sets or dimensions) and of the learners.
     """
     kinds = ("train", "test")
-    ours = [_array(_own_table(result, name, kind), rows, columns) for kind in kinds]
-    theirs = [_array(published.read(name, kind), rows, columns) for kind in kinds]
-    return Block(name, rows, columns, *ours, *theirs)
+    ours = [_array(_our_table(result, name, kind), rows, columns) for kind in kinds]
+    published_scores = [_array(published.read(name, kind), rows, columns) for kind in kinds]
+    return Block(name, rows, columns, *ours, *published_scores)
 
 
 def _array(table: Table, rows: list[str], columns: list[str]) -> np.ndarray:
     return np.array([[table.get((row, each), np.nan) for each in columns] for row in rows])
 
 
-def _own_table(result: BenchmarkResult, name: str, kind: str) -> Table:
-    """Return means over folds: of all data sets, or of all dimensions of one."""
+def _our_table(result: BenchmarkResult, name: str, kind: str) -> Table:
+    """Return the mean scores over the folds: of all data sets, or of one data set by dimension."""
     means = result.scores(kind)
     found: Table = {}
     for i, data in enumerate(means.data):

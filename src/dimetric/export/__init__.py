@@ -1,4 +1,4 @@
-"""Export: model files, NumPy, ONNX, SQL, and vector indexes."""
+"""Save models to files, and export them to NumPy, ONNX, SQL and vector indexes."""
 
 import lazy_loader
 

@@ -1,6 +1,6 @@
-"""Build estimators from JSON and tensors. Nothing in a file is ever executed or imported.
+"""Build estimators from JSON and tensors, without executing or importing anything from a file.
 
-Messages of errors are parts of sentences: the caller adds the name of the file.
+Error messages here are clauses; the caller adds the name of the file.
 """
 
 from typing import Any
@@ -10,11 +10,18 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dimetric._compat import check_params
-from dimetric.export._schema import NUMERIC_KINDS, check_held, class_named, is_state, record_named
+from dimetric.export._schema import (
+    NUMERIC_KINDS,
+    check_attributes,
+    class_named,
+    is_state,
+    record_named,
+)
 from dimetric.kernels.kernel import as_kernel
 
-MAX_DEPTH = 24  # of objects within objects; the largest pipelines need about ten
-LAYOUT: dict[str, dict[str, str]] = {  # the keys beside the first one, and their kinds
+MAX_NESTING = 24  # levels of values in a model; the largest pipelines need about ten
+# The keys of each kind of JSON object, besides the "$" key that names the kind, and their types.
+LAYOUT: dict[str, dict[str, str]] = {
     "$class": {"parameters": "object", "state": "object"},
     "$record": {"fields": "object"},
     "$tensor": {"order": "text"},
@@ -29,31 +36,29 @@ LAYOUT: dict[str, dict[str, str]] = {  # the keys beside the first one, and thei
 
 
 class Decoder:
-    """Turns JSON into values, and refuses all that the encoder does not write.
+    """Decode JSON to values, and reject everything that the encoder does not write.
 
     Parameters
     ----------
     tensors : dict of str to ndarray
-        All arrays; each must be used exactly once.
+        All arrays of the file. Each must be used exactly once.
     """
 
     def __init__(self, tensors: dict[str, np.ndarray]) -> None:
         self._tensors = dict(tensors)
 
     def model(self, data: Any) -> BaseEstimator:
-        """Return the estimator of a whole file."""
+        """Return the estimator that a file describes."""
         found = self.value(data)
         if not isinstance(found, BaseEstimator):
-            raise ValueError("it holds no estimator")
+            raise ValueError("it does not hold an estimator")
         if self._tensors:
-            raise ValueError(
-                f"it holds a tensor {next(iter(self._tensors))!r} that nothing refers to"
-            )
+            raise ValueError(f"its tensor {next(iter(self._tensors))!r} is not used")
         return found
 
     def value(self, data: Any, depth: int = 0) -> Any:
         """Return the value that JSON describes."""
-        if depth > MAX_DEPTH:
+        if depth > MAX_NESTING:
             raise ValueError("it is nested too deeply")
         if isinstance(data, list):
             return [self.value(each, depth + 1) for each in data]
@@ -64,13 +69,13 @@ class Decoder:
             return {key: self.value(each, depth + 1) for key, each in data.items()}
         wanted = LAYOUT.get(kinds[0])
         if wanted is None or set(data) != {kinds[0], *wanted}:
-            raise ValueError(f"it holds an object {', '.join(sorted(data))} of unknown kind")
+            raise ValueError(f"it holds an unknown object with the keys {', '.join(sorted(data))}")
         for key, kind in wanted.items():
             _require(data[key], kind, key)
         return getattr(self, f"_{kinds[0][1:]}")(data, depth + 1)
 
     def _class(self, data: dict[str, Any], depth: int) -> BaseEstimator:
-        cls: Any = class_named(_text(data["$class"]))
+        cls: Any = class_named(_required_string(data["$class"]))
         given = {key: self.value(each, depth) for key, each in data["parameters"].items()}
         unknown = sorted(set(given) - set(cls._get_param_names()))
         if unknown:
@@ -84,37 +89,41 @@ class Decoder:
         check_params(model)
         for key, each in data["state"].items():
             if key in vars(model) or not is_state(cls, key):
-                raise ValueError(f"{cls.__name__} has no state {key!r}")
+                raise ValueError(f"{cls.__name__} has no fitted attribute {key!r}")
             setattr(model, key, self.value(each, depth))
         if data["state"]:
-            check_held(cls, vars(model))
+            check_attributes(cls, vars(model))
             _check_relations(model)
         return model
 
     def _record(self, data: dict[str, Any], depth: int) -> Any:
-        cls = record_named(_text(data["$record"]))
-        held = {key: self.value(each, depth) for key, each in data["fields"].items()}
-        check_held(cls, held)
-        return cls(**held)
+        cls = record_named(_required_string(data["$record"]))
+        attributes = {key: self.value(each, depth) for key, each in data["fields"].items()}
+        check_attributes(cls, attributes)
+        return cls(**attributes)
 
     def _tensor(self, data: dict[str, Any], depth: int) -> np.ndarray:
-        name = _text(data["$tensor"])
-        if name not in self._tensors or data["order"] not in ("C", "F"):
-            raise ValueError(f"there is no tensor {name!r}, or it is used twice")
+        name = _required_string(data["$tensor"])
+        if data["order"] not in ("C", "F"):
+            raise ValueError(f"the order of tensor {name!r} is neither C nor F")
+        if name not in self._tensors:
+            raise ValueError(f"its tensor {name!r} does not exist or is used twice")
         return np.array(self._tensors.pop(name), order=data["order"])
 
     def _sparse(self, data: dict[str, Any], depth: int) -> Any:
-        values, columns, starts = (self.value(each, depth) for each in _triple(data["$sparse"]))
-        shape = tuple(data["shape"])
-        found = sparse.csr_array((values, columns, starts), shape=shape)
+        parts = [self.value(each, depth) for each in _required_list(data["$sparse"])]
+        if len(parts) != 3:
+            raise ValueError("a sparse matrix must have values, column indices and row offsets")
+        values, columns, offsets = parts
+        found = sparse.csr_array((values, columns, offsets), shape=tuple(data["shape"]))
         found.check_format(full_check=True)
         return found
 
     def _array(self, data: dict[str, Any], depth: int) -> np.ndarray:
-        values = _listed(data["$array"])
+        values = _required_list(data["$array"])
         kinds = (str,) if data["text"] else (str, int, float, bool, type(None))
         if not all(isinstance(each, kinds) for each in values):
-            raise ValueError("an array may hold texts and numbers alone")
+            raise ValueError("an array holds values other than strings and numbers")
         array = np.empty(len(values), dtype=object)
         array[:] = values
         return (array.astype(str) if data["text"] else array).reshape(data["shape"])
@@ -123,108 +132,108 @@ class Decoder:
         dtype = np.dtype(data["dtype"])
         value = self.value(data["$scalar"], depth)
         if dtype.kind not in NUMERIC_KINDS or not isinstance(value, (bool, int, float)):
-            raise ValueError("a scalar is not a number")
+            raise ValueError("a $scalar object must hold a number")
         return dtype.type(value)
 
     def _float(self, data: dict[str, Any], depth: int) -> float:
         if data["$float"] not in ("inf", "-inf", "nan"):
-            raise ValueError("a float is none of inf, -inf and nan")
+            raise ValueError("a $float object must hold inf, -inf or nan")
         return float(data["$float"])
 
     def _dtype(self, data: dict[str, Any], depth: int) -> np.dtype[Any]:
-        dtype = np.dtype(_text(data["$dtype"]))
+        dtype = np.dtype(_required_string(data["$dtype"]))
         if dtype.kind not in NUMERIC_KINDS + "OU":
-            raise ValueError(f"a dtype {dtype} is not allowed")
+            raise ValueError(f"the dtype {dtype} is not allowed")
         return dtype
 
     def _tuple(self, data: dict[str, Any], depth: int) -> tuple[Any, ...]:
-        return tuple(self.value(each, depth) for each in _listed(data["$tuple"]))
+        return tuple(self.value(each, depth) for each in _required_list(data["$tuple"]))
 
     def _dict(self, data: dict[str, Any], depth: int) -> dict[Any, Any]:
         pairs = [
             (self.value(key, depth), self.value(each, depth))
-            for key, each in map(_listed, _listed(data["$dict"]))
+            for key, each in map(_required_list, _required_list(data["$dict"]))
         ]
         found = dict(pairs)
         if len(found) < len(pairs):
-            raise ValueError("a dict has a key twice")
+            raise ValueError("a dict has a duplicate key")
         return found
 
 
 def _require(value: Any, kind: str, key: str) -> None:
     fits, wanted = {
         "object": (isinstance(value, dict), "an object"),
-        "text": (isinstance(value, str), "a text"),
+        "text": (isinstance(value, str), "a string"),
         "bool": (isinstance(value, bool), "true or false"),
         "shape": (
             isinstance(value, list) and all(type(size) is int and size >= 0 for size in value),
-            "a list of sizes",
+            "a list of non-negative integers",
         ),
     }[kind]
     if not fits:
         raise ValueError(f"{key!r} must be {wanted}")
 
 
-def _text(value: Any) -> str:
+def _required_string(value: Any) -> str:
     _require(value, "text", "name")
     return value
 
 
-def _listed(value: Any) -> list[Any]:
+def _required_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError("a list is missing")
-    return value
-
-
-def _triple(value: Any) -> list[Any]:
-    if len(_listed(value)) != 3:
-        raise ValueError("a sparse matrix needs values, columns and starts of rows")
+        raise ValueError("a list was expected")
     return value
 
 
 def _check_steps(given: dict[str, Any]) -> None:
-    """Raise unless a pipeline consists of named estimators and has no cache folder."""
+    """Raise unless a pipeline consists of named estimators and has memory=None."""
     steps = given.get("steps")
-    good = isinstance(steps, list) and bool(steps) and given.get("memory") is None
+    valid = isinstance(steps, list) and bool(steps) and given.get("memory") is None
     for step in steps if isinstance(steps, list) else ():
-        good &= isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
-        good = good and (isinstance(step[1], BaseEstimator) or step[1] in (None, "passthrough"))
-    if not good:
-        raise ValueError("a Pipeline must have named steps that are estimators, and no memory")
+        valid &= isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
+        valid = valid and (isinstance(step[1], BaseEstimator) or step[1] in (None, "passthrough"))
+    if not valid:
+        raise ValueError("a Pipeline must have named steps that are estimators, and memory=None")
 
 
 def _check_relations(model: Any) -> None:
-    """Raise unless the learned attributes of an estimator agree with each other."""
-    name, held = type(model).__name__, vars(model)
-    names = held.get("feature_names_in_")
+    """Raise unless the fitted attributes of an estimator are consistent."""
+    name, attributes = type(model).__name__, vars(model)
+    names = attributes.get("feature_names_in_")
     if names is not None and not (
         isinstance(names, np.ndarray)
-        and names.shape == (held.get("n_features_in_"),)
+        and names.shape == (attributes.get("n_features_in_"),)
         and all(isinstance(each, str) for each in names)
     ):
         raise ValueError(f"{name} must have one name for each feature")
-    inner, points = held.get("learner_"), held.get("_points", held.get("centroids_"))
+    inner = attributes.get("learner_")
+    points = attributes.get("_points", attributes.get("centroids_"))
     if inner is not None and not hasattr(inner, "transform"):
-        raise ValueError(f"{name} has a learner that cannot transform")
+        raise ValueError(f"the learner of {name} has no transform method")
     width = getattr(inner, "_n_features_out", None)
     if width is not None and points is not None and width != points.shape[1]:
-        raise ValueError(f"{name} has points of {points.shape[1]} numbers, not of {width}")
+        raise ValueError(f"the points of {name} have {points.shape[1]} coordinates, not {width}")
     if (
-        "n_samples_fit_" in held
+        "n_samples_fit_" in attributes
         and points is not None
-        and held["n_samples_fit_"] != points.shape[0]
+        and attributes["n_samples_fit_"] != points.shape[0]
     ):
-        raise ValueError(f"{name} must have n_samples_fit_ points")
-    if name == "TableEncoder" and not _is_encoder(held):
+        raise ValueError(f"the number of points of {name} differs from n_samples_fit_")
+    if name == "TableEncoder" and not _is_valid_encoder(attributes):
         raise ValueError(f"{name} must have a list of categories, or None, for each column")
-    if "_kernel" in held and held["_kernel"].name != as_kernel(held["kernel"]).name:
-        raise ValueError(f"{name} was learned with another kernel than its parameter says")
+    kernel = attributes.get("_kernel")
+    if kernel is not None and kernel.name != as_kernel(attributes["kernel"]).name:
+        raise ValueError(f"the fitted kernel of {name} differs from its parameter kernel")
 
 
-def _is_encoder(held: dict[str, Any]) -> bool:
-    categories, fills, n = held["categories_"], held["fills_"], held.get("n_features_in_")
-    return len(categories) == len(fills) == n and all(
-        (own is None and isinstance(fill, float))
-        or (isinstance(own, list) and own and all(isinstance(each, str) for each in [*own, fill]))
-        for own, fill in zip(categories, fills, strict=True)
+def _is_valid_encoder(attributes: dict[str, Any]) -> bool:
+    categories, fills = attributes["categories_"], attributes["fills_"]
+    return len(categories) == len(fills) == attributes.get("n_features_in_") and all(
+        (names is None and isinstance(fill, float))
+        or (
+            isinstance(names, list)
+            and names
+            and all(isinstance(each, str) for each in [*names, fill])
+        )
+        for names, fill in zip(categories, fills, strict=True)
     )

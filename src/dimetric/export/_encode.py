@@ -1,21 +1,22 @@
-"""Turn fitted estimators into JSON and tensors.
+"""Encode fitted estimators as JSON and tensors.
 
 A model file holds these JSON objects:
 
 ===================================== ==========================================================
 ``{"$class", "parameters", "state"}`` an estimator; ``state`` is empty if it is not fitted
-``{"$record", "fields"}``             a record of dimetric, such as a kernel function
-``{"$tensor", "order"}``              an array: the name of a tensor, "C" or "F" order in memory
-``{"$sparse", "shape"}``              a sparse matrix: values, columns, starts of rows
-``{"$array", "text", "shape"}``       an array of texts, or of any JSON scalars
-``{"$scalar", "dtype"}``              a scalar of NumPy
+``{"$record", "fields"}``             a dataclass of dimetric, such as a kernel function
+``{"$tensor", "order"}``              an array: the name of a tensor, and "C" or "F" memory order
+``{"$sparse", "shape"}``              a sparse matrix: values, column indices, row offsets
+``{"$array", "text", "shape"}``       an array of strings, or of any JSON scalars
+``{"$scalar", "dtype"}``              a NumPy scalar
 ``{"$float"}``                        "inf", "-inf" or "nan", which JSON lacks
-``{"$dtype"}``                        a dtype of NumPy
+``{"$dtype"}``                        a NumPy dtype
 ``{"$tuple"}``                        a tuple
-``{"$dict"}``                         pairs of a dict whose keys are not all plain texts
+``{"$dict"}``                         key-value pairs of a dict whose keys are not plain strings
 ===================================== ==========================================================
 
-Everything else is plain JSON: null, true, false, numbers, texts, lists, objects with plain keys.
+Everything else is plain JSON: null, true, false, numbers, strings, lists, and objects whose keys
+do not start with "$".
 """
 
 from dataclasses import is_dataclass
@@ -31,24 +32,24 @@ from sklearn.base import BaseEstimator
 from dimetric._arrays.namespaces import to_host
 from dimetric.export._schema import NUMERIC_KINDS, RECORDS, class_named, is_state
 
-# Attributes of a running fit, or of scikit-learn's metadata routing: they are not learned.
+# Attributes of a running fit or of scikit-learn's metadata routing, which are not fitted state.
 NOT_STATE = {"_skl_callbacks", "_parent_callback_ctx", "_callback_fit_ctx", "_metadata_request"}
 
 
 class Encoder:
-    """Turns values into JSON, and collects their arrays.
+    """Encode values as JSON, and collect their arrays as tensors.
 
     Attributes
     ----------
     tensors : dict of str to ndarray
-        Arrays by the path of their attribute, such as ``learner_.components_``.
+        Arrays by attribute path, such as ``learner_.components_``.
     """
 
     def __init__(self) -> None:
         self.tensors: dict[str, np.ndarray] = {}
 
     def estimator(self, model: BaseEstimator, path: str = "", *, fitted: bool = True) -> Any:
-        """Return an estimator as JSON; what it has learned is included if `fitted`."""
+        """Encode an estimator as JSON, with its fitted attributes if `fitted`."""
         cls = type(model)
         name = cls.__name__
         try:
@@ -57,33 +58,37 @@ class Encoder:
             known = False
         if not known:
             raise ValueError(
-                f"A model file cannot hold {cls.__module__}.{name}{_at(path)}: it holds estimators "
-                "of dimetric, pipelines and scalers, see docs/model-file.md. skops saves any "
-                "estimator of scikit-learn, and those of dimetric by dimetric.trusted_types()."
+                f"A model file cannot hold {cls.__module__}.{name}{_location(path)}. It can hold "
+                "estimators of dimetric, pipelines and scalers; see docs/model-file.md. Use skops "
+                "for other estimators; dimetric.trusted_types() lists the types to trust."
             )
         given = model.get_params(deep=False)
-        unfitted = {*vars(cls(**given)), *NOT_STATE}
-        state = {key: each for key, each in vars(model).items() if fitted and key not in unfitted}
+        unfitted_attributes = {*vars(cls(**given)), *NOT_STATE}
+        state = {
+            key: each
+            for key, each in vars(model).items()
+            if fitted and key not in unfitted_attributes
+        }
         for key in state:
             if not is_state(cls, key):
                 raise ValueError(
-                    f"{name}{_at(path)} has an attribute {key!r} that cannot be saved."
+                    f"{name}{_location(path)} has an attribute {key!r} that cannot be saved."
                 )
         if name == "Pipeline":
-            given["memory"] = None  # it names a folder of this machine
+            given["memory"] = None  # a cache directory of this computer
             given["steps"] = [(step, each) for step, each in given["steps"]]
-        inner = fitted and name == "Pipeline"
+        parameters_are_fitted = fitted and name == "Pipeline"
         return {
             "$class": name,
             "parameters": {
-                key: self.value(each, _below(path, key), fitted=inner)
+                key: self.value(each, _join_path(path, key), fitted=parameters_are_fitted)
                 for key, each in given.items()
             },
-            "state": {key: self.value(each, _below(path, key)) for key, each in state.items()},
+            "state": {key: self.value(each, _join_path(path, key)) for key, each in state.items()},
         }
 
     def value(self, value: Any, path: str, *, fitted: bool = True) -> Any:
-        """Return any value as JSON."""
+        """Encode any value as JSON."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, BaseEstimator) and not isinstance(value, type):
@@ -121,33 +126,35 @@ class Encoder:
             return self._array(to_host(value), path)
         name = type(value).__name__
         if is_dataclass(value) and not isinstance(value, type) and name in RECORDS:
-            held = {key: self.value(each, _below(path, key)) for key, each in vars(value).items()}
-            return {"$record": name, "fields": held}
+            fields = {
+                key: self.value(each, _join_path(path, key)) for key, each in vars(value).items()
+            }
+            return {"$record": name, "fields": fields}
         if callable(value):
             raise ValueError(
-                f"A model file holds numbers and texts, no functions: {path} is {value!r}. Name a "
-                "built-in one, or save the model by another way."
+                f"A model file cannot hold functions, but {path} is {value!r}. Choose a built-in "
+                "option by its name, or save the model in another format."
             )
         remedy = " Set random_state to an int." if isinstance(value, np.random.RandomState) else ""
         if path.endswith("_tree"):
-            remedy = " Set algorithm='brute': trees are not saved."
+            remedy = " Set algorithm='brute', because search trees cannot be saved."
         raise ValueError(
-            f"A model file cannot hold {type(value).__module__}.{name}, which {path} is.{remedy}"
+            f"A model file cannot hold {path}, which is a {type(value).__module__}.{name}.{remedy}"
         )
 
     def _array(self, array: np.ndarray, path: str) -> Any:
         if array.dtype.kind in NUMERIC_KINDS and array.dtype.itemsize <= 8:
             return self._tensor(array, path)
         if array.dtype.kind not in "UO":
-            raise ValueError(f"A model file cannot hold arrays of {array.dtype}, which {path} is.")
+            raise ValueError(f"A model file cannot hold {path}, an array of dtype {array.dtype}.")
         values = [self.value(each, path) for each in array.ravel().tolist()]
         if any(isinstance(each, (dict, list)) for each in values):
-            raise ValueError(f"A model file cannot hold the objects in the array {path}.")
+            raise ValueError(f"A model file cannot hold {path}, an array of Python objects.")
         return {"$array": values, "text": array.dtype.kind == "U", "shape": list(array.shape)}
 
     def _tensor(self, array: np.ndarray, path: str) -> Any:
         column_major = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
-        while path in self.tensors:  # a key of a dict may contain dots
+        while path in self.tensors:  # dict keys with dots can make two paths equal
             path += "_"
         plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         self.tensors[path] = plain.reshape(array.shape)
@@ -156,19 +163,19 @@ class Encoder:
 
 def _scalar(value: np.generic, path: str) -> Any:
     if value.dtype.kind not in NUMERIC_KINDS or value.dtype.itemsize > 8:
-        raise ValueError(f"A model file cannot hold a {value.dtype}, which {path} is.")
+        raise ValueError(f"A model file cannot hold {path}, a scalar of dtype {value.dtype}.")
     plain = value.item()
     return {"$scalar": _float(plain), "dtype": value.dtype.name}
 
 
 def _float(value: Any) -> Any:
-    """Return a number as JSON can write it."""
+    """Encode a number as JSON, which has no infinity or NaN."""
     return {"$float": str(value)} if isinstance(value, float) and not isfinite(value) else value
 
 
-def _below(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _at(path: str) -> str:
+def _location(path: str) -> str:
     return f" ({path})" if path else ""

@@ -1,7 +1,7 @@
-"""Model files: a fitted estimator as tensors and a JSON header, in the safetensors format.
+"""Save and load fitted estimators as safetensors files: tensors and a JSON header.
 
-docs/model-file.md describes the format, so that other programs can read it. A file holds no code:
-it is safe to load a file from anywhere.
+docs/model-file.md describes the format for other programs. A model file holds no code, so loading
+a file from an untrusted source is safe.
 """
 
 import json
@@ -14,15 +14,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric._versions import installed_versions
 from dimetric.export._container import (
-    FORMAT,
+    FORMAT_VERSION,
     MAX_HEADER_BYTES,
     METADATA_KEY,
+    error_text,
     parse_object,
     read_header,
-    sentence,
 )
 from dimetric.export._decode import Decoder
 from dimetric.export._encode import Encoder
@@ -31,22 +31,22 @@ from dimetric.export._upgrade import upgrade
 
 __all__ = ["describe", "load", "save", "trusted_types"]
 
-MAX_READINGS = 20  # of a file that another program replaces while it is read
+MAX_READ_ATTEMPTS = 20  # for a file that another program replaces while it is read
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = None) -> None:
-    """Write a fitted estimator to a file. If this fails, the old file is left as it was.
+    """Save a fitted estimator to a file. If saving fails, an existing file stays unchanged.
 
     Parameters
     ----------
     model : estimator
         An estimator of dimetric, or a :class:`~sklearn.pipeline.Pipeline` of such estimators and
-        of scikit-learn's scalers.
+        scikit-learn's scalers.
     path : path
-        The file; by convention its name ends in ``.dimetric``.
+        Path of the file. By convention, its extension is ``.dimetric``.
     about : str, dict or list, optional
-        A description of the model in plain JSON: its data, its scores.
+        A description of the model, such as its data and scores. It must be valid JSON.
 
     See Also
     --------
@@ -54,9 +54,9 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
 
     Notes
     -----
-    Arrays keep their dtype. Arrays of torch and other namespaces are loaded as NumPy arrays; a
-    loaded model still follows the namespace and device of the samples it is applied to. Functions
-    (a kernel or metric of your own) cannot be saved.
+    Arrays keep their dtype. Arrays of torch and other array libraries are loaded as NumPy arrays. A
+    loaded model still uses the array library and device of the samples that are passed to it.
+    Functions, such as custom kernels and metrics, cannot be saved.
 
     Examples
     --------
@@ -65,95 +65,98 @@ def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = Non
     >>> from dimetric import LDA, load, save
     >>> X, y = load_iris(return_X_y=True)
     >>> lda = LDA().fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(lda, f"{folder}/iris.dimetric")
-    ...     again = load(f"{folder}/iris.dimetric")
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     save(lda, f"{directory}/iris.dimetric")
+    ...     again = load(f"{directory}/iris.dimetric")
     >>> bool((again.transform(X) == lda.transform(X)).all())
     True
     """
     if not isinstance(model, BaseEstimator):
-        raise TypeError(f"A model file holds an estimator, not {type(model).__name__}.")
+        raise TypeError(f"model must be an estimator, not {type(model).__name__}.")
     check_is_fitted(model)
     encoder = Encoder()
     header = {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "versions": installed_versions(PACKAGES),
-        "features": _listed(getattr(_first(model), "feature_names_in_", None)),
-        "n_features": int(getattr(_first(model), "n_features_in_", 0)) or None,
-        "classes": _listed(getattr(model, "classes_", None)),
+        "features": _as_list(getattr(_first_step(model), "feature_names_in_", None)),
+        "n_features": int(getattr(_first_step(model), "n_features_in_", 0)) or None,
+        "classes": _as_list(getattr(model, "classes_", None)),
         "about": about,
         "model": encoder.estimator(model),
     }
     try:
         text = json.dumps(header, allow_nan=False, separators=(",", ":"))
-        parse_object(text)  # it refuses what is nested too deeply
+        parse_object(text)  # raises if it is nested too deeply
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"about must be plain JSON: {error}.") from None
-    if len(text) > MAX_HEADER_BYTES // 2:  # quotes in it will be escaped
-        raise ValueError("The model has too many names and texts for a file's header.")
+        raise ValueError(f"about must be valid JSON: {error}.") from None
+    if len(text) > MAX_HEADER_BYTES // 2:  # escaping its quotes makes it longer
+        raise ValueError("The names and strings of the model are too long for the file header.")
     from_numpy = _safetensors().numpy
-    with atomic(path) as temporary:
+    with atomic_write(path) as temporary:
         from_numpy.save_file(encoder.tensors, temporary, metadata={METADATA_KEY: text})
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the fitted estimator of a file that :func:`save` has written.
+    """Load a fitted estimator from a file written by :func:`save`.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
 
     Returns
     -------
     model : estimator
-        Equal to the one that was saved. Its arrays are NumPy arrays.
+        A copy of the saved estimator. Its arrays are NumPy arrays.
 
     Raises
     ------
     ValueError
-        If the file is no model file, is cut off, or holds anything that no model has. Nothing in
-        the file is executed.
+        If the file is not a model file, is truncated, or has invalid content. Nothing in the file
+        is executed.
     """
-    for _ in range(MAX_READINGS):
+    for _ in range(MAX_READ_ATTEMPTS):
         header, tensors = read_header(path)
-        found = _tensors(path, header, list(tensors))
+        found = _read_tensors(path, header, list(tensors))
         if found is not None:
             break
     else:
-        raise ValueError(f"{path} cannot be loaded: it changes all the time.")
+        raise ValueError(
+            f"{path} cannot be loaded: it changed during {MAX_READ_ATTEMPTS} attempts to read it."
+        )
     try:
-        data = upgrade(header["model"]) if header["format"] < FORMAT else header["model"]
+        data = upgrade(header["model"]) if header["format"] < FORMAT_VERSION else header["model"]
         model = Decoder(found).model(data)
         check_is_fitted(model)
     except ImportError:
         raise
-    except Exception as error:  # an estimator may raise anything on values that no fit gives it
-        raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
-    _warn_of_other_version(header)
+    except Exception as error:  # estimators may raise any error on invalid attributes
+        raise ValueError(f"{path} cannot be loaded: {error_text(error)}.") from error
+    _warn_if_sklearn_differs(header)
     return model
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the description of a model file; only its header is read.
+    """Describe a model file. Only its header is read.
 
     Parameters
     ----------
     path : path
-        The file.
+        Path of the file.
 
     Returns
     -------
-    about : dict
-        ``format``, ``class``, ``parameters`` (or ``steps`` of a pipeline, each with its own),
-        ``features``, ``n_features``, ``classes``, ``versions``, ``about``, ``tensors`` (dtype and
-        shape by name) and ``bytes``. All of it is plain JSON.
+    summary : dict
+        ``format``, ``class``, ``parameters``, ``features``, ``n_features``, ``classes``,
+        ``versions``, ``about``, ``tensors`` (dtype and shape by name) and ``bytes`` (size of the
+        file). A pipeline has ``steps``, each with ``name``, ``class`` and ``parameters``, instead
+        of ``parameters``. All values are valid JSON.
     """
     header, tensors = read_header(path)
     try:
-        outline = _outline(header["model"])
+        outline = _class_and_parameters(header["model"])
     except ValueError as error:
-        raise ValueError(f"{path} is not a model file: {sentence(error)}.") from None
+        raise ValueError(f"{path} is not a model file: {error_text(error)}.") from None
     summary = {"format": header["format"], **outline}
     for name in ("features", "n_features", "classes", "versions", "about"):
         summary[name] = header.get(name)
@@ -165,7 +168,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def trusted_types() -> list[str]:
-    """Return the names of the types that models of dimetric consist of, for ``skops.io.load``.
+    """Return the names of dimetric's types, to pass as ``trusted`` to ``skops.io.load``.
 
     Examples
     --------
@@ -182,10 +185,10 @@ def trusted_types() -> list[str]:
     return sorted(f"{each.__module__}.{each.__qualname__}" for each in all_types())
 
 
-def _tensors(
+def _read_tensors(
     path: str | os.PathLike[str], header: dict[str, Any], names: list[str]
 ) -> dict[str, np.ndarray] | None:
-    """Return the tensors of a file; None if it was replaced after its header was read."""
+    """Read the tensors of a file; return None if the file has changed since its header was read."""
     try:
         with _safetensors().safe_open(path, framework="numpy") as file:
             if json.loads((file.metadata() or {}).get(METADATA_KEY, "null")) != header:
@@ -193,37 +196,41 @@ def _tensors(
             return {name: file.get_tensor(name) for name in names}
     except (ImportError, OSError):
         raise
-    except Exception as error:  # safetensors has error types of its own
-        raise ValueError(f"{path} cannot be loaded: {sentence(error)}.") from error
+    except Exception as error:  # safetensors raises its own error types
+        raise ValueError(f"{path} cannot be loaded: {error_text(error)}.") from error
 
 
-def _outline(model: Any) -> dict[str, Any]:
+def _class_and_parameters(model: Any) -> dict[str, Any]:
     """Return the class and parameters of a model from its JSON."""
     if not isinstance(model, dict) or not isinstance(model.get("$class"), str):
-        raise ValueError("its header describes no estimator")
+        raise ValueError("its header does not describe an estimator")
     parameters = model.get("parameters")
     if not isinstance(parameters, dict):
-        raise ValueError("its header describes no parameters")
+        raise ValueError("its header does not describe the parameters")
     if model["$class"] != "Pipeline":
         return {"class": model["$class"], "parameters": _readable(parameters)}
     steps = parameters.get("steps")
     listed = steps if isinstance(steps, list) else []
     pairs = [each.get("$tuple") if isinstance(each, dict) else None for each in listed]
-    good = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]
-    if not pairs or len(good) < len(pairs):
+    valid = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+    if not pairs or len(valid) < len(pairs):
         raise ValueError("its header describes a pipeline without steps")
-    named = [{"name": name, **_outline(step)} for name, step in good if isinstance(step, dict)]
+    named = [
+        {"name": name, **_class_and_parameters(step)}
+        for name, step in valid
+        if isinstance(step, dict)
+    ]
     return {"class": "Pipeline", "steps": named}
 
 
 def _readable(value: Any) -> Any:
-    """Return encoded parameters as plain values."""
+    """Simplify encoded parameters for display."""
     if isinstance(value, list):
         return [_readable(each) for each in value]
     if not isinstance(value, dict):
         return value
     if "$class" in value:
-        return _outline(value)
+        return _class_and_parameters(value)
     for key in ("$tuple", "$scalar", "$float", "$dtype"):
         if key in value:
             return _readable(value[key])
@@ -232,32 +239,34 @@ def _readable(value: Any) -> Any:
     return {key: _readable(each) for key, each in value.items()}
 
 
-def _warn_of_other_version(header: dict[str, Any]) -> None:
-    """Warn if the file holds state of scikit-learn that another version has written."""
+def _warn_if_sklearn_differs(header: dict[str, Any]) -> None:
+    """Warn if the file holds estimators of another version of scikit-learn."""
     package = "scikit-learn"
     then, now = header["versions"].get(package), installed_versions([package]).get(package)
     text = json.dumps(header["model"])
     if then != now and any(f'"$class": "{name}"' in text for name in SKLEARN_CLASSES):
         warnings.warn(
-            f"The model was saved with scikit-learn {then}, and this is {now}: its scalers may "
-            "have changed. Learn and save it anew if results differ.",
+            f"The model was saved with scikit-learn {then}, but version {now} is installed. Its "
+            "scalers may behave differently. If results differ, fit and save the model again.",
             stacklevel=3,
         )
 
 
-def _first(model: Any) -> Any:
-    """Return the first step of a pipeline that is an estimator."""
+def _first_step(model: Any) -> Any:
+    """Return the first estimator of a pipeline, or the model itself."""
     steps = [step for _, step in getattr(model, "steps", ()) if step not in (None, "passthrough")]
-    return _first(steps[0]) if steps else model
+    return _first_step(steps[0]) if steps else model
 
 
-def _listed(values: Any) -> list[Any] | None:
+def _as_list(values: Any) -> list[Any] | None:
     return None if values is None else np.asarray(values).tolist()
 
 
 def _safetensors() -> Any:
     try:
         import safetensors.numpy
-    except ImportError:  # pragma: no cover - the tests have it
-        raise ImportError("Model files need safetensors: pip install 'dimetric[export]'.") from None
+    except ImportError:  # pragma: no cover - installed in the tests
+        raise ImportError(
+            "Model files require safetensors: pip install 'dimetric[export]'."
+        ) from None
     return safetensors

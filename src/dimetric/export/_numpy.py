@@ -1,4 +1,4 @@
-"""Write models as Python files that need NumPy alone."""
+"""Export models as Python modules that need only NumPy."""
 
 import base64
 import os
@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 import dimetric
-from dimetric._files import atomic
-from dimetric.export._plan import KernelMap, Linear, Plan, Vote, plan_of
+from dimetric._files import atomic_write
+from dimetric.export._map_chain import KernelMap, Linear, MapChain, Vote, map_chain
 
 __all__ = ["to_numpy"]
 
-HEAD = '''\
-"""A learned distance, written by dimetric {version}: {name} of {n_features} features.
+MODULE_TEMPLATE = '''\
+"""A learned distance, exported by dimetric {version}: {name} with {n_features} features.
 
-transform(X) maps samples; the learned distance is the Euclidean one between what it returns.{more}
-Needs NumPy alone. X has the columns FEATURES, in this order.
+transform(X) maps samples to a space where Euclidean distance equals the learned distance.{more}
+The columns of X are FEATURES, in this order. This module needs only NumPy.
 """
 
 import base64
@@ -34,20 +34,20 @@ FEATURES = {features}
 {constants}
 
 {kernel}def transform(X):
-    """Return the samples, of shape (n, {n_features}), under the learned map."""
+    """Map samples, of shape (n, {n_features}), with the learned map."""
     Z = np.asarray(X, dtype=np.float64)
     if Z.ndim != 2 or Z.shape[1] != len(FEATURES):
-        raise ValueError(f"X has shape {{Z.shape}}; it must have {{len(FEATURES)}} columns.")
+        raise ValueError(f"X has shape {{Z.shape}}, but must have {{len(FEATURES)}} columns.")
 {maps}
     return Z
 '''
 
-VOTE = '''
+VOTE_TEMPLATE = '''
 
 def neighbors(X, k={k}):
-    """Return the distances and row numbers of the k nearest {what}, nearest first."""
+    """Return the distances and row indices of the k nearest POINTS, nearest first."""
     if not 1 <= k <= len(POINTS):
-        raise ValueError(f"k is {{k}}; it must be from 1 to {{len(POINTS)}}, the number of points.")
+        raise ValueError(f"k={{k}} must be between 1 and {{len(POINTS)}}, the number of points.")
     Z, points = transform(X), POINTS - CENTRE
     distances, rows = np.empty((len(Z), k)), np.empty((len(Z), k), dtype=np.int64)
     lengths = np.sum(points * points, axis=1)
@@ -63,7 +63,7 @@ def neighbors(X, k={k}):
 
 
 def predict_proba(X):
-    """Return the share of the votes that each of CLASSES gets, of shape (n, n_classes)."""
+    """Return the probability of each of CLASSES, of shape (n, n_classes)."""
     distances, rows = neighbors(X)
     weights = np.ones_like(distances)
     if BY_DISTANCE:
@@ -82,7 +82,7 @@ def predict(X):
     return CLASSES[np.argmax(predict_proba(X), axis=1)]
 '''
 
-KERNELS = {
+KERNEL_CODE = {
     "linear": "return X @ S.T",
     "poly": "return ({gamma!r} * (X @ S.T) + {coef0!r}) ** {degree!r}",
     "sigmoid": "return np.tanh({gamma!r} * (X @ S.T) + {coef0!r})",
@@ -99,7 +99,7 @@ KERNELS = {
 
 
 def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -> str:
-    """Return a model as the text of a Python file that needs NumPy alone.
+    """Export a model as the source code of a Python module that needs only NumPy.
 
     Parameters
     ----------
@@ -107,13 +107,14 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
         A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
         of scalers and one of these.
     path : path, optional
-        File to write, such as ``model.py``.
+        Path of the file to write, such as ``model.py``.
 
     Returns
     -------
-    text : str
-        A module with ``FEATURES`` and ``transform(X)``; for a classifier also with ``CLASSES``,
-        ``neighbors(X, k)``, ``predict_proba(X)`` and ``predict(X)``. It computes in float64.
+    source : str
+        A module that defines ``FEATURES`` and ``transform(X)``. For a classifier, it also defines
+        ``CLASSES``, ``neighbors(X, k)``, ``predict_proba(X)`` and ``predict(X)``. It computes in
+        float64.
 
     Examples
     --------
@@ -125,34 +126,34 @@ def to_numpy(model: BaseEstimator, path: str | os.PathLike[str] | None = None) -
     >>> module["transform"](X).shape
     (150, 2)
     """
-    plan = plan_of(model)
-    text = _module(plan, type(model).__name__)
+    chain = map_chain(model)
+    text = _module_source(chain, type(model).__name__)
     if path is not None:
-        with atomic(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
 
 
-def _module(plan: Plan, name: str) -> str:
+def _module_source(chain: MapChain, name: str) -> str:
     constants: dict[str, str] = {}
     maps: list[str] = []
     kernel = ""
-    for number, each in enumerate(plan.maps, 1):
+    for number, each in enumerate(chain.maps, 1):
         if isinstance(each, Linear):
-            constants |= {f"{key}{number}": _literal(getattr(each, key)) for key in "Wob"}
+            constants |= {f"{key}{number}": _array_code(getattr(each, key)) for key in "Wob"}
             times = f"* W{number}" if each.W.ndim == 1 else f"@ W{number}.T"
             maps.append(f"Z = (Z - o{number}) {times} + b{number}")
         else:
-            constants |= {f"{key}{number}": _literal(getattr(each, key)) for key in "SAo"}
-            kernel += _kernel(each, number)
+            constants |= {f"{key}{number}": _array_code(getattr(each, key)) for key in "SAo"}
+            kernel += _kernel_source(each, number)
             maps.append(f"Z = (_kernel{number}(Z, S{number}) - o{number}) @ A{number}.T")
-    vote = _vote(plan.vote, constants) if plan.vote is not None else ""
-    head = HEAD.format(
+    vote = _vote_source(chain.vote, constants) if chain.vote is not None else ""
+    head = MODULE_TEMPLATE.format(
         version=dimetric.__version__,
         name=name,
-        n_features=len(plan.features),
+        n_features=len(chain.features),
         more="\npredict(X) returns the class of each sample." if vote else "",
-        features=_texts(plan.features),
+        features=_list_code(chain.features),
         constants="\n".join(f"{key} = {each}" for key, each in constants.items()),
         kernel=kernel,
         maps=textwrap.indent("\n".join(maps), "    "),
@@ -160,46 +161,46 @@ def _module(plan: Plan, name: str) -> str:
     return head + vote
 
 
-def _kernel(given: KernelMap, number: int) -> str:
-    kernel = given.kernel
+def _kernel_source(kernel_map: KernelMap, number: int) -> str:
+    kernel = kernel_map.kernel
     numbers = {key: float(getattr(kernel, key)) for key in ("gamma", "coef0", "degree")}
-    body = KERNELS[str(kernel.name)].format(**numbers)
-    if kernel.centre is not None:  # it changes nothing but rounding errors
-        body = f"centre = {_literal(kernel.centre)}\nX, S = X - centre, S - centre\n{body}"
+    body = KERNEL_CODE[str(kernel.name)].format(**numbers)
+    if kernel.centre is not None:  # centring only reduces rounding errors
+        body = f"centre = {_array_code(kernel.centre)}\nX, S = X - centre, S - centre\n{body}"
     return f"def _kernel{number}(X, S):\n{textwrap.indent(body, '    ')}\n\n\n"
 
 
-def _vote(vote: Vote, constants: dict[str, str]) -> str:
+def _vote_source(vote: Vote, constants: dict[str, str]) -> str:
     constants |= {
-        "POINTS": _literal(vote.points),
-        "CENTRE": _literal(vote.points.mean(axis=0)),
-        "CODES": _literal(vote.codes.astype(np.int64)),
-        "CLASSES": _labels(vote.classes),
+        "POINTS": _array_code(vote.points),
+        "CENTRE": _array_code(vote.points.mean(axis=0)),
+        "CODES": _array_code(vote.codes.astype(np.int64)),
+        "CLASSES": _classes_code(vote.classes),
         "BY_DISTANCE": repr(bool(vote.by_distance)),
     }
-    return VOTE.format(k=vote.k, what="points that the model knows")
+    return VOTE_TEMPLATE.format(k=vote.k)
 
 
-def _literal(array: np.ndarray) -> str:
-    """Return Python code for an array, exact to the last bit."""
+def _array_code(array: np.ndarray) -> str:
+    """Return Python code that reproduces an array exactly."""
     plain = np.ascontiguousarray(array)
     plain = plain.astype(plain.dtype.newbyteorder("<"))
     text = base64.b64encode(plain.tobytes()).decode()
     return f"_array({text!r}, {plain.dtype.str!r}, {', '.join(map(str, array.shape))})"
 
 
-def _labels(classes: np.ndarray) -> str:
+def _classes_code(classes: np.ndarray) -> str:
     if classes.dtype.kind in "iufb":
-        return _literal(classes)
+        return _array_code(classes)
     values: list[Any] = classes.tolist()
-    known = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
-    if not known:
+    supported = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
+    if not supported:
         raise ValueError(
-            "The classes are neither texts nor numbers: a Python file cannot hold them."
+            "The classes must be strings or numbers to be exported to a Python module."
         )
-    return f"np.array({_texts(values)}{', dtype=object' if classes.dtype.kind == 'O' else ''})"
+    return f"np.array({_list_code(values)}{', dtype=object' if classes.dtype.kind == 'O' else ''})"
 
 
-def _texts(values: Any) -> str:
-    """Return Python code for a list; no text in it can be read as code."""
+def _list_code(values: Any) -> str:
+    """Return Python code for a list; its strings are escaped."""
     return f"[{', '.join(ascii(each) for each in values)}]"

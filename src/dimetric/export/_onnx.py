@@ -1,4 +1,4 @@
-"""Write models as ONNX graphs, for any ONNX runtime: on servers, in browsers, on phones."""
+"""Export models as ONNX graphs, which run on servers, in browsers and on phones."""
 
 import os
 from typing import Any
@@ -6,20 +6,22 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from dimetric._files import atomic
-from dimetric.export._plan import KernelMap, Linear, Vote, plan_of
+from dimetric._files import atomic_write
+from dimetric.export._map_chain import KernelMap, Linear, Vote, map_chain
 
 __all__ = ["to_onnx"]
 
-OPSET, IR_VERSION = 17, 8  # of 2022: all runtimes in use support them
-ROUNDING = 2.0**-42  # of squared distances, relative to squared lengths: far above rounding errors
-SPARE = 10  # candidates beyond k that are compared by their exact distances
+OPSET, IR_VERSION = 17, 8  # released in 2022, so runtimes in use support them
+# Squared distances are rounded to multiples of this unit, which is relative to squared lengths and
+# far above rounding errors.
+RELATIVE_ROUNDING_UNIT = 2.0**-42
+EXTRA_CANDIDATES = 10  # beyond the k nearest; exact distances decide among all candidates
 
 
 def to_onnx(
     model: BaseEstimator, path: str | os.PathLike[str] | None = None, *, dtype: str = "float32"
 ) -> Any:
-    """Return a model as an ONNX graph.
+    """Export a model as an ONNX graph.
 
     Parameters
     ----------
@@ -27,7 +29,7 @@ def to_onnx(
         A fitted linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline
         of scalers and one of these.
     path : path, optional
-        File to write.
+        Path of the file to write.
     dtype : {"float32", "float64"}, default="float32"
         Dtype of the input ``X`` and of the output. Kernels and distances are always computed in
         float64.
@@ -35,13 +37,14 @@ def to_onnx(
     Returns
     -------
     graph : onnx.ModelProto
-        Its input is ``X`` of shape (n, n_features), for any n. A learner has the output ``Z``, a
-        classifier ``label`` and, unless it looks at one neighbour alone, ``probabilities``.
+        A graph with the input ``X`` of shape (n, n_features), for any n. The output of a learner is
+        ``Z``. The outputs of a classifier are ``label`` and ``probabilities``, or only ``label`` if
+        it uses one neighbour without weights.
 
     Notes
     -----
-    A batch of n samples needs memory for its distances to all m reference points: n * m numbers,
-    and n * m * n_features for the laplacian kernel.
+    For a kernel learner or a classifier with m reference points, a batch of n samples needs memory
+    for n * m numbers, or n * m * n_features with the laplacian kernel.
 
     Examples
     --------
@@ -53,20 +56,20 @@ def to_onnx(
     """
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float32' or 'float64', not {dtype!r}.")
-    plan = plan_of(model)
+    chain = map_chain(model)
     graph = Graph(dtype)
     Z = "X"
-    for each in plan.maps:
-        Z = graph.linear(Z, each) if isinstance(each, Linear) else graph.of_kernel(Z, each)
-    found = graph.finished(Z, plan.vote, len(plan.features), type(model).__name__)
+    for each in chain.maps:
+        Z = graph.linear_map(Z, each) if isinstance(each, Linear) else graph.kernel_map(Z, each)
+    exported = graph.to_model(Z, chain.vote, len(chain.features), type(model).__name__)
     if path is not None:
-        with atomic(path) as temporary:
-            temporary.write_bytes(found.SerializeToString())
-    return found
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(exported.SerializeToString())
+    return exported
 
 
 class Graph:
-    """A graph under construction; methods add nodes and return the name of their result."""
+    """A graph under construction. Its methods add nodes and return the name of their output."""
 
     def __init__(self, dtype: str) -> None:
         self.onnx, self.dtype = _onnx(), np.dtype(dtype)
@@ -74,12 +77,12 @@ class Graph:
         self.constants: list[Any] = []
 
     def node(
-        self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **how: Any
+        self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **attributes: Any
     ) -> str:
-        """Add a node; arrays among its inputs become constants. Return its first output."""
+        """Add a node and return the name of its first output; array inputs become constants."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
         outputs = outputs or [f"{operation.lower()}{len(self.nodes)}"]
-        self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **how))
+        self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **attributes))
         return outputs[0]
 
     def _constant(self, array: np.ndarray) -> str:
@@ -88,45 +91,48 @@ class Graph:
         return name
 
     def cast(self, x: str, dtype: Any) -> str:
-        """Convert a tensor."""
+        """Add a conversion of a tensor to a dtype."""
         wanted = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.node("Cast", x, to=wanted)
 
-    def linear(self, x: str, given: Linear) -> str:
+    def linear_map(self, x: str, linear: Linear) -> str:
         r"""Add :math:`W (x - o) + b`."""
-        W, o, b = (a.astype(self.dtype) for a in (given.W, given.o, given.b))
+        W, o, b = (a.astype(self.dtype) for a in (linear.W, linear.o, linear.b))
         moved = self.node("Sub", x, o)
         scaled = self.node("Mul", moved, W) if W.ndim == 1 else self.node("MatMul", moved, W.T)
         return self.node("Add", scaled, b)
 
-    def of_kernel(self, x: str, given: KernelMap) -> str:
-        r"""Add :math:`A (k(S, x) - o)`, in float64: coefficients of kernels cancel each other."""
-        K = self._kernel(self.cast(x, np.float64), given)
-        moved = self.node("Sub", K, given.o)
-        return self.cast(self.node("MatMul", moved, given.A.T), self.dtype)
+    def kernel_map(self, x: str, kernel_map: KernelMap) -> str:
+        r"""Add :math:`A (k(S, x) - o)`, in float64 because its terms nearly cancel."""
+        K = self._kernel(self.cast(x, np.float64), kernel_map)
+        moved = self.node("Sub", K, kernel_map.o)
+        return self.cast(self.node("MatMul", moved, kernel_map.A.T), self.dtype)
 
-    def _kernel(self, x: str, given: KernelMap) -> str:
-        kernel, S = given.kernel, given.S
+    def _kernel(self, x: str, kernel_map: KernelMap) -> str:
+        kernel, S = kernel_map.kernel, kernel_map.S
         gamma, coef0, degree = (np.float64(a) for a in (kernel.gamma, kernel.coef0, kernel.degree))
         if kernel.centre is not None:
             x, S = self.node("Sub", x, kernel.centre), S - kernel.centre
         if kernel.name == "laplacian":
             return self.node("Exp", self.node("Mul", self._manhattan(x, S), np.asarray(-gamma)))
         if kernel.name == "rbf":
-            return self.node("Exp", self.node("Mul", self._squared(x, S), np.asarray(-gamma)))
+            return self.node(
+                "Exp", self.node("Mul", self._squared_distances(x, S), np.asarray(-gamma))
+            )
         if kernel.name == "cosine":
             length = np.linalg.norm(S, axis=1, keepdims=True)
-            x, S = self._unit(x), S / np.where(length > 0, length, 1)
+            x, S = self._unit_rows(x), S / np.where(length > 0, length, 1)
         if kernel.name in ("linear", "cosine"):
             return self.node("MatMul", x, S.T)
-        # S is multiplied by gamma, not the product: onnxruntime would round that to float32.
+        # Multiply S by gamma. If the product were multiplied instead, onnxruntime would round gamma
+        # to float32.
         inner = self.node("Add", self.node("MatMul", x, gamma * S.T), np.asarray(coef0))
         if kernel.name == "sigmoid":
             return self.node("Tanh", inner)
         return self.node("Pow", inner, np.asarray(degree))
 
-    def _squared(self, x: str, S: np.ndarray) -> str:
-        """Add squared distances, (n, m), by a product of matrices."""
+    def _squared_distances(self, x: str, S: np.ndarray) -> str:
+        """Add squared distances of shape (n, m), computed by a matrix product."""
         rows = self.node("ReduceSumSquare", x, axes=[1], keepdims=1)
         products = self.node("MatMul", x, -2 * S.T)
         D = self.node("Add", self.node("Add", products, rows), np.sum(S * S, axis=1)[None, :])
@@ -136,40 +142,48 @@ class Graph:
         apart = self.node("Sub", self.node("Unsqueeze", x, np.array([1])), S[None, :, :])
         return self.node("ReduceSum", self.node("Abs", apart), np.array([2]), keepdims=0)
 
-    def _unit(self, x: str) -> str:
+    def _unit_rows(self, x: str) -> str:
         length = self.node("ReduceL2", x, axes=[1], keepdims=1)
-        nothing = self.node("Equal", length, np.asarray(0.0))
-        return self.node("Div", x, self.node("Where", nothing, np.asarray(1.0), length))
+        is_zero = self.node("Equal", length, np.asarray(0.0))
+        return self.node("Div", x, self.node("Where", is_zero, np.asarray(1.0), length))
 
-    def vote(self, z: str, given: Vote) -> str:
-        """Add the share of the votes of each class, in float64."""
-        near, distances = self._nearest(self.cast(z, np.float64), given.points, given.k)
-        codes = self.node("Gather", given.codes.astype(np.int64), near, axis=0)
-        classes = np.arange(len(given.classes))[None, None, :]
-        is_of = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
-        votes = self.cast(is_of, np.float64)
-        if given.by_distance:
-            weights = self.node("Unsqueeze", self._inverse(distances), np.array([2]))
+    def vote(self, z: str, vote: Vote) -> str:
+        """Add the class probabilities, the fractions of the votes, in float64."""
+        near, distances = self._nearest(self.cast(z, np.float64), vote.points, vote.k)
+        codes = self.node("Gather", vote.codes.astype(np.int64), near, axis=0)
+        classes = np.arange(len(vote.classes))[None, None, :]
+        is_class = self.node("Equal", self.node("Unsqueeze", codes, np.array([2])), classes)
+        votes = self.cast(is_class, np.float64)
+        if vote.by_distance:
+            weights = self.node("Unsqueeze", self._neighbor_weights(distances), np.array([2]))
             votes = self.node("Mul", votes, weights)
         sums = self.node("ReduceSum", votes, np.array([1]), keepdims=0)
         total = self.node("ReduceSum", sums, np.array([1]), keepdims=1)
         return self.node("Div", sums, total)
 
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add the rows of the k nearest points, and their distances computed from differences.
+        """Add the row indices of the k nearest points, and their exact distances.
 
-        TopK returns the first of equal values. Candidates come from a matrix product, whose
-        rounding errors would make equal distances differ: they are rounded more coarsely than
-        these errors, and then sorted by row.
+        The candidates are the points with the smallest squared distances. A matrix product computes
+        these distances, and they are rounded, because rounding errors would make equal distances
+        differ. The candidates are sorted by row index, so that TopK returns the first of several
+        points at the same exact distance.
         """
-        some, centre = np.array([min(len(points), k + SPARE)]), points.mean(axis=0)
+        n_candidates = np.array([min(len(points), k + EXTRA_CANDIDATES)])
+        centre = points.mean(axis=0)
         moved = self.node("Sub", z, centre)
-        D = self._squared(moved, points - centre)
+        D = self._squared_distances(moved, points - centre)
         kth = self.node("ReduceMax", self._smallest(D, np.array([k]))[0], axes=[1], keepdims=1)
-        size = self.node("Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth)
-        unit = self.node("Max", self.node("Mul", size, np.asarray(ROUNDING)), np.asarray(1e-300))
-        near = self._smallest(self.node("Round", self.node("Div", D, unit)), some)[1]
-        near = self._smallest(near, some)[0]
+        squared_length = self.node(
+            "Add", self.node("ReduceSumSquare", moved, axes=[1], keepdims=1), kth
+        )
+        unit = self.node(
+            "Max",
+            self.node("Mul", squared_length, np.asarray(RELATIVE_ROUNDING_UNIT)),
+            np.asarray(1e-300),
+        )
+        near = self._smallest(self.node("Round", self.node("Div", D, unit)), n_candidates)[1]
+        near = self._smallest(near, n_candidates)[0]
         apart = self.node(
             "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, near)
         )
@@ -178,43 +192,47 @@ class Graph:
         return self.node("GatherElements", near, places, axis=1), distances
 
     def _smallest(self, x: str, k: np.ndarray) -> tuple[str, str]:
-        """Add the k smallest numbers of each row, sorted, and their positions."""
+        """Add the k smallest numbers of each row in ascending order, and their positions."""
         outputs = [f"smallest{len(self.nodes)}", f"at{len(self.nodes)}"]
         self.node("TopK", x, k, outputs=outputs, largest=0)
         return outputs[0], outputs[1]
 
-    def _inverse(self, distances: str) -> str:
-        """Add 1 / distance; if some distances are 0, only these count."""
+    def _neighbor_weights(self, distances: str) -> str:
+        """Add the weights 1 / distance; if any distance is 0, its weight is 1 and others are 0."""
         inverse = self.node("Div", np.asarray(1.0), distances)
         at_zero = self.cast(self.node("IsInf", inverse), np.float64)
         any_zero = self.node("ReduceMax", at_zero, axes=[1], keepdims=1)
         return self.node("Where", self.cast(any_zero, bool), at_zero, inverse)
 
-    def finished(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
-        """Return the whole graph, with names for its outputs, after onnx has checked it."""
+    def to_model(self, z: str, vote: Vote | None, n_features: int, name: str) -> Any:
+        """Name the outputs, and return the graph as a model, after checking it with onnx."""
         helper = self.onnx.helper
-        kind = helper.np_dtype_to_tensor_dtype(self.dtype)
+        element_type = helper.np_dtype_to_tensor_dtype(self.dtype)
         tensor = helper.make_tensor_value_info
         if vote is None:
             self.nodes[-1].output[0] = "Z"
-            outputs = [tensor("Z", kind, ["n", None])]
+            outputs = [tensor("Z", element_type, ["n", None])]
         else:
             outputs = [self._labels(self.vote(z, vote), vote)]
             if vote.k > 1 or vote.by_distance:
-                outputs.append(tensor("probabilities", kind, ["n", len(vote.classes)]))
+                outputs.append(tensor("probabilities", element_type, ["n", len(vote.classes)]))
         graph = helper.make_graph(
-            self.nodes, name, [tensor("X", kind, ["n", n_features])], outputs, self.constants
+            self.nodes,
+            name,
+            [tensor("X", element_type, ["n", n_features])],
+            outputs,
+            self.constants,
         )
         opset = helper.make_opsetid("", OPSET)
-        found = helper.make_model(
+        model = helper.make_model(
             graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="dimetric"
         )
-        self.onnx.checker.check_model(found, full_check=True)
-        return found
+        self.onnx.checker.check_model(model, full_check=True)
+        return model
 
-    def _labels(self, shares: str, vote: Vote) -> Any:
-        """Add the label of the class with the most votes; of equals the first."""
-        best = self.node("ArgMax", shares, axis=1, keepdims=0)
+    def _labels(self, probabilities: str, vote: Vote) -> Any:
+        """Add the label of the most probable class; ties go to the first class."""
+        best = self.node("ArgMax", probabilities, axis=1, keepdims=0)
         classes = vote.classes
         classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes
         if classes.dtype.kind not in "if":
@@ -222,21 +240,21 @@ class Graph:
         self.node("Gather", classes, best, outputs=["label"], axis=0)
         self.node(
             "Cast",
-            shares,
+            probabilities,
             outputs=["probabilities"],
             to=self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype),
         )
-        kind = (
+        element_type = (
             self.onnx.TensorProto.STRING
             if classes.dtype == object
             else self.onnx.helper.np_dtype_to_tensor_dtype(classes.dtype)
         )
-        return self.onnx.helper.make_tensor_value_info("label", kind, ["n"])
+        return self.onnx.helper.make_tensor_value_info("label", element_type, ["n"])
 
 
 def _onnx() -> Any:
     try:
         import onnx
-    except ImportError:  # pragma: no cover - the tests have it
-        raise ImportError("ONNX needs its package: pip install 'dimetric[export]'.") from None
+    except ImportError:  # pragma: no cover - installed in the tests
+        raise ImportError("Export to ONNX requires onnx: pip install 'dimetric[export]'.") from None
     return onnx

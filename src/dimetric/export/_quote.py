@@ -1,27 +1,27 @@
-"""Quote names, texts and numbers for SQL, so that none of them can be read as code."""
+"""Quote names, strings and numbers for SQL, to prevent SQL injection."""
 
 import numpy as np
 
 
-def in_line(name: str) -> str:
-    """Return a name for a comment, which ends with its line."""
+def on_one_line(name: str) -> str:
+    """Return a name on a single line, for use in a comment."""
     return " ".join(name.split())
 
 
 def dollar_quote(text: str) -> str:
-    """Return a quote that nothing in the text can end."""
+    """Return a dollar-quote delimiter that does not occur in the text."""
     tag = "nearest"
     while f"${tag}$" in text:
         tag += "_"
     return f"${tag}$"
 
 
-def quoted(name: str) -> str:
-    """Return a name as SQL quotes it, so that it is nothing but a name.
+def quote_name(name: str) -> str:
+    """Quote the name of a table or column.
 
     Examples
     --------
-    >>> quoted('a "b"; DROP TABLE c')
+    >>> quote_name('a "b"; DROP TABLE c')
     '"a ""b""; DROP TABLE c"'
     """
     if not name or "\0" in name:
@@ -30,31 +30,31 @@ def quoted(name: str) -> str:
     return f'"{doubled}"'
 
 
-def quoted_text(value: str) -> str:
-    """Return a text as SQL quotes it."""
+def quote_string(value: str) -> str:
+    """Quote a string."""
     if "\0" in value:
-        raise ValueError(f"{value!r} cannot be a text of SQL.")
+        raise ValueError(f"{value!r} contains a null character, which SQL strings cannot hold.")
     doubled = value.replace("'", "''")
     return f"'{doubled}'"
 
 
-def listed(values: np.ndarray) -> str:
-    """Return numbers as a text that is cast to a list or a vector.
+def vector_literal(values: np.ndarray) -> str:
+    """Return numbers as a string that SQL can cast to a list or vector.
 
     Examples
     --------
-    >>> listed(np.array([1.0, 0.25]))
+    >>> vector_literal(np.array([1.0, 0.25]))
     '[1.0,0.25]'
     """
     return f"[{','.join(map(repr, values.tolist()))}]"
 
 
-def number(value: float) -> str:
-    """Return a number to its last digit, as one that is a float in any dialect.
+def float_literal(value: float) -> str:
+    """Return a SQL literal of type float8, in full precision and valid in all dialects.
 
     Examples
     --------
-    >>> number(0.1), number(-1e-30)
+    >>> float_literal(0.1), float_literal(-1e-30)
     ('0.1e0::float8', '(-1e-30)::float8')
     """
     digits = repr(float(value))

@@ -1,8 +1,8 @@
-"""What a model file may hold: the allowed classes, and what each of them must have learned.
+"""The classes that a model file may hold, and the fitted attributes that each must have.
 
-A class is looked up here by its name; a file cannot make anything else be imported. The state of a
-fitted estimator is its attributes that end in ``_``, and the private ones named in ``SCHEMA``.
-Attributes of the class itself, such as methods, are not state.
+Classes are looked up here by name, so a file cannot cause other modules to be imported. The state
+of a fitted estimator consists of its attributes that end in ``_`` and the private attributes listed
+in ``SCHEMA``. Attributes of the class itself, such as methods, are not state.
 """
 
 import re
@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 import dimetric
 
-# Estimators of scikit-learn that a file may hold beside ours.
+# Estimators of scikit-learn that a file may hold, and their modules.
 SKLEARN_CLASSES = {
     "Pipeline": "sklearn.pipeline",
     "StandardScaler": "sklearn.preprocessing",
@@ -30,7 +30,7 @@ SKLEARN_CLASSES = {
     "VarianceThreshold": "sklearn.feature_selection",
     "KNeighborsRegressor": "sklearn.neighbors",
 }
-# Objects that are values of parameters, and estimators that are no names of the package itself.
+# Classes of dimetric that a file may hold in addition to the names in dimetric.__all__.
 OWN_CLASSES = {
     "BregmanProjections": "dimetric.solvers",
     "FrankWolfe": "dimetric.solvers",
@@ -41,6 +41,7 @@ OWN_CLASSES = {
     "SGD": "dimetric.solvers",
     "TableEncoder": "dimetric.data",
 }
+# Dataclasses that are parts of fitted estimators.
 RECORDS = {
     "KernelFunction": "dimetric.kernels._function",
     "Axes": "dimetric.manifold._classical",
@@ -51,10 +52,12 @@ RECORDS = {
     "PrincipalCoordinates": "dimetric.linalg.classical_scaling",
 }
 
-# What instances of a class, or of a class derived from it, hold. "float k d" is a finite array of
-# floats with k rows and d columns; a letter is the same number in all attributes of an object, "*"
-# is any number. "index(C) n" holds integers from 0 to C - 1, "labels C" is any array, "several" a
-# list of what follows. An attribute with "maybe" may be absent.
+# The attributes of a class and its subclasses, and their types. "float k d" is a finite float array
+# with k rows and d columns. A letter stands for the same number in all attributes of an object, "*"
+# for any number, and "..." for any further dimensions. "index(C) n" is an array of n integers from
+# 0 to C - 1, and "labels C" an array of C values of any dtype. "several" precedes the type of the
+# items of a list. "A/B" is an instance of A or B. "or none" allows None, and "maybe" allows a
+# missing attribute.
 SCHEMA = {
     "Learner": {"_metadata": "dict"},
     "LinearMetric": {"components_": "float k d", "offset_": "float d"},
@@ -147,75 +150,83 @@ SCHEMA = {
         "_tree": "none",
     },
 }
-ANY_CLASS = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
-NUMERIC_KINDS = "biuf"  # kinds of dtypes that become tensors
-LEARNED_NAME = re.compile(r"[A-Za-z]\w*_")
-PLAIN: dict[str, type] = {"text": str, "dict": dict, "list": list, "flag": bool, "dtype": np.dtype}
+ESTIMATOR_SCHEMA = {"n_features_in_": "maybe count", "_sklearn_output_config": "maybe dict"}
+NUMERIC_KINDS = "biuf"  # dtype kinds of arrays that are stored as tensors
+FITTED_NAME = re.compile(r"[A-Za-z]\w*_")
+PYTHON_TYPES: dict[str, type] = {
+    "text": str,
+    "dict": dict,
+    "list": list,
+    "flag": bool,
+    "dtype": np.dtype,
+}
 
 
 def class_named(name: str) -> type:
-    """Return the estimator with a name, if files may hold it."""
-    homes = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES | SKLEARN_CLASSES
-    found = getattr(import_module(homes[name]), name) if name in homes else None
+    """Return the estimator class with a given name; raise if files may not hold it."""
+    modules = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES | SKLEARN_CLASSES
+    found = getattr(import_module(modules[name]), name) if name in modules else None
     if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
-        raise ValueError(f"there is no estimator {name!r} that a model file can hold")
+        raise ValueError(f"a model file cannot hold an estimator {name!r}")
     return found
 
 
 def record_named(name: str) -> type:
-    """Return the record with a name, if files may hold it."""
+    """Return the dataclass with a given name; raise if files may not hold it."""
     if name not in RECORDS:
-        raise ValueError(f"there is no record {name!r} that a model file can hold")
+        raise ValueError(f"a model file cannot hold a record {name!r}")
     return getattr(import_module(RECORDS[name]), name)
 
 
 def all_types() -> list[type]:
-    """Return all classes of ours that a fitted model can consist of."""
-    homes = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES
-    named = [getattr(import_module(home), name) for name, home in homes.items()]
+    """Return all classes of dimetric that can be part of a fitted model."""
+    modules = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES
+    named = [getattr(import_module(module), name) for name, module in modules.items()]
     ours = [each for each in named if isinstance(each, type) and issubclass(each, BaseEstimator)]
     return ours + [record_named(name) for name in RECORDS]
 
 
 def schema_of(cls: type) -> dict[str, str]:
-    """Return what instances of a class hold; a derived class overrules its bases."""
-    held = {} if is_dataclass(cls) else dict(ANY_CLASS)
+    """Return the schema of a class; subclasses override their bases."""
+    schema = {} if is_dataclass(cls) else dict(ESTIMATOR_SCHEMA)
     for base in reversed(cls.__mro__):
-        held |= SCHEMA.get(base.__name__, {})
-    return held
+        schema |= SCHEMA.get(base.__name__, {})
+    return schema
 
 
 def is_state(cls: type, name: str) -> bool:
-    """Tell whether a name is one of fitted state, and not one of an attribute of the class.
+    """Tell whether a name can be that of a fitted attribute of a class.
 
-    Solvers and kernels have parameters alone.
+    Names of class attributes, such as methods, cannot. Classes without ``fit``, such as solvers and
+    kernels, have no fitted attributes.
     """
-    known = bool(LEARNED_NAME.fullmatch(name)) or name in schema_of(cls)
+    known = bool(FITTED_NAME.fullmatch(name)) or name in schema_of(cls)
     return known and hasattr(cls, "fit") and not hasattr(cls, name)
 
 
-def check_held(cls: type, held: dict[str, Any]) -> None:
-    """Raise unless the attributes of an instance meet the schema of its class."""
+def check_attributes(cls: type, attributes: dict[str, Any]) -> None:
+    """Raise unless the attributes of an instance match the schema of its class."""
     schema = schema_of(cls)
-    if is_dataclass(cls) and set(held) != set(schema):
+    if is_dataclass(cls) and set(attributes) != set(schema):
         raise ValueError(f"{cls.__name__} must have the fields {', '.join(schema)}")
-    sizes = {} if is_dataclass(cls) else {"d": held.get("n_features_in_")}
+    sizes = {} if is_dataclass(cls) else {"d": attributes.get("n_features_in_")}
     for name, text in schema.items():
-        wanted, _, none = text.removeprefix("maybe ").partition(" or ")
-        if name not in held:
+        wanted, _, or_none = text.removeprefix("maybe ").partition(" or ")
+        if name not in attributes:
             if text.startswith("maybe "):
                 continue
-            raise ValueError(f"{cls.__name__} has no {name}")
-        if not (none and held[name] is None) and not _fits(held[name], wanted, sizes):
+            raise ValueError(f"{cls.__name__} has no attribute {name}")
+        value = attributes[name]
+        if not (or_none and value is None) and not _fits(value, wanted, sizes):
             raise ValueError(
-                f"{name} of {cls.__name__} has a wrong type or shape: it must be {text}"
+                f"{name} of {cls.__name__} has a wrong type or shape; it must be {text!r}"
             )
 
 
 def _fits(value: Any, wanted: str, sizes: dict[str, Any]) -> bool:
     kind, *letters = wanted.split()
-    if kind in PLAIN:
-        return isinstance(value, PLAIN[kind])
+    if kind in PYTHON_TYPES:
+        return isinstance(value, PYTHON_TYPES[kind])
     if kind in ("number", "count"):
         return isinstance(value, Real if kind == "number" else Integral) and isfinite(value)
     if kind == "several":
@@ -228,10 +239,10 @@ def _fits(value: Any, wanted: str, sizes: dict[str, Any]) -> bool:
         return isinstance(value, BaseEstimator)
     if not letters:
         return type(value).__name__ in kind.split("/")
-    return _is_array(value, kind, sizes) and _has_shape(value, letters, sizes)
+    return _is_array_of_kind(value, kind, sizes) and _has_shape(value, letters, sizes)
 
 
-def _is_array(value: Any, kind: str, sizes: dict[str, Any]) -> bool:
+def _is_array_of_kind(value: Any, kind: str, sizes: dict[str, Any]) -> bool:
     if not isinstance(value, np.ndarray) and not sparse.issparse(value):
         return False
     if kind == "float":

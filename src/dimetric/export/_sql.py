@@ -1,4 +1,4 @@
-"""Write linear maps as SQL, for samples in a database: DuckDB, or PostgreSQL with pgvector."""
+"""Export linear maps as SQL scripts for DuckDB, or PostgreSQL with pgvector."""
 
 import os
 from collections.abc import Sequence
@@ -9,30 +9,38 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 import dimetric
-from dimetric._files import atomic
+from dimetric._files import atomic_write
 from dimetric.data._encoder import TableEncoder
-from dimetric.export._plan import Linear, plan_of
-from dimetric.export._quote import dollar_quote, in_line, listed, number, quoted, quoted_text
+from dimetric.export._map_chain import Linear, map_chain
+from dimetric.export._quote import (
+    dollar_quote,
+    float_literal,
+    on_one_line,
+    quote_name,
+    quote_string,
+    vector_literal,
+)
 
 __all__ = ["to_sql"]
 
 DIALECTS = {"duckdb": "DuckDB", "postgres": "PostgreSQL with pgvector"}
 FORMS = ("auto", "expression", "matrix")
-MAX_EXPRESSION_WEIGHTS = 1000  # with more, a table of weights is shorter
+MAX_EXPRESSION_WEIGHTS = 1000  # larger maps are written as a table of weights
 
-RESERVED = ("z", "each", "row_id_", "k_")  # names of the script: no column of ids may have them
+RESERVED = ("z", "each", "row_id_", "k_")  # names used by the script, forbidden for the id column
 MATRIX_COLUMNS = ("coordinate", "weights", "shift")
-# Texts that DuckDB reads as truth values, and their names in the table.
-TRUTHS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true")
-TRUTHS |= dict.fromkeys(("false", "f", "no", "n", "0"), "false")
+# Strings that DuckDB reads as booleans, and the strings to which it converts the booleans.
+BOOLEAN_STRINGS = dict.fromkeys(("true", "t", "yes", "y", "1"), "true")
+BOOLEAN_STRINGS |= dict.fromkeys(("false", "f", "no", "n", "0"), "false")
 
-HEAD = """\
--- {name} of {n_features} features and {k} coordinates, written by dimetric {version} for {dialect}.
--- Run it after the samples have changed. Rows with missing values are left out.
--- The rows nearest to row 17 under the learned distance: SELECT * FROM {nearest}(17, 10);
+HEADER_TEMPLATE = """\
+-- {name} with {n_features} features and {k} coordinates, for {dialect}.
+-- Exported by dimetric {version}.
+-- Run this script again after the samples have changed. Rows with missing values are skipped.
+-- To find the 10 rows nearest to row 17 by learned distance: SELECT * FROM {nearest}(17, 10);
 """
 
-EXPRESSION = """
+EXPRESSION_TEMPLATE = """
 DROP TABLE IF EXISTS {mapped};
 CREATE TABLE {mapped} AS
 SELECT {id}, {vector} AS z
@@ -44,7 +52,7 @@ FROM (
 WHERE z1 IS NOT NULL;
 """
 
-MATRIX = """
+MATRIX_TEMPLATE = """
 DROP TABLE IF EXISTS {matrix};
 CREATE TABLE {matrix} (coordinate integer, weights {row}, shift float8);
 INSERT INTO {matrix} VALUES
@@ -61,7 +69,7 @@ WHERE {complete}
 GROUP BY {id};
 """
 
-NEAREST = {
+NEAREST_TEMPLATES = {
     "duckdb": """
 CREATE OR REPLACE MACRO {nearest}(row_id_, k_) AS TABLE
 SELECT other.{id}, array_distance(other.z, one.z) AS distance
@@ -71,8 +79,8 @@ ORDER BY distance, other.{id}
 LIMIT k_;
 """,
     "postgres": """
--- Of many rows most of the nearest are found faster by an index:
--- CREATE INDEX ON {remarked} USING hnsw (z vector_l2_ops);
+-- For large tables, an index makes the search faster but approximate:
+-- CREATE INDEX ON {mapped_in_comment} USING hnsw (z vector_l2_ops);
 DROP FUNCTION IF EXISTS {nearest};
 CREATE FUNCTION {nearest}({table}.{id}%TYPE, integer)
 RETURNS TABLE ({id} {table}.{id}%TYPE, distance float8)
@@ -97,33 +105,35 @@ def to_sql(
     columns: str | Sequence[str] | None = None,
     form: str = "auto",
 ) -> str:
-    """Return a SQL script that maps the samples of a table and can find the nearest ones.
+    """Export a model as a SQL script that maps the rows of a table and finds nearest rows.
 
-    It makes a table ``<table>_mapped`` of the mapped samples, and a function
-    ``<table>_nearest(row, k)`` that returns the k rows nearest to a row, nearest first.
+    The script creates the table ``<table>_mapped`` of mapped samples, and the function
+    ``<table>_nearest(row, k)``, which returns the k rows nearest to a row, nearest first.
 
     Parameters
     ----------
     model : estimator
-        A fitted linear learner, a classifier over one, or a Pipeline of scalers and one of these.
+        A fitted linear learner, a classifier that uses one, or a Pipeline of scalers and one of
+        these.
     path : path, optional
-        File to write.
+        Path of the file to write.
     dialect : {"duckdb", "postgres"}, default="duckdb"
-        "postgres" needs the extension pgvector, whose vectors are in float32.
+        The database. "postgres" requires the extension pgvector, which computes in float32.
     table, id : str
-        Name of the table, and of the column that identifies its rows.
+        Name of the table, and name of the column that identifies its rows.
     columns : list of str, or str, optional
-        Columns of the features in the order of the fit; or the one column that holds vectors. By
-        default the columns that the model was fitted to, with categories, or x0, x1, ... if they
-        had no names.
+        Columns of the features, in the same order as during fit, or the name of one column that
+        holds vectors. By default, the columns seen during fit, including categorical columns. If
+        the model was fitted without column names, x0, x1, ...
     form : {"auto", "expression", "matrix"}, default="auto"
-        Write the map as an expression for each coordinate, or as a table of weights that is
-        joined. "auto" writes expressions if there are at most 1000 weights and no column holds
+        How to write the map: as an expression for each coordinate, or as a join with a table of
+        weights. "auto" chooses expressions if the map has at most 1000 weights and no column holds
         vectors.
 
     Returns
     -------
     script : str
+        The SQL script.
 
     Examples
     --------
@@ -135,16 +145,17 @@ def to_sql(
     ['    ("a"::float8 - 2.0e0::float8) * 0.47918...e0::float8']
     """
     _check_choices(dialect, form)
-    plan = plan_of(model)
-    features = _sources(model, plan.features, columns, dialect)
-    linear = plan.linear("SQL")
+    chain = map_chain(model)
+    features = _feature_expressions(model, chain.features, columns, dialect)
+    linear = chain.linear("SQL")
     vectors = columns if isinstance(columns, str) else None
     script = Script(linear, dialect, table, id, features, vectors)
-    small = linear.matrix().size <= MAX_EXPRESSION_WEIGHTS and vectors is None
-    small = small if form == "auto" else form == "expression"
-    text = script.whole(type(model).__name__, small)
+    if form == "auto":
+        small = linear.matrix().size <= MAX_EXPRESSION_WEIGHTS and vectors is None
+        form = "expression" if small else "matrix"
+    text = script.text(type(model).__name__, form)
     if path is not None:
-        with atomic(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
 
@@ -152,87 +163,92 @@ def to_sql(
 def _check_choices(dialect: str, form: str) -> None:
     if dialect not in DIALECTS or form not in FORMS:
         raise ValueError(
-            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}; "
+            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}, but "
             f"they are {dialect!r} and {form!r}."
         )
 
 
 @dataclass(frozen=True)
 class Script:
-    """The parts of a script, as in :func:`to_sql`."""
+    """A SQL script under construction; the attributes are as in :func:`to_sql`."""
 
     linear: Linear
     dialect: str
     table: str
     id: str
-    features: list[str]  # an expression for each
-    vectors: str | None  # the column that holds them all
+    features: list[str]  # a SQL expression for each feature
+    vectors: str | None  # the column that holds all features as a vector
 
-    def whole(self, name: str, small: bool) -> str:
-        """Return the script."""
+    def text(self, name: str, form: str) -> str:
+        """Return the script of a model with this name, in the form "expression" or "matrix"."""
         W = self.linear.matrix()
         k, d = W.shape
-        inner = {f"z{j + 1}" for j in range(k)} if small else {"x", *MATRIX_COLUMNS}
-        if self.id.lower() in {*RESERVED, *inner}:
-            raise ValueError(f"The column of ids cannot be called {self.id!r} here: rename it.")
-        named = {
-            "id": quoted(self.id),
-            "table": quoted(self.table),
-            **{each: quoted(f"{self.table}_{each}") for each in ("mapped", "matrix", "nearest")},
-        }
-        head = HEAD.format(
+        is_expression = form == "expression"
+        used = {f"z{j + 1}" for j in range(k)} if is_expression else {"x", *MATRIX_COLUMNS}
+        if self.id.lower() in {*RESERVED, *used}:
+            raise ValueError(
+                f"The id column cannot be named {self.id!r}, because the script uses this name. "
+                "Rename the column."
+            )
+        quoted = {"id": quote_name(self.id), "table": quote_name(self.table)}
+        for each in ("mapped", "matrix", "nearest"):
+            quoted[each] = quote_name(f"{self.table}_{each}")
+        head = HEADER_TEMPLATE.format(
             name=name,
             n_features=d,
             k=k,
             version=dimetric.__version__,
             dialect=DIALECTS[self.dialect],
-            nearest=in_line(named["nearest"]),
+            nearest=on_one_line(quoted["nearest"]),
         )
-        first = "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
-        body = self._expression(named) if small else self._matrix(named)
-        remarked = in_line(named["mapped"])
-        nearest = NEAREST[self.dialect].format(
-            **named, remarked=remarked, quote=dollar_quote("".join(named.values()))
+        extension = (
+            "\nCREATE EXTENSION IF NOT EXISTS vector;\n" if self.dialect == "postgres" else ""
         )
-        return head + first + body + nearest
+        body = self._expression(quoted) if is_expression else self._matrix(quoted)
+        nearest = NEAREST_TEMPLATES[self.dialect].format(
+            **quoted,
+            mapped_in_comment=on_one_line(quoted["mapped"]),
+            quote=dollar_quote("".join(quoted.values())),
+        )
+        return head + extension + body + nearest
 
-    def _expression(self, named: dict[str, str]) -> str:
+    def _expression(self, quoted: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
         coordinates = []
         for j, weights in enumerate(W):
             terms = [
-                f"({x}::float8 - {number(origin)}) * {number(weight)}"
+                f"({x}::float8 - {float_literal(origin)}) * {float_literal(weight)}"
                 for x, weight, origin in zip(self.features, weights, o, strict=True)
-                if weight != 0 or j == 0  # the first is NULL if any value is missing
+                if weight != 0 or j == 0  # z1 has all terms, so it is NULL if any value is missing
             ]
-            terms += [number(b[j])] if b[j] != 0 else []
+            terms += [float_literal(b[j])] if b[j] != 0 else []
             coordinates.append("    " + "\n    + ".join(terms) + f" AS z{j + 1}")
         names = ", ".join(f"z{j + 1}" for j in range(len(W)))
         vector = f"[{names}]" if self.dialect == "duckdb" else f"ARRAY[{names}]"
-        return EXPRESSION.format(
-            **named, vector=self._as_vector(vector), coordinates=",\n".join(coordinates)
+        return EXPRESSION_TEMPLATE.format(
+            **quoted, vector=self._as_vector(vector), coordinates=",\n".join(coordinates)
         )
 
-    def _matrix(self, named: dict[str, str]) -> str:
+    def _matrix(self, quoted: dict[str, str]) -> str:
         W, o, b = self.linear.matrix(), self.linear.o, self.linear.b
         d, columns = W.shape[1], ", ".join(f"{x}::float8" for x in self.features)
         if self.dialect == "duckdb":
             row, values, complete = f"float8[{d}]", f"[{columns}]", f"list_count(x) = {d}"
             product = f"array_inner_product(x::{row}, weights)"
             b = b - W @ o
-        else:  # float32 vectors are more precise near the origin
+        else:  # centre the values, because float32 vectors are most precise near the origin
             row, values = f"vector({d})", f"ARRAY[{columns}]"
             complete = "array_position(x, NULL) IS NULL"
-            product = f"-((x::{row} - '{listed(o)}'::{row}) <#> weights)"
+            product = f"-((x::{row} - '{vector_literal(o)}'::{row}) <#> weights)"
         if self.vectors is not None:
-            values, complete = quoted(self.vectors), "x IS NOT NULL"
+            values, complete = quote_name(self.vectors), "x IS NOT NULL"
         rows = [
-            f"({j + 1}, '{listed(weights)}', {number(shift)})"
+            f"({j + 1}, '{vector_literal(weights)}', {float_literal(shift)})"
             for j, (weights, shift) in enumerate(zip(W, b, strict=True))
         ]
         vector = self._as_vector(f"array_agg({product} + shift ORDER BY coordinate)")
-        return MATRIX.format(
-            **named,
+        return MATRIX_TEMPLATE.format(
+            **quoted,
             row=row,
             rows=",\n".join(rows),
             vector=vector,
@@ -245,50 +261,54 @@ class Script:
         return f"{values}::float8[{k}]" if self.dialect == "duckdb" else f"{values}::vector({k})"
 
 
-def _sources(
+def _feature_expressions(
     model: Any, features: Sequence[str], columns: str | Sequence[str] | None, dialect: str
 ) -> list[str]:
-    """Return an expression for each feature: a column, an entry of a vector, a category."""
+    """Return a SQL expression for each feature: a column, a vector entry or a category."""
     if isinstance(columns, str):
-        vector = quoted(columns) if dialect == "duckdb" else f"({quoted(columns)}::real[])"
+        vector = quote_name(columns) if dialect == "duckdb" else f"({quote_name(columns)}::real[])"
         return [f"{vector}[{i + 1}]" for i in range(len(features))]
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     if columns is None and isinstance(first, TableEncoder):
-        return _encoded(first)
+        return _encoder_expressions(first)
     columns = features if columns is None else columns
     if len(set(columns)) != len(features) or len(columns) != len(features):
         raise ValueError(
-            f"The model has {len(features)} features: name as many columns, all different, or the "
-            f"one that holds vectors; these are {len(columns)}."
+            f"The model has {len(features)} features, but columns has {len(columns)} names. Pass "
+            "a different name for each feature, or the name of one column that holds vectors."
         )
-    return [quoted(each) for each in columns]
+    return [quote_name(each) for each in columns]
 
 
-def _encoded(encoder: TableEncoder) -> list[str]:
-    """Return an expression for each feature that an encoder makes of columns."""
-    found = []
+def _encoder_expressions(encoder: TableEncoder) -> list[str]:
+    """Return a SQL expression for each feature of an encoder."""
+    expressions = []
     columns = zip(encoder.column_names(), encoder.categories_, encoder.fills_, strict=True)
-    for name, own, fill in columns:
-        column, impute = quoted(name), encoder.missing == "impute"
-        if own is None:
-            found.append(f"coalesce({column}, {number(float(fill))})" if impute else column)
+    for name, categories, fill in columns:
+        column, impute = quote_name(name), encoder.missing == "impute"
+        if categories is None:
+            value = f"coalesce({column}, {float_literal(float(fill))})" if impute else column
+            expressions.append(value)
             continue
         column = f"{column}::text"
-        if all(each == each.lstrip() for each in own):  # as files are read
+        # Reading a file strips leading spaces from the categories, but the database may keep them.
+        if all(each == each.lstrip() for each in categories):
             column = f"ltrim({column})"
-        column = f"coalesce({column}, {quoted_text(str(fill))})" if impute else column
-        few = len(own) <= 2  # then there is one feature; it is 1/2 for an unknown category
-        for category in own[-1:] if few else own:
-            whens = _whens(category, own, 1)
-            whens += "".join(_whens(each, own, 0) for each in own[:-1] if few)
-            rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if few else 0} END"
-            found.append(f"(CASE {column}{whens} ELSE {rest} END)")
-    return found
+        column = f"coalesce({column}, {quote_string(str(fill))})" if impute else column
+        is_binary = len(categories) <= 2  # one feature, which is 1/2 for an unknown category
+        for category in categories[-1:] if is_binary else categories:
+            whens = _when_clauses(category, categories, 1)
+            others = categories[:-1] if is_binary else []
+            whens += "".join(_when_clauses(each, categories, 0) for each in others)
+            rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
+            expressions.append(f"(CASE {column}{whens} ELSE {rest} END)")
+    return expressions
 
 
-def _whens(category: str, own: Sequence[str], value: int) -> str:
-    """Return the cases of a category, which may be a truth value in the database."""
+def _when_clauses(category: str, categories: Sequence[str], value: int) -> str:
+    """Return the WHEN clauses of a category, which may be a boolean in the database."""
     texts = [category]
-    if len(own) == 2 and {TRUTHS.get(each.lower()) for each in own} == {"true", "false"}:
-        texts = list(dict.fromkeys([category, TRUTHS[category.lower()]]))
-    return "".join(f" WHEN {quoted_text(each)} THEN {value}" for each in texts)
+    booleans = {BOOLEAN_STRINGS.get(each.lower()) for each in categories}
+    if len(categories) == 2 and booleans == {"true", "false"}:
+        texts = list(dict.fromkeys([category, BOOLEAN_STRINGS[category.lower()]]))
+    return "".join(f" WHEN {quote_string(each)} THEN {value}" for each in texts)

@@ -1,12 +1,12 @@
-"""Translate models of format 1, whose learners held the parameters of their solver and kernel."""
+"""Convert models of format 1, in which learners had the parameters of their solver and kernel."""
 
 from inspect import signature
 from typing import Any
 
 from dimetric.export._schema import class_named
 
-# The class of the object that holds a parameter now, and its name there.
-KERNEL = {
+# Parameters of learners in format 1, and their names in the kernel and solver objects.
+KERNEL_PARAMETERS = {
     "gamma": "gamma",
     "degree": "degree",
     "coef0": "coef0",
@@ -16,7 +16,7 @@ KERNEL = {
     "landmarks": "landmarks",
     "random_state": "random_state",
 }
-LEARNING_RATE = {
+LEARNING_RATE_PARAMETERS = {
     "learning_rate": "learning_rate",
     "eta0": "eta0",
     "learn_inc": "increase",
@@ -24,19 +24,19 @@ LEARNING_RATE = {
 }
 SOLVERS = {
     "lbfgs": ("LBFGS", {}),
-    "bgd": ("GradientDescent", LEARNING_RATE),
-    "sgd": ("SGD", LEARNING_RATE | {"batch_size": "batch_size"}),
+    "bgd": ("GradientDescent", LEARNING_RATE_PARAMETERS),
+    "sgd": ("SGD", LEARNING_RATE_PARAMETERS | {"batch_size": "batch_size"}),
     "frank_wolfe": ("FrankWolfe", {"schedule": "schedule"}),
 }
-UNUSED = {*LEARNING_RATE, "batch_size", "schedule"}  # by solvers that do not have them
-RANKS = {"KLMNN": 30}  # what n_components_kernel was by default; 100 for the others
-RECORDS = {"Kernel": "KernelFunction"}
+SOLVER_PARAMETERS = {*LEARNING_RATE_PARAMETERS, "batch_size", "schedule"}
+DEFAULT_KERNEL_RANKS = {"KLMNN": 30}  # defaults of n_components_kernel; other learners: 100
+RENAMED_RECORDS = {"Kernel": "KernelFunction"}
 
 
 def upgrade(data: Any) -> Any:
-    """Return the JSON of a model of format 1 as this version writes it.
+    """Convert the JSON of a model from format 1 to format 2.
 
-    Parameters that were removed stay where they are: the decoder refuses them.
+    Parameters that were removed are not changed here; the decoder rejects them.
 
     Examples
     --------
@@ -49,35 +49,39 @@ def upgrade(data: Any) -> Any:
         return [upgrade(each) for each in data]
     if not isinstance(data, dict):
         return data
-    found = {key: upgrade(each) for key, each in data.items()}
-    if isinstance(found.get("$record"), str):
-        found["$record"] = RECORDS.get(found["$record"], found["$record"])
-    name, given = found.get("$class"), found.get("parameters")
+    upgraded = {key: upgrade(each) for key, each in data.items()}
+    if isinstance(upgraded.get("$record"), str):
+        upgraded["$record"] = RENAMED_RECORDS.get(upgraded["$record"], upgraded["$record"])
+    name, given = upgraded.get("$class"), upgraded.get("parameters")
     if isinstance(name, str) and isinstance(given, dict):
         known = class_named(name)._get_param_names()  # type: ignore[attr-defined]
-        found["parameters"] = _moved(name, given, set(known))
-    return found
+        upgraded["parameters"] = _move_parameters(name, given, set(known))
+    return upgraded
 
 
-def _moved(name: str, given: dict[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return the parameters of a learner, those that it no longer has inside its objects."""
+def _move_parameters(name: str, given: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """Move the parameters that a learner does not have into its kernel and solver objects."""
     kept = {key: each for key, each in given.items() if key in known}
-    lost = {key: each for key, each in given.items() if key not in known}
-    if "coef0" in lost and isinstance(given.get("kernel"), str):
-        if given.get("n_components_kernel") == RANKS.get(name, 100):
-            del lost["n_components_kernel"]  # the learner's own value
-        own = lost | {key: given[key] for key in ("random_state",) if key in given}
-        kept["kernel"] = _object("Kernel", KERNEL, own, shortcut=given["kernel"])
-        lost = {key: each for key, each in lost.items() if key not in KERNEL}
-    if lost.keys() & UNUSED and isinstance(given.get("solver"), str):
+    removed = {key: each for key, each in given.items() if key not in known}
+    if "coef0" in removed and isinstance(given.get("kernel"), str):
+        if given.get("n_components_kernel") == DEFAULT_KERNEL_RANKS.get(name, 100):
+            del removed["n_components_kernel"]  # the default of the learner
+        for_kernel = removed | {key: given[key] for key in ("random_state",) if key in given}
+        kept["kernel"] = _solver_or_kernel(
+            "Kernel", KERNEL_PARAMETERS, for_kernel, shortcut=given["kernel"]
+        )
+        removed = {key: each for key, each in removed.items() if key not in KERNEL_PARAMETERS}
+    if removed.keys() & SOLVER_PARAMETERS and isinstance(given.get("solver"), str):
         solver, names = SOLVERS.get(given["solver"], ("", {}))
-        kept["solver"] = _object(solver, names, lost, shortcut=given["solver"])
-        lost = {key: each for key, each in lost.items() if key not in UNUSED}
-    return kept | lost
+        kept["solver"] = _solver_or_kernel(solver, names, removed, shortcut=given["solver"])
+        removed = {key: each for key, each in removed.items() if key not in SOLVER_PARAMETERS}
+    return kept | removed
 
 
-def _object(name: str, names: dict[str, str], given: dict[str, Any], *, shortcut: str) -> Any:
-    """Return an object with the parameters that are not its defaults; the shortcut if none are."""
+def _solver_or_kernel(
+    name: str, names: dict[str, str], given: dict[str, Any], *, shortcut: str
+) -> Any:
+    """Return a solver or kernel with its non-default parameters; the shortcut if it has none."""
     moved = {names[key]: each for key, each in given.items() if key in names}
     defaults = signature(class_named(name)).parameters if moved else {}
     moved = {key: each for key, each in moved.items() if each != defaults[key].default}

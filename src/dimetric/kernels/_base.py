@@ -1,4 +1,4 @@
-"""What kernel learners share: the parameter `kernel`, and the learned map x -> A (k(S, x) - o)."""
+"""The base class of kernel learners."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NoReturn
@@ -11,30 +11,31 @@ from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._arrays.validation import checked_samples
-from dimetric._compat import StrOptions, check_same_namespace, framed
+from dimetric._compat import StrOptions, check_same_namespace, wrap_like_input
+from dimetric.kernels._coordinates import Coordinates
 from dimetric.kernels._feature_space import feature_space
-from dimetric.kernels._function import BLOCK, KernelFunction
-from dimetric.kernels._space import Space
+from dimetric.kernels._function import BLOCK_ENTRIES, KernelFunction
 from dimetric.kernels.kernel import NAMES, Kernel, KernelLike, as_kernel, checked_kernel
 from dimetric.learners._base import Learner, NamedObjects
 from dimetric.learners._pair_scoring import PairScoringMixin
 
-ONE_THREAD_SAMPLES = 2000  # up to so many samples, further threads of BLAS cost more than they gain
+ONE_THREAD_SAMPLES = 2000  # up to this many samples, BLAS is faster with one thread
 
 
 def blas_threads_for(n_samples: int) -> AbstractContextManager[Any]:
-    """Return a context that gives BLAS one thread if there are few samples."""
+    """Return a context that limits BLAS to one thread if there are few samples."""
     return one_blas_thread() if n_samples <= ONE_THREAD_SAMPLES else nullcontext()
 
 
 class KernelMetric(PairScoringMixin, Learner):
-    r"""A learner of a linear map of the feature space of a kernel, and so of a distance.
+    r"""A learner of a linear map in the feature space of a kernel.
 
     .. math:: z = A\, (k(S, x) - o), \qquad d(x, x') = |z - z'|
 
-    S are the samples of the fit, or landmarks. A learner's ``_fit`` asks for the coordinates of
-    its samples by ``_space``, learns a map of them, and sets the attributes that ``_map`` returns.
-    There is no ``metric()``: the distance is no function of differences between samples.
+    S holds the reference samples, which are the training samples or landmarks. The method ``_fit``
+    of a subclass gets coordinates of the training samples from ``_fit_coordinates``, learns a map
+    of the coordinates, and sets the attributes that ``_map_attributes`` returns. ``metric()``
+    raises an error, because the distance is not a function of the difference x - x'.
     """
 
     components_: Array
@@ -56,23 +57,25 @@ class KernelMetric(PairScoringMixin, Learner):
         return as_kernel(self.kernel if given is None else given)
 
     def transform(self, X: Array) -> Array:
-        """Return the samples under the learned map, ``(k(X, S) - offset_) @ components_.T``.
+        """Map samples by the learned map, ``(k(X, S) - offset_) @ components_.T``.
+
+        S holds the reference samples, which are the training samples or the landmarks.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples; or, if the kernel is precomputed, its values between these samples and those of
-            the fit.
+            Samples. If the kernel is precomputed, the kernel between these samples (rows) and the
+            training samples (columns).
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
+            Mapped samples, in X's namespace, dtype and device. A data frame if X is one.
         """
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return framed(self._mapped(samples), X, self)
+        return wrap_like_input(self._mapped(samples), X, self)
 
     def transformer(self) -> Array:
         """Return the coefficients A, of shape (n_components, n_references)."""
@@ -80,12 +83,12 @@ class KernelMetric(PairScoringMixin, Learner):
         return self.components_
 
     def metric(self) -> NoReturn:
-        """Raise an error: the distance has no matrix. See :meth:`transformer`."""
+        """Raise an AttributeError, because the distance has no matrix. See :meth:`transformer`."""
         check_is_fitted(self)
         raise AttributeError(
-            f"{type(self).__name__} learns a distance in the feature space of a kernel, which no "
-            "matrix M of the features gives. transformer() returns its coefficients, "
-            "pair_distance() its distances."
+            f"{type(self).__name__} learns a distance in the feature space of a kernel, which has "
+            "no matrix M. Use transformer() for the coefficients of the map, or pair_distance() "
+            "for distances."
         )
 
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
@@ -94,15 +97,15 @@ class KernelMetric(PairScoringMixin, Learner):
         return namespace(difference).linalg.vector_norm(difference, axis=1)
 
     def _mapped(self, X: Array) -> Array:
-        """Map checked samples in blocks; sums are in float64."""
+        """Map validated samples in blocks, with sums in float64."""
         xp = namespace(X)
         A, offset = (asarray_like(a, X, dtype=xp.float64) for a in (self.components_, self.offset_))
-        blocks = row_blocks(X.shape[0], max(1, BLOCK // A.shape[1]))
-        mapped = [(self._references(X[rows, :]) - offset) @ A.T for rows in blocks]
+        blocks = row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // A.shape[1]))
+        mapped = [(self._reference_kernel(X[rows, :]) - offset) @ A.T for rows in blocks]
         return xp.astype(xp.concat(mapped), X.dtype, copy=False)
 
-    def _references(self, X: Array) -> Array:
-        """Return the kernel between samples and the references of the map, in float64."""
+    def _reference_kernel(self, X: Array) -> Array:
+        """Return the kernel between samples and the reference samples, in float64."""
         xp = namespace(X)
         if self._kernel.name != "precomputed":
             K = self._kernel(X, asarray_like(self.X_fit_, X))
@@ -112,19 +115,21 @@ class KernelMetric(PairScoringMixin, Learner):
             K = X
         return xp.astype(K, xp.float64, copy=False)
 
-    def _space(self, X: Array, n_components: float | None, *, principal: bool) -> Space:
-        """Return coordinates of the samples; set what the kernel of new samples needs."""
+    def _fit_coordinates(
+        self, X: Array, n_components: float | None, *, principal: bool
+    ) -> Coordinates:
+        """Store the kernel and its reference samples, and return coordinates of the samples."""
         found = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
         self._kernel, self.gamma_ = found.function, found.function.gamma
         self.X_fit_ = found.references
-        if found.rows is not None:
-            self.landmarks_ = asarray_like(found.rows, X, dtype=namespace(X).int64)
-        return found.space
+        if found.landmark_rows is not None:
+            self.landmarks_ = asarray_like(found.landmark_rows, X, dtype=namespace(X).int64)
+        return found.coordinates
 
-    def _map(self, space: Space, L: Array, X: Array) -> dict[str, Array]:
-        """Return the fitted attributes of a map L of the coordinates."""
-        A = space.lift(to_host(L).astype(np.float64))
-        return {"components_": asarray_like(A, X), "offset_": asarray_like(space.mean, X)}
+    def _map_attributes(self, coordinates: Coordinates, L: Array, X: Array) -> dict[str, Array]:
+        """Return `components_` and `offset_` for a map L of the coordinates."""
+        A = coordinates.lift(to_host(L).astype(np.float64))
+        return {"components_": asarray_like(A, X), "offset_": asarray_like(coordinates.mean, X)}
 
     @property
     def _n_features_out(self) -> int:

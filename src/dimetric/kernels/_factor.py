@@ -1,4 +1,4 @@
-"""Factors of kernel matrices: coordinates whose inner products are those of feature space."""
+"""Factorisations of centred kernel matrices, which give coordinates of the samples."""
 
 import warnings
 from collections.abc import Callable
@@ -13,13 +13,12 @@ from dimetric._arrays.namespaces import Array, eps
 from dimetric.kernels._function import largest_of
 from dimetric.linalg.symmetric import PackedSymmetric
 
-ONE_POINT = (
-    "To this kernel all samples are the same point: it has no differences to learn from. Choose "
-    "another kernel or gamma, or scale X."
+SAMPLES_IDENTICAL = (
+    "All samples are identical under this kernel. Choose another kernel or gamma, or scale X."
 )
-NO_PRODUCT = (
-    "The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to 0, and no "
-    "positive part that could be used. If these are distances D, pass -D**2 / 2."
+NO_POSITIVE_EIGENVALUE = (
+    "The centred kernel has no positive eigenvalue; its smallest one is {smallest:.3g}. If X holds "
+    "distances D, pass -D**2 / 2 instead."
 )
 
 Lift = Callable[[np.ndarray], np.ndarray]
@@ -29,7 +28,13 @@ Lift = Callable[[np.ndarray], np.ndarray]
 class Factor:
     """Coordinates F with J K J = F F^T, where J = I - 1 1^T / n.
 
-    ``lift`` returns the coefficients A (k, n) of a map L (k, r) of the first r coordinates.
+    Attributes
+    ----------
+    F : ndarray of shape (n, p)
+        The coordinates.
+    lift : callable
+        Takes a map L of the first r coordinates, of shape (k, r). Returns the coefficients A of
+        this map, of shape (k, n): A K J = L F^T, up to rounding.
     """
 
     F: np.ndarray
@@ -37,9 +42,15 @@ class Factor:
 
 
 def factor(
-    K: np.ndarray, *, definite: bool, most: int | None = None, one_point: str = ONE_POINT
+    K: np.ndarray,
+    *,
+    definite: bool,
+    max_rank: int | None = None,
+    identical_message: str = SAMPLES_IDENTICAL,
 ) -> Factor:
-    """Return coordinates whose inner products are the centred K, or its positive part.
+    """Return coordinates whose inner products are the centred K.
+
+    If K is indefinite, the inner products are the part of the centred K with positive eigenvalues.
 
     Parameters
     ----------
@@ -47,70 +58,73 @@ def factor(
         Kernel matrix.
     definite : bool
         Whether K is known to have no negative eigenvalues.
-    most : int, optional
-        Number of coordinates that are enough. A definite kernel may return only these.
-    one_point : str
-        Message for a kernel to which all samples are equal.
+    max_rank : int, optional
+        Number of coordinates that the caller needs. If K is definite, further ones may be omitted.
+    identical_message : str
+        Error message if all samples are identical under the kernel.
     """
-    n, noise = len(K), noise_of(K)
-    # Rounding errors add up over the pivots: those of centring, in float64, and those of K.
+    n, noise = len(K), eigenvalue_noise(K)
+    # Rounding errors of the centring (in float64) and of K accumulate over the pivots.
     tol = max(4 * n**1.5 * 2.0**-52, n * eps(K)) * largest_of(K)
     mean = K.mean(axis=1, dtype=np.float64)
     shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
-    if definite and most is not None and 4 * most < n:
+    if definite and max_rank is not None and 4 * max_rank < n:
         F, pivots = greedy_factor(
-            lambda i: K[i] - shift - shift[i], np.diagonal(K) - 2 * shift, most, tol
+            lambda i: K[i] - shift - shift[i], np.diagonal(K) - 2 * shift, max_rank, tol
         )
     else:
         F, pivots = _cholesky(K, shift, tol)
     found = Factor(F, partial(_lifted, F, pivots))
-    if not definite and not _is_product(K, F, tol):
+    if not definite and not _is_exact(K, F, tol):
         found = _positive_part(K, shift, noise)
     if found.F.shape[1] == 0:
-        raise ValueError(one_point)
+        raise ValueError(identical_message)
     return found
 
 
 def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pivoted Cholesky factor of the centred K, without columns of rounding errors."""
+    """Return the pivoted Cholesky factor of the centred K, up to its rank, and the pivots."""
     centred = np.array(K, dtype=np.float64, order="F")
     centred -= shift
     centred -= shift[:, None]
     factor, pivots, rank, _ = dpstrf(centred, lower=1, tol=tol, overwrite_a=1)
-    rank = min(rank, len(K) - 1) if tol > 0 else 0  # centred rows add up to 0
+    rank = min(rank, len(K) - 1) if tol > 0 else 0  # a centred matrix is singular
     F = np.empty((len(K), rank))
     F[pivots - 1] = np.tril(factor[:, :rank])
     return F, pivots[:rank] - 1
 
 
 def greedy_factor(
-    row: Callable[[int], np.ndarray], diagonal: np.ndarray, most: int, tol: float
+    row: Callable[[int], np.ndarray], diagonal: np.ndarray, max_rank: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first columns of the pivoted Cholesky factor; only rows of pivots are computed.
+    """Return the first columns of the pivoted Cholesky factor of K, and the pivots.
+
+    Only the rows of K that are chosen as pivots are computed.
 
     Parameters
     ----------
     row : callable
-        Returns a row of K.
+        ``row(i)`` returns row i of K.
     diagonal : ndarray of shape (n,)
         Diagonal of K.
-    most : int
-        Largest number of columns.
+    max_rank : int
+        Maximum number of columns.
     tol : float
-        Pivots up to this size are rounding errors.
+        Pivots of at most this absolute value are treated as rounding errors.
 
     Returns
     -------
     F : ndarray of shape (n, p)
-        If K is definite, ``F @ F.T`` approximates K and equals it in the rows `pivots`. Otherwise
-        the products of columns with negative pivots are subtracted.
+        The factor. If K is definite, ``F @ F.T`` approximates K and equals it in the rows `pivots`.
+        If K is indefinite, the outer products of columns with negative pivots have to be subtracted
+        instead of added.
     pivots : ndarray of shape (p,)
-        Rows, each the farthest in feature space from the span of those before it.
+        Row indices. Each row is the farthest in feature space from the span of those before it.
     """
     rest = diagonal.astype(np.float64)
-    F, pivots = np.zeros((len(rest), most), order="F"), list[int]()
-    signs = np.ones(most)
-    for j in range(most):
+    F, pivots = np.zeros((len(rest), max_rank), order="F"), list[int]()
+    signs = np.ones(max_rank)
+    for j in range(max_rank):
         i = int(np.argmax(np.abs(rest)))
         if np.abs(rest[i]) <= tol:
             break
@@ -118,14 +132,15 @@ def greedy_factor(
         F[:, j] = (row(i) - F[:, :j] @ (signs[:j] * F[i, :j])) / np.sqrt(np.abs(rest[i]))
         rest -= signs[j] * F[:, j] ** 2
         pivots.append(i)
-        rest[pivots] = 0.0  # without rounding errors
+        rest[pivots] = 0.0  # exactly, without rounding errors
     return F[:, : len(pivots)], np.array(pivots, dtype=np.int64)
 
 
 def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
-    """Return the coefficients of a map of the first coordinates; only pivots have a part.
+    """Return the coefficients A of a map L of the first coordinates.
 
-    Coefficients that sum to 0 apply to the kernel itself: it need not be centred.
+    At first, only pivots have nonzero coefficients. Each row of A is then shifted to sum to 0, so
+    that A gives the same result for the kernel and for the centred kernel.
     """
     first = pivots[: L.shape[1]]
     A = np.zeros((L.shape[0], len(F)))
@@ -134,8 +149,8 @@ def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
     return A - A.mean(axis=1, keepdims=True)
 
 
-def _is_product(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
-    """Tell by random vectors whether J K J = F F^T, which never holds for an indefinite K."""
+def _is_exact(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
+    """Test with random vectors whether J K J = F F^T. This is false if K is indefinite."""
     V = np.random.default_rng(0).standard_normal((len(K), 4))
     V -= V.mean(axis=0)
     KV = K @ V
@@ -144,36 +159,36 @@ def _is_product(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
 
 
 def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:
-    """Return the eigenvectors with positive eigenvalues; warn if there are negative ones."""
+    """Return the factor of the positive part of the centred K. Warn if K is indefinite."""
     centred = K - shift - shift[:, None]
     values, V = np.linalg.eigh((centred + centred.T) / 2)
     values, V = values[::-1], V[:, ::-1]
-    warn_if_indefinite(float(values[-1]), float(values[0]), noise)
+    check_eigenvalues(float(values[-1]), float(values[0]), noise)
     rank = int(np.sum(values > noise))
     length, V = np.sqrt(values[:rank]), V[:, :rank]
-    V = V - V.mean(axis=0)  # the mean is a rounding error that small eigenvalues would magnify
+    V = V - V.mean(axis=0)  # remove rounding errors, which small eigenvalues would amplify
     return Factor(V * length, lambda L: (L / length[: L.shape[1]]) @ V[:, : L.shape[1]].T)
 
 
-def noise_of(K: Array | PackedSymmetric) -> float:
-    """Return the size up to which eigenvalues of a kernel matrix are rounding errors.
+def eigenvalue_noise(K: Array | PackedSymmetric) -> float:
+    """Return a bound below which eigenvalues of a kernel matrix are rounding errors.
 
-    It is the same for the centred matrix: the values were rounded before they were centred.
+    The bound also holds for the centred matrix, because its errors come from the rounding of K.
     """
     values, largest = (K.tiles, K.largest) if isinstance(K, PackedSymmetric) else (K, largest_of(K))
     n = K.shape[0]
-    # Rounding errors are a random matrix, whose norm grows only as the square root of n.
+    # Rounding errors form a random matrix, whose norm grows like the square root of n.
     return max(n * 2.0**-52, 10 * n**0.5 * eps(values)) * largest
 
 
-def warn_if_indefinite(smallest: float, largest: float, noise: float) -> None:
-    """Warn if the centred kernel has an eigenvalue below 0; raise if no eigenvalue is above 0."""
+def check_eigenvalues(smallest: float, largest: float, noise: float) -> None:
+    """Warn if the centred kernel has a negative eigenvalue, or raise if it has no positive one."""
     if smallest >= -10 * noise:
         return
     if largest <= noise:
-        raise ValueError(NO_PRODUCT.format(smallest=smallest))
+        raise ValueError(NO_POSITIVE_EIGENVALUE.format(smallest=smallest))
     warnings.warn(
-        f"The kernel is indefinite: centred, it has eigenvalues from {smallest:.3g} to "
-        f"{largest:.3g}. Only its positive part is used, and distances are those of that part.",
+        f"The kernel is indefinite: after centring, its eigenvalues range from {smallest:.3g} to "
+        f"{largest:.3g}. Only the part with positive eigenvalues is used.",
         stacklevel=4,
     )

@@ -1,7 +1,7 @@
-"""From samples and a kernel to coordinates in feature space: what the fit of a learner starts with.
+"""Coordinates of training samples in the feature space of a kernel.
 
-The samples are put in a canonical order first, so that sums do not depend on the order they came
-in. What is returned refers to their own order again.
+The samples are first sorted into a canonical order, so that sums do not depend on the order in
+which the user passed them. The results refer to the user's order again.
 """
 
 from dataclasses import dataclass, replace
@@ -11,39 +11,39 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
 from dimetric._arrays.row_order import canonical_order
 from dimetric._arrays.validation import rescale_for_squares
+from dimetric.kernels._coordinates import (
+    Coordinates,
+    cholesky_coordinates,
+    is_iterative,
+    landmark_coordinates,
+    pca_coordinates,
+)
 from dimetric.kernels._function import KernelFunction, check_precomputed, check_symmetric
 from dimetric.kernels._landmarks import first_of_equals, kmeans_landmarks, landmark_rows
-from dimetric.kernels._space import (
-    Space,
-    are_few,
-    exact_space,
-    landmark_space,
-    principal_space,
-)
 from dimetric.kernels.kernel import Kernel
 
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """Coordinates of the samples of a fit, and what the kernel of new samples needs.
+    """Coordinates of the training samples, and the kernel for new samples.
 
     Attributes
     ----------
-    space : Space
+    coordinates : Coordinates
         The coordinates.
     function : KernelFunction
-        The kernel.
+        The kernel function.
     references : array of shape (m, d) or None
-        Samples that new samples are compared with: those of the fit, or landmarks. None if the
-        kernel is precomputed.
-    rows : ndarray of shape (m,) or None
-        Rows of the landmarks, if there are any that are samples.
+        Reference samples: the training samples or the landmarks. None if the kernel is precomputed.
+    landmark_rows : ndarray of shape (m,) or None
+        Row indices of the landmarks. None if all samples are used, or if the landmarks are not
+        samples.
     """
 
-    space: Space
+    coordinates: Coordinates
     function: KernelFunction
     references: Array | None = None
-    rows: np.ndarray | None = None
+    landmark_rows: np.ndarray | None = None
 
 
 def feature_space(
@@ -54,40 +54,42 @@ def feature_space(
     Parameters
     ----------
     X : array of shape (n, d)
-        Samples; or the kernel between them, (n, n), if it is precomputed.
+        Samples. If the kernel is precomputed, the kernel matrix of shape (n, n).
     kernel : Kernel
-        The kernel. Its own `n_components` is not used.
+        The kernel. Its own `n_components` is ignored.
     n_components : int, float in (0, 1) or None
-        Largest number of coordinates, share of the variance, or all.
+        Maximum number of coordinates, fraction of the variance, or None for all coordinates.
     principal : bool
-        Whether the coordinates must be the principal ones.
+        Whether the coordinates must be principal coordinates.
     """
-    rescale_for_squares(X)  # refuses samples without variance in this dtype
+    rescale_for_squares(X)  # raises if squares overflow or underflow in this dtype
     n, precomputed = X.shape[0], kernel.name == "precomputed"
     if precomputed:
         check_precomputed(X)
-        order = place = first = np.arange(n)
+        order = inverse = first = np.arange(n)
         ordered = X
     else:
         order = canonical_order(to_host(X), np.zeros(n, dtype=np.int64))
-        place = np.argsort(order)
+        inverse = np.argsort(order)
         ordered = take_rows(X, order)
-        # Equal samples share the coordinates of the first one: their distance is exactly 0.
-        first = first_of_equals(to_host(ordered))[place]
+        # Identical samples get the coordinates of the first one, so their distance is exactly 0.
+        first = first_of_equals(to_host(ordered))[inverse]
     function = KernelFunction.for_samples(ordered, kernel)
     if kernel.n_landmarks is not None and kernel.n_landmarks < n:
         found = _with_landmarks(ordered, order, kernel, function, n_components)
-        space = found.space
-        return replace(found, space=replace(space, scores=lambda: take_rows(space.scores(), first)))
-    space = _with_all_samples(ordered, order, function, n_components, principal)
-    in_given_order = replace(
-        space,
-        scores=lambda: take_rows(space.scores(), first),
-        mean=space.mean[place],
-        lift=lambda L: space.lift(L)[:, place],
+        coordinates = found.coordinates
+        adjusted = replace(coordinates, compute=lambda: take_rows(coordinates.compute(), first))
+        return replace(found, coordinates=adjusted)
+    coordinates = _with_all_samples(ordered, order, function, n_components, principal)
+    in_user_order = replace(
+        coordinates,
+        compute=lambda: take_rows(coordinates.compute(), first),
+        mean=coordinates.mean[inverse],
+        lift=lambda L: coordinates.lift(L)[:, inverse],
     )
-    references = None if precomputed else take_rows(ordered, place)  # a copy: X may change later
-    return FeatureSpace(in_given_order, function, references)
+    # Store a copy of the samples, because the user may change X after fit.
+    references = None if precomputed else take_rows(ordered, inverse)
+    return FeatureSpace(in_user_order, function, references)
 
 
 def _with_all_samples(
@@ -96,15 +98,15 @@ def _with_all_samples(
     function: KernelFunction,
     n_components: float | None,
     principal: bool,
-) -> Space:
-    """Return coordinates from the kernel between all samples."""
-    if principal and are_few(n_components, X.shape[0]) and function.can_pack(X):
-        return principal_space(function.packed(X), n_components, definite=function.is_definite)
+) -> Coordinates:
+    """Return coordinates computed from the kernel matrix of all samples."""
+    if principal and is_iterative(n_components, X.shape[0]) and function.can_pack(X):
+        return pca_coordinates(function.packed(X), n_components, definite=function.is_definite)
     K = function.gram(X)
     if callable(function.name):
         check_symmetric(K, order)
-    space_of = principal_space if principal else exact_space
-    return space_of(K, n_components, definite=function.is_definite)
+    coordinates_of = pca_coordinates if principal else cholesky_coordinates
+    return coordinates_of(K, n_components, definite=function.is_definite)
 
 
 def _with_landmarks(
@@ -114,17 +116,17 @@ def _with_landmarks(
     function: KernelFunction,
     n_components: float | None,
 ) -> FeatureSpace:
-    """Return coordinates from the kernel between all samples and landmarks."""
+    """Return coordinates computed from the kernel between samples and landmarks."""
     m, strategy, random_state = int(kernel.n_landmarks or 0), kernel.landmarks, kernel.random_state
     precomputed = kernel.name == "precomputed"
     if strategy == "kmeans":
         if precomputed:
             raise ValueError(
-                "landmarks='kmeans' needs samples, not a precomputed kernel; 'uniform' and "
-                "'greedy' do not."
+                "landmarks='kmeans' does not support a precomputed kernel. Use 'uniform' or "
+                "'greedy'."
             )
         S = kmeans_landmarks(X, m, random_state)
-        return FeatureSpace(landmark_space(function, X, S, n_components), function, S)
+        return FeatureSpace(landmark_coordinates(function, X, S, n_components), function, S)
     chosen = landmark_rows(strategy, function, X, m, random_state)
     S = take_rows(X, chosen)
     if precomputed:
@@ -132,5 +134,5 @@ def _with_landmarks(
         X, S = (namespace(X).take(K, columns, axis=1) for K in (X, S))
     elif callable(function.name):
         check_symmetric(function.gram(S), order[chosen])
-    space = landmark_space(function, X, S, n_components)
-    return FeatureSpace(space, function, None if precomputed else S, order[chosen])
+    coordinates = landmark_coordinates(function, X, S, n_components)
+    return FeatureSpace(coordinates, function, None if precomputed else S, order[chosen])

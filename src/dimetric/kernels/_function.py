@@ -1,4 +1,4 @@
-"""Kernel functions: inner products in a feature space, evaluated in blocks of rows."""
+"""Kernel functions, evaluated in blocks of rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,33 +14,34 @@ from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespa
 from dimetric._arrays.threads import run_on_threads
 from dimetric._arrays.validation import asymmetric_pair
 from dimetric.kernels.kernel import NAMES, Kernel
-from dimetric.linalg.symmetric import TILE, PackedSymmetric, upper_tiles
+from dimetric.linalg.symmetric import TILE_SIZE, PackedSymmetric, upper_tiles
 
-BLOCK = 2**22  # numbers in a block of rows
+BLOCK_ENTRIES = 2**22  # numbers in a block of rows
 
 NOT_FINITE = (
-    "The kernel has values that are NaN or infinite. Scale X, lower gamma or degree, or correct "
-    "the kernel if it is your own function."
+    "The kernel matrix contains NaN or infinite values. Scale X, or decrease gamma or degree. If "
+    "the kernel is your own function, check what it returns."
 )
 
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A kernel function whose numbers are all known.
+    """A kernel function with numerical parameters.
 
-    The formulas are those of :class:`~dimetric.kernels.Kernel`. Values are computed in float64 and
-    kept in the dtype of the samples.
+    :class:`~dimetric.kernels.Kernel` lists the formulas. Values are computed in float64 and
+    returned in the dtype of the samples.
 
     Attributes
     ----------
     name : str or callable
-        As of :class:`~dimetric.kernels.Kernel`.
+        Name or function; see :class:`~dimetric.kernels.Kernel`.
     gamma, degree, coef0 : float
-        Numbers of the named kernels.
+        Parameters of the named kernels.
     params : dict
-        Keyword arguments of a function.
+        Keyword arguments, if `name` is a function.
     centre : array of shape (d,) or None
-        Origin near the samples, for kernels that do not depend on the origin: less rounding.
+        Mean of the samples. It is subtracted from samples to reduce rounding errors. None for
+        kernels whose centred matrix would change.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class KernelFunction:
 
     @classmethod
     def for_samples(cls, X: Array, kernel: Kernel) -> "KernelFunction":
-        """Return the function with `gamma` as a number: "scale" and "auto" depend on X."""
+        """Return the kernel function, with gamma="scale" or "auto" computed from X."""
         xp, name, gamma = namespace(X), kernel.name, kernel.gamma
         centre = None
         if name in ("linear", "rbf", "laplacian"):
@@ -75,35 +76,35 @@ class KernelFunction:
 
     @property
     def is_definite(self) -> bool:
-        """Whether no matrix of its values can have negative eigenvalues."""
+        """Whether the kernel is known to be positive semidefinite."""
         is_product = self.name == "poly" and float(self.degree).is_integer() and self.coef0 >= 0
         return is_product or self.name in ("linear", "rbf", "laplacian", "cosine")
 
     def __call__(self, X: Array, Y: Array) -> Array:
-        """Return the values between rows of X and of Y, a matrix that has to fit in memory.
+        """Return the kernel matrix between the rows of X and the rows of Y.
 
-        With ``"precomputed"``, X holds the values.
+        With "precomputed", X is the kernel matrix. Raises a MemoryError if the matrix is too large.
         """
         if self.name == "precomputed":
             return X
         K = self._empty(X, Y.shape[0])
-        A, B = self._sides(X, Y)
-        for rows in row_blocks(X.shape[0], max(1, BLOCK // Y.shape[0])):
+        A, B = self._prepared(X, Y)
+        for rows in row_blocks(X.shape[0], max(1, BLOCK_ENTRIES // Y.shape[0])):
             K[rows, :] = namespace(X).astype(self._values(A[rows, :], B), K.dtype, copy=False)
         return checked_values(K)
 
     def gram(self, X: Array) -> Array:
-        """Return the symmetric matrix of values between all rows of X.
+        """Return the symmetric kernel matrix of all rows of X.
 
-        For NumPy arrays, only half of the values are computed, in as many threads as BLAS may use.
+        For NumPy arrays and named kernels, only the upper triangle is computed, on several threads.
         """
         if self.name == "precomputed":
             return X
         n = X.shape[0]
         if not self.can_pack(X):
-            return self._with_ones(self(X, X))
+            return self._with_unit_diagonal(self(X, X))
         K = self._empty(X, n)
-        A, B = self._sides(X, X)
+        A, B = self._prepared(X, X)
         tiles = upper_tiles(n)
 
         def work(tasks: Iterator[tuple[slice, slice]]) -> None:
@@ -113,31 +114,31 @@ class KernelFunction:
                 K[a, b] = tile
 
         run_on_threads(work, tiles, shared_queue=True)
-        return checked_values(self._with_ones(K))
+        return checked_values(self._with_unit_diagonal(K))
 
     def can_pack(self, X: Array) -> bool:
-        """Whether :meth:`packed` takes these samples: NumPy's, under a named kernel."""
+        """Tell whether :meth:`packed` supports X: a NumPy array and a named kernel."""
         return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
 
     def packed(self, X: np.ndarray) -> PackedSymmetric:
-        """Return the same matrix as :meth:`gram`, with half of its values computed and kept."""
+        """Return the matrix of :meth:`gram`, but store only its upper triangle."""
         n = len(X)
-        self._require(X, n * (n + TILE) // 2, n, n)
-        A, B = self._sides(X, X)
+        self._require_memory(X, n * (n + TILE_SIZE) // 2, n, n)
+        A, B = self._prepared(X, X)
 
         def values(a: slice, b: slice) -> np.ndarray:
             tile = self._values(A[a], B[b])
-            return self._with_ones(tile) if a == b else tile
+            return self._with_unit_diagonal(tile) if a == b else tile
 
-        K = PackedSymmetric.of(n, X.dtype, values)
+        K = PackedSymmetric.from_function(n, X.dtype, values)
         if not np.isfinite(K.largest):
             raise ValueError(NOT_FINITE)
         return K
 
-    def _with_ones(self, K: Array) -> Array:
-        """Return K with a diagonal of exact ones, if the kernel is one of distances."""
+    def _with_unit_diagonal(self, K: Array) -> Array:
+        """Return K with a diagonal of exactly 1, if the kernel is a function of the distance."""
         if self.name in ("rbf", "laplacian"):
-            for rows in row_blocks(K.shape[0], TILE):
+            for rows in row_blocks(K.shape[0], TILE_SIZE):
                 xp, tile = namespace(K), K[rows, rows]
                 diagonal = xp.eye(tile.shape[0], dtype=xp.bool, device=compat.device(K))
                 K[rows, rows] = xp.where(diagonal, xp.ones_like(tile), tile)
@@ -145,16 +146,16 @@ class KernelFunction:
 
     def _empty(self, X: Array, m: int) -> Array:
         n = X.shape[0]
-        self._require(X, n * m, n, m)
+        self._require_memory(X, n * m, n, m)
         return namespace(X).empty((n, m), dtype=X.dtype, device=compat.device(X))
 
-    def _require(self, X: Array, n_values: int, n: int, m: int) -> None:
+    def _require_memory(self, X: Array, n_values: int, n: int, m: int) -> None:
         size = 4 if X.dtype == namespace(X).float32 else 8
-        remedy = "Set n_landmarks: kernel=Kernel(n_landmarks=1000)."
+        remedy = "Set n_landmarks, for example kernel=Kernel(n_landmarks=1000)."
         require_memory(size * n_values, f"The kernel between {n} and {m} samples", remedy)
 
-    def _sides(self, X: Array, Y: Array) -> tuple[Array, Array]:
-        """Return X and Y prepared for :meth:`_values`: what can be computed once for each row."""
+    def _prepared(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """Do all work that :meth:`_values` needs once per row, and return the prepared X and Y."""
         if callable(self.name):
             return X, Y
         xp = namespace(X)
@@ -163,23 +164,23 @@ class KernelFunction:
             centre = asarray_like(self.centre, X)
             X, Y = X - centre, Y - centre
         if self.name == "rbf":
-            # X @ Y.T is the exponent. Not by squared_distances(): which directions of small data
-            # are more than rounding depends on where gamma is multiplied in.
+            # X @ Y.T is then the exponent. Multiplying squared_distances() by gamma instead would
+            # change the numerical rank of the kernel for data of small scale.
             x, y = (-self.gamma * xp.sum(A * A, axis=1, keepdims=True) for A in (X, Y))
             X = xp.concat([2 * self.gamma * X, x, xp.ones_like(x)], axis=1)
             Y = xp.concat([Y, xp.ones_like(y), y], axis=1)
         return (_unit(X), _unit(Y)) if self.name == "cosine" else (X, Y)
 
     def _values(self, A: Array, B: Array) -> Array:
-        """Return the values between a few prepared rows, in float64."""
+        """Return the kernel matrix of prepared rows, in float64."""
         if callable(self.name):
-            return _called(self.name, A, B, self.params)
+            return _call_user_kernel(self.name, A, B, self.params)
         xp = namespace(A)
         if self.name == "laplacian":
             return xp.exp(-self.gamma * _manhattan(A, B))
         K = A @ B.T
         if self.name == "rbf":
-            return _exp_below_0(K)
+            return _exp_nonpositive(K)
         if self.name == "poly":
             with np.errstate(over="ignore", invalid="ignore"):  # checked_values raises
                 return (self.gamma * K + self.coef0) ** self.degree
@@ -187,65 +188,80 @@ class KernelFunction:
 
 
 def checked_values(K: Array) -> Array:
-    """Return the values of a kernel, or raise if some are not finite."""
+    """Return a kernel matrix, or raise a ValueError if some values are not finite."""
     xp = namespace(K)
     if not all(
         bool(xp.all(xp.isfinite(K[rows, :])))
-        for rows in row_blocks(K.shape[0], max(1, BLOCK // K.shape[1]))
+        for rows in row_blocks(K.shape[0], max(1, BLOCK_ENTRIES // K.shape[1]))
     ):
         raise ValueError(NOT_FINITE)
     return K
 
 
 def largest_of(K: Array) -> float:
-    """Return the largest absolute value, without a matrix of absolute values."""
+    """Return the largest absolute value, without allocating a matrix of absolute values."""
     xp = namespace(K)
     return max(float(xp.max(K)), -float(xp.min(K)))
 
 
 def check_precomputed(K: Array) -> None:
-    """Raise unless a matrix can be a kernel between samples: square and symmetric."""
+    """Raise a ValueError unless a precomputed kernel matrix is square and symmetric."""
     n = K.shape[0]
     if K.shape[1] != n:
         raise ValueError(
-            f"A precomputed kernel must be a square matrix; X has shape {tuple(K.shape)}. For "
-            "samples and features, choose another kernel than 'precomputed'."
+            f"A precomputed kernel must be a square matrix, but X has shape {tuple(K.shape)}. If X "
+            "holds features, choose a kernel other than 'precomputed'."
         )
-    check_symmetric(K, np.arange(n))
-
-
-def check_symmetric(K: Array, samples: np.ndarray) -> None:
-    """Raise unless a kernel matrix is symmetric, up to rounding.
-
-    `samples` are the numbers of the samples, for the message.
-    """
-    tol = float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K)
-    pair = asymmetric_pair(K, tol)
+    pair = _asymmetric_entries(K)
     if pair is not None:
         i, j = pair
         raise ValueError(
-            f"A kernel must be symmetric, but its value for samples {samples[i]} and {samples[j]} "
-            f"is {float(K[i, j]):.6g}, and for {samples[j]} and {samples[i]} it is "
-            f"{float(K[j, i]):.6g}. (K + K.T) / 2 is symmetric."
+            f"A precomputed kernel must be symmetric, but X[{i}, {j}] is {float(K[i, j]):.6g} and "
+            f"X[{j}, {i}] is {float(K[j, i]):.6g}. Pass (X + X.T) / 2 instead."
         )
 
 
-def _called(kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]) -> Array:
-    """Return the values of a user's function in the namespace of X."""
+def check_symmetric(K: Array, samples: np.ndarray) -> None:
+    """Raise a ValueError unless the matrix of a kernel function is symmetric up to rounding.
+
+    `samples` holds the row indices of the samples in the user's X, for the error message.
+    """
+    pair = _asymmetric_entries(K)
+    if pair is not None:
+        (i, j), (a, b) = pair, (samples[pair[0]], samples[pair[1]])
+        raise ValueError(
+            f"The kernel function k must be symmetric, but k(X[{a}], X[{b}]) is "
+            f"{float(K[i, j]):.6g} and k(X[{b}], X[{a}]) is {float(K[j, i]):.6g}. Use the mean of "
+            "k(x, y) and k(y, x) instead."
+        )
+
+
+def _asymmetric_entries(K: Array) -> tuple[int, int] | None:
+    """Return i and j where K[i, j] and K[j, i] differ by more than rounding errors, or None."""
+    return asymmetric_pair(K, float(namespace(K).finfo(K.dtype).eps) ** 0.5 * largest_of(K))
+
+
+def _call_user_kernel(
+    kernel: Callable[..., Any], X: Array, Y: Array, params: dict[str, Any]
+) -> Array:
+    """Return the values of a user's kernel function in the namespace of X."""
     K = kernel(X, Y, **params)
     values = K if is_foreign(K) else np.asarray(K)
     shape, kinds = (X.shape[0], Y.shape[0]), ("bool", "integral", "real floating")
     if tuple(values.shape) != shape or not namespace(values).isdtype(values.dtype, kinds):
         raise ValueError(
-            f"A kernel that is a function must return a matrix of real numbers, of shape {shape} "
-            f"for samples of shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
+            f"A kernel function must return a matrix of real numbers, of shape {shape} for samples "
+            f"of shapes {tuple(X.shape)} and {tuple(Y.shape)}, but it returned "
             f"{type(K).__name__} of shape {tuple(values.shape)} and dtype {values.dtype}."
         )
     return asarray_like(values, X, dtype=namespace(X).float64)
 
 
-def _exp_below_0(K: Array) -> Array:
-    """Return exp(min(K, 0)): only rounding makes exponents positive. NumPy's K is overwritten."""
+def _exp_nonpositive(K: Array) -> Array:
+    """Return exp(min(K, 0)), because exponents can only be positive by rounding.
+
+    NumPy arrays are overwritten.
+    """
     if compat.is_numpy_array(K):
         return np.exp(np.minimum(K, 0, out=K), out=K)
     xp = namespace(K)
@@ -253,7 +269,7 @@ def _exp_below_0(K: Array) -> Array:
 
 
 def _manhattan(X: Array, Y: Array) -> Array:
-    """Return the sums of absolute differences between rows of X and of Y."""
+    """Return the Manhattan distances between the rows of X and the rows of Y."""
     if compat.is_numpy_array(X):
         return cdist(X, Y, "cityblock")
     xp = namespace(X)
@@ -264,7 +280,7 @@ def _manhattan(X: Array, Y: Array) -> Array:
 
 
 def _unit(X: Array) -> Array:
-    """Return rows scaled to length 1; rows of zeros stay."""
+    """Scale the rows to unit length. Rows of zeros are not changed."""
     xp = namespace(X)
     norm = xp.sqrt(xp.sum(X * X, axis=1, keepdims=True))
     return X / xp.where(norm > 0, norm, xp.ones_like(norm))

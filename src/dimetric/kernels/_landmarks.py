@@ -1,4 +1,7 @@
-"""Landmarks of the Nyström method: samples, or centres of clusters, whose span stands for all."""
+"""Choice of landmarks for the Nyström method.
+
+The span of the landmarks approximates the span of all samples in feature space.
+"""
 
 from typing import Any
 
@@ -6,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
-from dimetric.kernels._factor import ONE_POINT, greedy_factor
+from dimetric.kernels._factor import SAMPLES_IDENTICAL, greedy_factor
 from dimetric.kernels._function import KernelFunction
 from dimetric.neighbors.landmarks import draw_landmarks
 
@@ -14,21 +17,21 @@ from dimetric.neighbors.landmarks import draw_landmarks
 def landmark_rows(
     strategy: str, kernel: KernelFunction, X: Array, m: int, random_state: Any
 ) -> np.ndarray:
-    """Return the rows of m landmarks of X, ascending.
+    """Return the row indices of m landmarks of X, ascending.
 
     Parameters
     ----------
     strategy : {"uniform", "greedy"}
-        Drawn at random among samples that differ, or chosen by :func:`greedy_landmarks`.
+        "uniform" chooses random distinct samples, and "greedy" calls :func:`greedy_landmarks`.
     kernel : KernelFunction
-        The kernel, which "greedy" depends on.
+        The kernel function.
     X : array of shape (n, d)
-        Samples, with equal ones next to each other; or the values of a precomputed kernel.
+        Samples, where identical samples are adjacent; or a precomputed kernel matrix.
     m : int
-        Number of landmarks, below n. There are fewer where fewer samples differ, or where fewer
-        span all samples.
+        Number of landmarks, less than n. Fewer are returned if there are fewer distinct samples, or
+        if fewer landmarks span all samples.
     random_state : int, RandomState or None
-        Randomness of "uniform".
+        Random seed for "uniform".
     """
     if strategy == "greedy":
         rows = greedy_landmarks(kernel, X, m)
@@ -39,23 +42,23 @@ def landmark_rows(
         distinct = np.unique(first_of_equals(points))
         m = min(m, len(distinct))
         rows = distinct[draw_landmarks(len(distinct), m, random_state, points[distinct])]
-    if len(rows) == 1:  # all samples are equal
-        raise ValueError(ONE_POINT)
+    if len(rows) == 1:  # all samples are identical
+        raise ValueError(SAMPLES_IDENTICAL)
     return np.sort(rows)
 
 
 def first_of_equals(X: np.ndarray) -> np.ndarray:
-    """Return, for each row, the first row equal to it; equal rows must stand together."""
+    """Return, for each row, the index of the first equal row. Equal rows must be adjacent."""
     is_new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
     return np.maximum.accumulate(np.where(is_new, np.arange(len(X)), 0))
 
 
 def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
-    r"""Return the rows of landmarks, each farthest in feature space from the span of those before.
+    r"""Choose landmarks one by one, each the farthest in feature space from the span of the others.
 
-    The first landmark s has the largest :math:`k(x, x)`. The others are the pivots of a Cholesky
-    decomposition [1]_ of the kernel with its origin at s,
-    :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`. Takes O(n m) memory and O(n m^2) time.
+    The first landmark s is the sample with the largest :math:`k(x, x)`. The others are the pivots
+    of a Cholesky decomposition [1]_ of the kernel with the origin moved to s,
+    :math:`k(x, x') - k(x, s) - k(s, x') + k(s, s)`. Memory is O(n m), and time is O(n m^2).
 
     References
     ----------
@@ -84,14 +87,14 @@ def greedy_landmarks(kernel: KernelFunction, X: Array, m: int) -> np.ndarray:
 
 
 def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
-    """Return the centres of m clusters, which need not be samples [1]_.
+    """Return the centres of m clusters, which are usually not samples [1]_.
 
     References
     ----------
     .. [1] K. Zhang, I. W. Tsang, J. T. Kwok, "Improved Nyström low-rank approximation and error
        analysis", ICML 2008.
     """
-    from sklearn.cluster import KMeans  # slow to import, and rarely needed
+    from sklearn.cluster import KMeans  # slow to import
 
     random = check_random_state(random_state)
     found = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
@@ -99,7 +102,7 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
 
 
 def _diagonal(kernel: KernelFunction, X: Array) -> np.ndarray:
-    """Return the values k(x, x)."""
+    """Return k(x, x) for each row x."""
     xp, n = namespace(X), X.shape[0]
     if kernel.name == "precomputed":
         return to_host(xp.linalg.diagonal(X)).astype(np.float64)

@@ -21,28 +21,31 @@ class KANMM(KernelizedMetric):
 
     .. math:: \max_{L L^T = I} \mathrm{tr}(L (S - C) L^T), \qquad L = A\, \Phi
 
-    S and C are the scatters of differences to enemies and to friends in feature space [1]_. With
-    the linear kernel it is :class:`~dimetric.ANMM`. Some texts print the kernel form with
-    :math:`A A^T = I`. This is another constraint and gives another map:
-    ``orthonormal="coefficients"``.
+    S and C are the scatter matrices of the differences to enemies and to friends in feature space
+    [1]_. Friends are the nearest samples of the same class, enemies the nearest samples of other
+    classes. :math:`\Phi` holds the reference samples in feature space. With the linear kernel, this
+    is :class:`~dimetric.ANMM`. Some publications state the constraint :math:`A A^T = I` instead,
+    which gives a different map; see `orthonormal`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A. None is the number of coordinates of the feature space.
+        Number of components, the rows of A. None is the number of coordinates of the feature space,
+        or the number of reference samples if `orthonormal` is "coefficients".
     n_friends : int, default=3
-        Number of friends. Samples of smaller classes have fewer, and a warning says so.
+        Number of friends of each sample. If a class is too small, a warning is issued and its
+        samples have fewer friends.
     n_enemies : int, default=1
-        Number of enemies.
+        Number of enemies of each sample.
     orthonormal : {"map", "coefficients"}, default="map"
-        Whether the rows of L, in feature space, are orthonormal, or those of A.
+        Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
         The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
     components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_features_in_
-        As of :class:`~dimetric.Kernelized`.
+        See :class:`~dimetric.Kernelized`.
 
     References
     ----------
@@ -60,7 +63,6 @@ class KANMM(KernelizedMetric):
     True
     """
 
-    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelMetric._parameter_constraints
         | ANMM._parameter_constraints
@@ -90,8 +92,8 @@ class KANMM(KernelizedMetric):
     ) -> dict[str, Any]:
         if self.orthonormal == "map":
             return super()._fit_in_space(X, supervision, progress)
-        space = self._space(X, self._kernel_rank(), principal=False)
-        m = len(space.mean)
+        coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
+        m = len(coordinates.mean)
         k = m if self.n_components is None else int(self.n_components)
         if k > m:
             name = "n_landmarks" if m < X.shape[0] else "n_samples"
@@ -99,11 +101,11 @@ class KANMM(KernelizedMetric):
         codes = checked_labels(supervision).codes
         order = np.argsort(codes, kind="stable")
         codes = codes[order]
-        Z, K = (take_rows(a, order) for a in (space.scores(), self._references(X)))
+        Z, K = (take_rows(a, order) for a in (coordinates.compute(), self._reference_kernel(X)))
         near = friends(Z, codes, self.n_friends)
         far = enemies(Z, codes, self.n_enemies)
         S, C = (difference_scatter(K, r.indices, r.counts, root=False) for r in (far, near))
         values, A = top_eigenvectors(S - C, k)
-        self.components_, self.offset_ = asarray_like(A, X), asarray_like(space.mean, X)
+        self.components_, self.offset_ = asarray_like(A, X), asarray_like(coordinates.mean, X)
         margin = float(namespace(X).sum(values))
-        return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": space.rank}
+        return {"n_components": k, "margin": margin, "rank": k, "kernel_rank": coordinates.rank}

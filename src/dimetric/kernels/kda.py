@@ -15,25 +15,25 @@ class KDA(KernelizedMetric):
               U = \sum_c \frac{n_c}{n} (m_c - m)(m_c - m)^T, \quad
               V = \frac{1}{n} \sum_i (k_i - m_{y_i})(k_i - m_{y_i})^T + \varepsilon K
 
-    :math:`k_i` are the columns of the kernel matrix K, :math:`m_c` their means by class, and m is
-    their mean [1]_. With the linear kernel it is :class:`~dimetric.LDA` with the same `reg`, if the
-    samples span all features.
+    :math:`k_i` are the columns of the kernel matrix K, :math:`m_c` is the mean of the columns of
+    class c, and m is the mean of all columns [1]_. With the linear kernel, this is
+    :class:`~dimetric.LDA` with the same `reg`, if the samples span all features.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A. None is ``n_classes - 1``, the largest possible number.
+        Number of components, the rows of A. None is ``n_classes - 1``, the largest possible number.
     reg : float, default=0.1
-        :math:`\varepsilon` is `reg` times the mean of V's eigenvalues in feature space. Without it,
-        a kernel that separates all samples maps each class of the training set to one point, and
-        new samples anywhere.
+        Regularisation: :math:`\varepsilon` is `reg` times the mean eigenvalue of the within-class
+        covariance in feature space. With 0, a kernel that separates all samples maps each class of
+        the training set to a single point, and does not generalise.
     kernel : str, callable or Kernel, default="rbf"
         The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
     components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_features_in_
-        As of :class:`~dimetric.Kernelized`.
+        See :class:`~dimetric.Kernelized`.
 
     References
     ----------
@@ -49,7 +49,6 @@ class KDA(KernelizedMetric):
     True
     """
 
-    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
         name: LDA._parameter_constraints[name] for name in ("n_components", "reg")
     }

@@ -12,7 +12,7 @@ from dimetric.supervision.labels import Supervision
 
 
 class KDMLMJ(KernelizedMetric):
-    r"""Maximise the Jeffrey divergence in the feature space of a kernel.
+    r"""DMLMJ, maximisation of the Jeffrey divergence, in the feature space of a kernel.
 
     .. math:: \max_A \mathrm{JF}(\mathcal{N}(0, A U A^T), \mathcal{N}(0, A V A^T))
 
@@ -20,26 +20,28 @@ class KDMLMJ(KernelizedMetric):
               \quad
               V = \frac{1}{n} \sum_i \frac{1}{|E_i|} \sum_{j \in E_i} (k_i - k_j)(k_i - k_j)^T
 
-    :math:`k_i` are the columns of the kernel matrix; :math:`F_i` and :math:`E_i` are the nearest
-    samples of the same class and of other classes, in feature space [1]_. With the linear kernel it
-    is :class:`~dimetric.DMLMJ`, if the samples span all features.
+    :math:`k_i` are the columns of the kernel matrix. :math:`F_i` are the friends of sample i, its
+    nearest samples of the same class in feature space. :math:`E_i` are its enemies, the nearest
+    samples of other classes [1]_. With the linear kernel, this is :class:`~dimetric.DMLMJ`, if the
+    samples span all features.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A. None is the number of coordinates of the feature space, but at most 30: with all
-        coordinates the enemies do not matter, see :class:`~dimetric.DMLMJ`.
+        Number of components, the rows of A. None is the number of coordinates of the feature space,
+        but at most 30. With all coordinates, the enemies have no influence; see
+        :class:`~dimetric.DMLMJ`.
     n_neighbors : int, default=3
-        Number of friends, and of enemies, in feature space.
+        Number of friends and number of enemies of each sample.
     alpha : float in [0, 1), default=0.03
-        Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. The metadata call it `reg`.
+        Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. It is `reg` in the metadata.
     kernel : str, callable or Kernel, default="rbf"
         The kernel; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
     components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_features_in_
-        As of :class:`~dimetric.Kernelized`.
+        See :class:`~dimetric.Kernelized`.
 
     References
     ----------
@@ -54,7 +56,6 @@ class KDMLMJ(KernelizedMetric):
     0.03
     """
 
-    _min_classes: ClassVar[int] = 2
     _default_components: ClassVar[int | None] = 30
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = (
         KernelMetric._parameter_constraints | DMLMJ._parameter_constraints

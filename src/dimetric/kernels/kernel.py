@@ -1,4 +1,4 @@
-"""The kernel of a learner: which function, and how its feature space is approximated."""
+"""The kernel of a learner: the kernel function and the approximation of its feature space."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -13,7 +13,7 @@ STRATEGIES = {"uniform", "greedy", "kmeans"}
 
 
 class Kernel(BaseEstimator):
-    r"""The kernel of a learner, and how much of its feature space the learner sees.
+    r"""The kernel function of a learner, and the approximation of its feature space.
 
     .. math:: k(x, x') = \langle \phi(x), \phi(x') \rangle
 
@@ -24,49 +24,50 @@ class Kernel(BaseEstimator):
     ``"laplacian"``   :math:`\exp(-\gamma |x - x'|_1)`
     ``"sigmoid"``     :math:`\tanh(\gamma\, x \cdot x' + c_0)`
     ``"cosine"``      :math:`x \cdot x' / (|x| |x'|)`
-    ``"precomputed"`` X holds the values of k already
+    ``"precomputed"`` X holds the values of k
     ================= =====================================================
 
-    Every kernel learner has one parameter `kernel` and takes such an object. A name or a function
-    is short for the object with default values: ``KDA(kernel="poly")`` is
-    ``KDA(kernel=Kernel("poly"))``. With the object, a grid search can vary ``kernel__gamma``.
+    The parameter `kernel` of a kernel learner accepts this object. It also accepts a name or a
+    function: ``KDA(kernel="poly")`` is short for ``KDA(kernel=Kernel("poly"))``. With the object, a
+    grid search can vary ``kernel__gamma``.
 
     Parameters
     ----------
     name : str or callable, default="rbf"
-        A name of the table, or a function of two matrices of samples, (n, d) and (m, d), that
-        returns the (n, m) values, such as those of :mod:`sklearn.metrics.pairwise`. With
-        "precomputed", ``fit`` takes the kernel between all samples, and ``transform`` the kernel
-        between new samples and those of the fit.
+        A name from the table, or a function. The function takes two matrices of samples, of shape
+        (n, d) and (m, d), and returns the (n, m) kernel values. Functions in
+        :mod:`sklearn.metrics.pairwise` are examples. With "precomputed", ``fit`` takes the kernel
+        matrix of all training samples, and ``transform`` takes the kernel between new samples and
+        training samples.
     gamma : float, "scale" or "auto", default="scale"
         :math:`\gamma` of "poly", "rbf", "laplacian" and "sigmoid". "scale" is
-        ``1 / (n_features * X.var())``, for "laplacian" ``1 / (n_features * X.std())``, so that the
-        unit of the features does not matter; "auto" is ``1 / n_features``.
+        ``1 / (n_features * X.var())``, or ``1 / (n_features * X.std())`` for "laplacian". "auto" is
+        ``1 / n_features``.
     degree : float, default=3
         Exponent of "poly".
     coef0 : float, default=1.0
         :math:`c_0` of "poly" and "sigmoid".
     params : dict or None, default=None
-        Keyword arguments of a function.
+        Keyword arguments for `name`, if it is a function.
     n_components : int, float in (0, 1), None or "auto", default="auto"
-        Rank of the feature space that is kept: the largest number of coordinates that a linear
-        learner is given. They are the principal ones in the span of twice as many samples, each of
-        which is the farthest from the span of those before it. A float is the share of the variance
-        that the samples of the span must hold. None keeps all coordinates: many kernels then
-        separate any samples, learners overfit, and time grows with the third power of the number of
-        samples. "auto" is the learner's own value, 100 or, for KLMNN, 30. KPCA needs no such
-        parameter: its own `n_components` says it.
+        Number of coordinates of the feature space that the learner gets. An integer k first
+        selects 2k samples, each the farthest in feature space from the span of those before it, and
+        then takes the k principal coordinates in their span. A float selects samples until their
+        span contains this fraction of the variance. None keeps all coordinates. Many kernels then
+        separate all training samples, so that learners overfit, and time is cubic in the number of
+        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for the others. KPCA
+        has its own parameter `n_components` instead.
     n_landmarks : int or None, default=None
-        Number of landmarks. The feature space is approximated by the span of the landmarks instead
-        of all samples (the Nyström method [1]_), which takes time in proportion to the number of
-        samples and memory of ``n_landmarks**2``. None, or as many as there are samples, is exact.
+        Number of landmarks. The span of the landmarks approximates the span of all samples in
+        feature space (the Nyström method [1]_), and `n_components` selects principal coordinates in
+        this span. Time is then linear in the number of samples, and memory is ``n_landmarks**2``.
+        If None or at least the number of samples, the feature space is exact.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
-        How landmarks are chosen: samples drawn at random; samples each of which is the farthest in
-        feature space from the span of those before it [2]_, which takes memory of
-        ``n_samples * n_landmarks``; or centres of clusters [3]_.
+        How landmarks are chosen. "uniform" chooses random samples. "greedy" chooses samples one by
+        one, each the farthest in feature space from the span of those before it [2]_, and needs
+        memory of ``n_samples * n_landmarks``. "kmeans" takes the centres of clusters [3]_.
     random_state : int, RandomState or None, default=None
-        Randomness of the landmarks. It stands here, not in the learner, because nothing else of a
-        kernel is random.
+        Random seed for the choice of landmarks.
 
     References
     ----------
@@ -137,7 +138,7 @@ KernelLike = Kernel | str | Callable[..., Any]
 
 
 def as_kernel(kernel: KernelLike) -> Kernel:
-    """Return the object that a name or a function is short for.
+    """Return a Kernel object for a name, a function or a Kernel.
 
     Examples
     --------
@@ -148,14 +149,14 @@ def as_kernel(kernel: KernelLike) -> Kernel:
 
 
 def checked_kernel(kernel: KernelLike) -> Kernel:
-    """Return the same, or raise if its parameters are not valid."""
+    """Return a Kernel object as :func:`as_kernel` does, after checking its parameters."""
     if kernel is Kernel:
-        raise TypeError("kernel=Kernel is a class, and an object is needed: kernel=Kernel().")
+        raise TypeError("kernel must be an object, not the class Kernel. Use kernel=Kernel().")
     found = as_kernel(kernel)
     check_params(found)
     if found.params and not callable(found.name):
         raise ValueError(
-            f"params={found.params} are keyword arguments of a kernel that is a function. For "
-            f"Kernel({found.name!r}) set gamma, degree or coef0 instead."
+            f"params={found.params} requires a kernel that is a function, but the kernel is "
+            f"{found.name!r}. Set gamma, degree or coef0 instead."
         )
     return found

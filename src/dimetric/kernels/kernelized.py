@@ -16,34 +16,32 @@ from dimetric.supervision.labels import Supervision
 
 
 class KernelizedMetric(KernelMetric):
-    """A linear learner in the feature space of a kernel; a subclass says which, ``_linear()``."""
+    """A linear learner in the feature space of a kernel. Subclasses define it by ``_linear``."""
 
-    _default_rank: ClassVar[int] = 100  # for Kernel(n_components="auto")
-    _default_components: ClassVar[int | None] = None  # for n_components=None, if there are so many
-    _min_classes: ClassVar[int] = 0
+    _default_rank: ClassVar[int] = 100  # number of coordinates for Kernel(n_components="auto")
+    _default_components: ClassVar[int | None] = None  # upper limit for n_components=None
 
     @abstractmethod
     def _linear(self) -> LinearMetric:
-        """Return the linear learner, not fitted."""
+        """Return the unfitted linear learner."""
 
     def _kernel_rank(self) -> float | None:
-        """Return how many coordinates of the feature space to keep."""
-        asked = as_kernel(self.kernel).n_components
-        return self._default_rank if isinstance(asked, str) else asked
+        """Return the `n_components` of the kernel, or the default for "auto"."""
+        n_components = as_kernel(self.kernel).n_components
+        return self._default_rank if isinstance(n_components, str) else n_components
 
     @property
     def _maximises(self) -> bool:  # type: ignore[override]
         return self._linear()._maximises
 
+    @property
+    def _min_classes(self) -> int:  # type: ignore[override]
+        return self._linear()._min_classes
+
     def _max_steps(self) -> int:
         return self._linear()._max_steps()
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        if self._min_classes > 0 and len(self.classes_) < self._min_classes:
-            raise ValueError(
-                f"{type(self).__name__} needs at least {self._min_classes} classes; y holds "
-                f"{len(self.classes_)}."
-            )
         with blas_threads_for(X.shape[0]):
             return self._fit_in_space(X, supervision, progress)
 
@@ -52,41 +50,44 @@ class KernelizedMetric(KernelMetric):
     ) -> dict[str, Any]:
         learner = self._linear()
         check_params(learner)
-        space = self._space(X, self._kernel_rank(), principal=False)
+        coordinates = self._fit_coordinates(X, self._kernel_rank(), principal=False)
         k = getattr(learner, "n_components", None)
-        if k is not None and k > space.rank:
+        if k is not None and k > coordinates.rank:
             raise ValueError(
-                f"n_components={k} must be at most {space.rank}, the number of coordinates in the "
-                f"kernel's space; n_features={self.n_features_in_}."
+                f"n_components={k} must be at most {coordinates.rank}, the number of coordinates "
+                "of the feature space. Choose a smaller n_components."
             )
         if k is None and self._default_components is not None:
-            learner.set_params(n_components=min(self._default_components, space.rank))
-        Z = space.scores()
-        learner.n_features_in_ = space.rank
+            learner.set_params(n_components=min(self._default_components, coordinates.rank))
+        Z = coordinates.compute()
+        learner.n_features_in_ = coordinates.rank
         if hasattr(self, "classes_"):
             learner.classes_ = self.classes_
 
         def mapped(L: Array) -> dict[str, Array]:
-            return self._map(space, _signed_by(Z, L), X)
+            return self._map_attributes(coordinates, _with_fixed_signs(L, Z), X)
 
-        facts = learner._fit(Z, supervision, _InSpace(progress, mapped))
+        facts = learner._fit(Z, supervision, _FeatureSpaceProgress(progress, mapped))
         for name, value in mapped(learner.components_).items():
             setattr(self, name, value)
         if "n_iter" in facts:
             self.n_iter_, self.history_ = facts["n_iter"], learner.history_
-        return facts | {"rank": learner._map_rank(), "kernel_rank": space.rank}
+        return facts | {"rank": learner._metric_rank(), "kernel_rank": coordinates.rank}
 
 
-def _signed_by(Z: Array, L: Array) -> Array:
-    """Return the map with signs fixed by the mapped samples: those of coordinates are arbitrary."""
+def _with_fixed_signs(L: Array, Z: Array) -> Array:
+    """Return L with the sign of each row chosen from the mapped samples L Z^T.
+
+    The signs of the coordinates Z are arbitrary, so they must not decide the signs of the result.
+    """
     xp = namespace(Z)
     scores = asarray_like(L, Z) @ Z.T
     flipped = xp.any(fixed_signs(scores) != scores, axis=1)
     return xp.where(flipped[:, None], -asarray_like(L, Z), asarray_like(L, Z))
 
 
-class _InSpace(Progress):
-    """Passes maps of coordinates on to callbacks as maps of samples."""
+class _FeatureSpaceProgress(Progress):
+    """Converts maps of coordinates to maps of samples, and passes them to callbacks."""
 
     def __init__(self, progress: Progress, mapped: Callable[[Array], dict[str, Array]]) -> None:
         self._progress, self._mapped = progress, mapped
@@ -100,53 +101,54 @@ class Kernelized(KernelizedMetric):
 
     .. math:: z = L\, \phi(x) = A\, (k(S, x) - o), \qquad k(x, x') = \phi(x) \cdot \phi(x')
 
-    The samples get coordinates whose inner products are those of the centred samples in feature
-    space. The learner learns from the coordinates as it does from features (neighbours are those of
-    the feature space), and its map is turned into coefficients A. Whatever it finds lies in the
-    span of the samples [1]_. In all coordinates, ``kernel=Kernel(n_components=None)``, this is
-    exactly the learner in feature space if its result depends on these inner products alone. It
-    does not if the result also depends
+    The training samples get coordinates with the same inner products as the centred samples in
+    feature space. The learner is fitted to these coordinates as if they were features, so it also
+    finds neighbours in feature space. Its map L is then converted to coefficients A. The solution
+    lies in the span of the samples [1]_.
 
-    - on the axes of the features, as with ITML and ``LDA(shrinkage="auto")``;
-    - on directions without variance, which are no coordinates: a ridge or shrinkage that is a share
-      of the mean variance is one of the mean over coordinates, and LDA and DMLMJ without any are
-      other maps where there are fewer samples than features;
-    - on the local optimum that a solver ends in, as with NCA, LMNN and NCMC.
+    With all coordinates, ``kernel=Kernel(n_components=None)``, the result is exactly that of the
+    learner in feature space if it only depends on these inner products. It can differ if the result
+    of the learner also depends on
+
+    - the axes of the features, as for ITML and ``LDA(shrinkage="auto")``;
+    - directions without variance, because these are not among the coordinates. A ridge or shrinkage
+      relative to the mean variance then averages over the coordinates only. LDA and DMLMJ without
+      regularisation give different maps if there are fewer samples than features;
+    - the local optimum that a solver finds, as for NCA, LMNN and NCMC.
 
     Parameters
     ----------
     learner : LinearMetric
-        The learner, such as ``NCA()``. Its own parameters, such as `n_components` and `reg`, refer
-        to the coordinates: a ridge on its map is one on the map of the feature space. If it learns
-        from pairs or triplets, so does :meth:`fit`.
+        The linear learner, such as ``NCA()``. Its parameters, such as `n_components` and `reg`,
+        refer to the coordinates. :meth:`fit` accepts pairs or triplets if the learner does.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel, and how many coordinates of its feature space are kept; see
-        :class:`~dimetric.kernels.Kernel`.
+        The kernel, and the number of coordinates; see :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_references)
-        Coefficients A: the map is ``(k(X, X_fit_) - offset_) @ A.T``.
+        Coefficients A of the map ``(k(X, X_fit_) - offset_) @ A.T``.
     offset_ : array of shape (n_references,)
-        Mean of the kernel over the samples of the fit.
+        Mean o of the kernel over the training samples.
     X_fit_ : array of shape (n_references, n_features) or None
-        The samples of the fit, or landmarks; None if the kernel is precomputed.
+        The reference samples S: the training samples or the landmarks. None if the kernel is
+        precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Rows of the landmarks, if there are any and they are samples.
+        Row indices of the landmarks. Only set if landmarks are used and are samples.
     gamma_ : float
         Value of the kernel's gamma.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if the learner uses them.
+        Class labels, if the learner uses labels.
     n_iter_ : int
-        Number of iterations, if the learner iterates.
+        Number of iterations, if the learner is iterative.
     history_ : tuple of float
-        Objective at the start and after every iteration, if the learner iterates.
+        Objective at the start and after every iteration, if the learner is iterative.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names, if X has column names.
 
     Notes
     -----
-    ``metadata()`` is that of the learner, and `kernel_rank`, the number of coordinates.
+    ``metadata()`` adds the number of coordinates, `kernel_rank`, to the metadata of the learner.
 
     References
     ----------
@@ -182,5 +184,5 @@ class Kernelized(KernelizedMetric):
 
     @property
     def unlabelled(self) -> Any:
-        """The label of samples without one, as the learner has it."""
+        """The label that marks samples without a class, taken from the learner."""
         return getattr(self.learner, "unlabelled", None)

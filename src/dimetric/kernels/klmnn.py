@@ -17,40 +17,41 @@ class KLMNN(KernelizedMetric):
               \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr], \qquad
               d_{ij} = |A (k_i - k_j)|
 
-    :math:`k_i` are the columns of the kernel matrix; the targets :math:`j \to i` of a sample are
-    its nearest neighbours of the same class in feature space [1]_. With the linear kernel it is
+    :math:`k_i` are the columns of the kernel matrix. The targets :math:`j \to i` of a sample i are
+    its nearest neighbours of the same class in feature space [1]_. With the linear kernel, this is
     :class:`~dimetric.LMNN`.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of A. None is the number of coordinates of the feature space.
+        Number of components, the rows of A. None is the number of coordinates of the feature space.
     n_neighbors : int, default=3
         Number of targets of each sample.
     mu : float, default=0.5
-        Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
+        Weight :math:`\mu` of the second sum (pushes), between 0 and 1. The first sum (pulls) has
+        weight ``1 - mu``.
     n_passes : int, default=1
-        How often targets are chosen; after the first time, by the distance learned so far.
+        Number of passes. Each pass after the first chooses new targets by the learned distance.
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
-        As in :class:`~dimetric.LMNN`.
+        See :class:`~dimetric.LMNN`.
     max_iter : int, default=300
-        Largest number of iterations, of all passes together.
+        Maximum number of iterations of all passes together.
     tol : float, default=1e-6
-        As in :class:`~dimetric.LMNN`.
+        Tolerance; see :class:`~dimetric.LMNN`.
     reg : float, default=0.0
-        Weight of the ridge on the map of the feature space.
+        Weight of the ridge penalty on the map in feature space.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Randomness of mini-batches. Landmarks have the `random_state` of the kernel.
+        Random seed for mini-batches. The `random_state` of the kernel controls the landmarks.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`. By default 30 coordinates are kept,
+        The kernel; see :class:`~dimetric.kernels.Kernel`. By default, 30 coordinates are used,
         because time grows with their number.
 
     Attributes
     ----------
     components_, offset_, X_fit_, landmarks_, gamma_, classes_, n_iter_, history_, n_features_in_
-        As of :class:`~dimetric.Kernelized`.
+        See :class:`~dimetric.Kernelized`.
 
     References
     ----------
@@ -70,7 +71,7 @@ class KLMNN(KernelizedMetric):
         **LMNN._named_objects,
     }
     _default_rank: ClassVar[int] = 30
-    _own: ClassVar[tuple[str, ...]] = (
+    _lmnn_params: ClassVar[tuple[str, ...]] = (
         "n_components",
         "n_neighbors",
         "mu",
@@ -83,7 +84,7 @@ class KLMNN(KernelizedMetric):
         "random_state",
     )
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = KernelMetric._parameter_constraints | {
-        name: LMNN._parameter_constraints[name] for name in _own
+        name: LMNN._parameter_constraints[name] for name in _lmnn_params
     }
 
     def __init__(
@@ -114,4 +115,4 @@ class KLMNN(KernelizedMetric):
         self.kernel = kernel
 
     def _linear(self) -> LMNN:
-        return LMNN(**{name: getattr(self, name) for name in self._own})
+        return LMNN(**{name: getattr(self, name) for name in self._lmnn_params})

@@ -20,10 +20,7 @@ from dimetric.supervision.labels import Supervision
 def _has_inverse(learner: "KPCA") -> bool:
     is_fitted = hasattr(learner, "components_")
     if not learner.fit_inverse_transform or (is_fitted and not hasattr(learner, "dual_coef_")):
-        raise AttributeError(
-            "KPCA learns the inverse map only if it is asked to: set fit_inverse_transform=True "
-            "before fit."
-        )
+        raise AttributeError("To use inverse_transform, set fit_inverse_transform=True before fit.")
     return True
 
 
@@ -34,40 +31,42 @@ class KPCA(KernelMetric):
               \tilde K \alpha_i = \lambda_i \alpha_i, \quad \tilde K = J K J, \quad
               J = I - \tfrac1n 1 1^T
 
-    :math:`\tilde k` is the kernel of centred features [1]_. With the linear kernel it is PCA. A few
-    components of many samples take a handful of products with K, which is neither decomposed nor
-    centred in memory; with landmarks, K is not even computed [2]_.
+    :math:`\tilde k` is the kernel after centring in feature space [1]_. With the linear kernel,
+    this is PCA. A few components of many samples are computed iteratively by products with K. With
+    landmarks, the full matrix K is not computed [2]_.
 
     Parameters
     ----------
     n_components : int, float in (0, 1) or None, default=None
-        Number of components. A float t asks for the smallest number with
-        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`; None keeps all with
+        Number of components k. A float t selects the smallest k with
+        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. None keeps all components with
         :math:`\lambda_i > 0`.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`. Leave its `n_components` at "auto": the
-        `n_components` of KPCA takes its place.
+        The kernel; see :class:`~dimetric.kernels.Kernel`. Its own `n_components` must be "auto".
     fit_inverse_transform : bool, default=False
-        Learn the inverse map, for :meth:`inverse_transform`. Takes n^3 time.
+        Whether to learn an inverse map for :meth:`inverse_transform`, which takes O(n^3) time.
     alpha : float, default=1.0
-        Ridge of the inverse map.
+        Ridge parameter of the inverse map.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_references)
-        Coefficients A: a component is ``(k(X, X_fit_) - offset_) @ A.T``.
+        Coefficients A of the map ``(k(X, X_fit_) - offset_) @ A.T``.
     offset_ : array of shape (n_references,)
-        Mean of the kernel over the samples of the fit.
+        Mean of the kernel over the training samples.
     eigenvalues_ : array of shape (n_components,)
-        :math:`\lambda`, descending: n times the variances.
+        Eigenvalues :math:`\lambda`, descending. They are n times the variances of the components.
     X_fit_ : array of shape (n_references, n_features) or None
-        The samples of the fit, or landmarks; None if the kernel is precomputed.
+        The reference samples: the training samples or the landmarks. None if the kernel is
+        precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Rows of the landmarks, if there are any and they are samples.
+        Row indices of the landmarks. Only set if landmarks are used and are samples.
     gamma_ : float
         Value of the kernel's gamma.
+    dual_coef_ : array of shape (n_references, n_features)
+        Coefficients of the inverse map. Only set if `fit_inverse_transform` is True.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names, if X has column names.
 
     References
     ----------
@@ -114,51 +113,52 @@ class KPCA(KernelMetric):
         k, n = self.n_components, X.shape[0]
         self._check_parameters(k, n)
         with blas_threads_for(n):
-            space = self._space(X, k, principal=True)
-        values = np.asarray(space.values)
+            coordinates = self._fit_coordinates(X, k, principal=True)
+        values = np.asarray(coordinates.eigenvalues)
         n_zero = int(np.sum(values == 0))
         if n_zero:
             warnings.warn(
-                f"{n_zero} of {space.rank} components have no variance: they are 0. A smaller "
-                "n_components leaves them out.",
+                f"{n_zero} of {coordinates.rank} components have no variance and are 0. Decrease "
+                "n_components to omit them.",
                 stacklevel=2,
             )
-        for name, value in self._map(space, np.eye(space.rank), X).items():
+        for name, value in self._map_attributes(coordinates, np.eye(coordinates.rank), X).items():
             setattr(self, name, value)
         self.eigenvalues_ = asarray_like(values, X)
         if self.fit_inverse_transform:
             self._fit_inverse(X)
         return {
-            "n_components": space.rank,
-            "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / space.total),
+            "n_components": coordinates.rank,
+            "accumulated_eigenvalues": min(1.0, float(np.sum(values)) / coordinates.eigenvalue_sum),
             "rank": int(np.sum(values > 0)),
         }
 
     def _check_parameters(self, k: float | None, n: int) -> None:
-        """Raise unless the parameters go with each other and with n samples."""
+        """Raise a ValueError if parameters contradict each other or the number of samples."""
         kernel = checked_kernel(self.kernel)
         if self.fit_inverse_transform and kernel.name == "precomputed":
             raise ValueError(
-                "fit_inverse_transform needs samples to go back to, not a precomputed kernel."
+                "fit_inverse_transform=True does not support a precomputed kernel, because the "
+                "inverse map needs samples."
             )
         if kernel.n_components != "auto":
             raise ValueError(
-                "KPCA has n_components of its own: leave that of its kernel at 'auto', and set "
-                f"KPCA(n_components={kernel.n_components!r})."
+                f"The kernel of KPCA must have n_components='auto'. Use KPCA(n_components="
+                f"{kernel.n_components!r}) instead."
             )
-        most = {"n_samples": n, "n_landmarks": kernel.n_landmarks or n}
-        name = min(most, key=lambda name: most[name])
-        if isinstance(k, Integral) and k > most[name]:
-            raise ValueError(f"n_components={k} must be at most {name}={most[name]}.")
+        limits = {"n_samples": n, "n_landmarks": kernel.n_landmarks or n}
+        name = min(limits, key=lambda name: limits[name])
+        if isinstance(k, Integral) and k > limits[name]:
+            raise ValueError(f"n_components={k} must be at most {name}={limits[name]}.")
 
     @available_if(_has_inverse)
     def inverse_transform(self, Z: Array) -> Array:
-        r"""Return samples that are mapped near Z, by ridge regression with the same kernel.
+        r"""Return samples whose images are approximately Z, by kernel ridge regression.
 
         .. math:: x = k(z, Z_S) (K(Z_S, Z_S) + \alpha I)^{-1} X_S
 
-        The result is approximate: not every point of the feature space is the image of a sample,
-        and directions without variance are lost [1]_.
+        :math:`X_S` holds the reference samples, and :math:`Z_S` their images. The result is
+        approximate, because not every point of the feature space is the image of a sample [1]_.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class KPCA(KernelMetric):
         Returns
         -------
         X : array of shape (n_samples, n_features)
-            In Z's namespace, dtype and device.
+            Approximate samples, in Z's namespace, dtype and device.
 
         References
         ----------
@@ -181,7 +181,7 @@ class KPCA(KernelMetric):
         )
 
     def _inverse_kernel(self) -> KernelFunction:
-        """Return the kernel between mapped samples."""
+        """Return the kernel function for mapped samples."""
         return replace(self._kernel, centre=None)
 
     def _fit_inverse(self, X: Array) -> None:
@@ -189,7 +189,7 @@ class KPCA(KernelMetric):
         self._Z_fit = self._mapped(self.X_fit_)
         K = xp.astype(self._inverse_kernel().gram(self._Z_fit), xp.float64)
         S = xp.astype(self.X_fit_, xp.float64)
-        if self.alpha == 0:  # the limit of a small ridge: equal samples make K singular
+        if self.alpha == 0:  # K is singular if samples are identical, so use the pseudoinverse
             self.dual_coef_ = asarray_like(xp.linalg.pinv(K) @ S, X)
             return
         K = K + self.alpha * xp.eye(K.shape[0], dtype=K.dtype, device=K.device)

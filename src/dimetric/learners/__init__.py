@@ -1,4 +1,4 @@
-"""Linear learners: each learns a map x -> L x, and with it a Mahalanobis distance."""
+"""Linear learners. Each learns a map x -> L x, which defines a Mahalanobis distance."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What all learners share: the fit template, checks of the input, and metadata."""
+"""The base class of all learners: fitting, input validation and metadata."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -22,42 +22,43 @@ from dimetric._arrays.validation import (
     encode_labels,
 )
 from dimetric._compat import CallbackSupportMixin, Progress, fit_method
-from dimetric.supervision._validation import checked_constraints, source_of
+from dimetric.supervision._validation import checked_constraints, supervision_source
 from dimetric.supervision.labels import Labels, Supervision
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
-# By parameter: the names that are short for objects, and the classes of these.
+# For each parameter: the accepted names, and the class that each name stands for.
 NamedObjects: TypeAlias = Mapping[str, Mapping[str, type]]
 
 
 class Learner(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC
 ):
-    """A learner of a map, linear or not.
+    """Base class of learners, which learn a map from data.
 
-    A learner implements ``_fit``, which sets the fitted attributes and returns the metadata.
+    A subclass implements ``_fit``, which sets the fitted attributes and returns the metadata.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}  # one entry for each parameter
-    _fitted_attributes: ClassVar[tuple[str, ...]]  # what ``_fit`` must set
-    # What it can learn from: "y", "pairs", "triplets"; nothing if it learns from X alone.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}  # one entry per parameter
+    _fitted_attributes: ClassVar[tuple[str, ...]]  # set by ``_fit``
+    # The accepted supervision: any of "y", "pairs" and "triplets". Empty for unsupervised learners.
     _supervision_kinds: ClassVar[tuple[str, ...]] = ("y",)
-    _named_objects: ClassVar[NamedObjects] = {}  # what it accepts
+    _named_objects: ClassVar[NamedObjects] = {}
     _maximises: ClassVar[bool] = False  # whether a larger ``final_objective`` is better
     _min_samples: ClassVar[int] = 2
+    _min_classes: ClassVar[int] = 1
     _accepts_sparse: ClassVar[bool] = False
 
     @abstractmethod
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        """Set the fitted attributes from checked samples and supervision; return the metadata.
+        """Set the fitted attributes from validated samples and supervision; return the metadata.
 
         The metadata is a dictionary with at least the key ``"n_components"``. Supervision is None
-        for a learner that learns from X alone.
+        for unsupervised learners.
         """
 
     def _max_steps(self) -> int:
-        """Return how many iterations a fit may take; 0 for one without iterations."""
+        """Return the maximum number of iterations of a fit; 0 for learners without iterations."""
         return getattr(self, "max_iter", 0)
 
     @fit_method
@@ -69,19 +70,21 @@ class Learner(
         pairs: Pairs | None = None,
         triplets: Triplets | None = None,
     ) -> Self:
-        """Learn the map, from exactly one of labels, pairs and triplets.
+        """Learn the map from the samples and from labels, pairs or triplets.
+
+        Supervised learners need exactly one of `y`, `pairs` and `triplets`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, or an array of any array-API namespace. None if pairs
-            or triplets hold vectors of their own.
+            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array API
+            library. None if `pairs` or `triplets` contain the samples.
         y : array-like of shape (n_samples,), optional
-            Labels. Learners that use none ignore them.
+            Labels. Unsupervised learners ignore them.
         pairs : Pairs, optional
-            Which samples are similar and which are not, for learners that say so.
+            Similar and dissimilar pairs of samples, for learners that accept pairs.
         triplets : Triplets, optional
-            Which samples are more similar than others, for learners that say so.
+            Triplets (anchor, closer sample, farther sample), for learners that accept triplets.
 
         Returns
         -------
@@ -90,35 +93,34 @@ class Learner(
         """
         started = perf_counter()
         if not getattr(self, "warm_start", False):
-            self._forget()
+            self._delete_fitted_attributes()
         try:
-            samples, supervision = self._checked(X, y=y, pairs=pairs, triplets=triplets)
+            samples, supervision = self._validated_input(X, y=y, pairs=pairs, triplets=triplets)
             progress = Progress(self, samples if X is None else X, y, self._max_steps())
             metadata = self._fit(samples, supervision, progress)
             self._check_fitted(metadata)
         except BaseException:
-            # After an interrupt, too: attributes of this fit and of the last one do not match.
-            self._forget()
+            # Also after an interrupt: attributes of two different fits must not be mixed.
+            self._delete_fitted_attributes()
             raise
         self._metadata = metadata | {"time": perf_counter() - started}
         progress.end()
         return self
 
     def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
-        """Learn the map and return the samples under it.
+        """Learn the map and return the mapped samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples. None if pairs or triplets hold vectors of their own, which are then returned
-            under the map.
+            Samples. None if the pairs or triplets contain the samples, which are then mapped.
         y, **given
-            Labels, pairs or triplets, as those of :meth:`fit`.
+            Labels, pairs or triplets, as in :meth:`fit`.
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
+            Mapped samples, in the array library, dtype and device of X. A data frame if X is one.
         """
         if X is None:
             points = [getattr(constraints, "points", None) for constraints in given.values()]
@@ -126,7 +128,7 @@ class Learner(
         return super().fit_transform(X, y, **given)
 
     def metadata(self) -> dict[str, Any]:
-        """Return what is known about the fit: objective, iterations, reason, time, ..."""
+        """Return information about the fit, such as the objective, iterations and time."""
         check_is_fitted(self)
         return dict(self._metadata)
 
@@ -136,8 +138,8 @@ class Learner(
         Parameters
         ----------
         **params
-            Parameters of the learner, and of objects that are its parameters, as in
-            ``solver__batch_size=32``.
+            Parameters of the learner. Parameters of a nested object, such as the solver, are set
+            as ``solver__batch_size=32``.
 
         Returns
         -------
@@ -150,34 +152,35 @@ class Learner(
             if not inner or hasattr(given, "set_params"):
                 continue
             if name in self._named_objects:
-                raise ValueError(self._object_to_pass(name, given, inner, value))
+                raise ValueError(self._nested_parameter_message(name, given, inner, value))
             if isinstance(given, str):
-                raise ValueError(f"{name}={given!r} has no parameters: {key} cannot be set.")
+                raise ValueError(f"{key} cannot be set: {name}={given!r} has no parameters.")
         return super().set_params(**params)
 
-    def _object_to_pass(self, name: str, given: Any, inner: str, value: Any) -> str:
-        """Say which object has the nested parameter `inner`, where `given` is only a name."""
-        own = self._object_for(name, given)
+    def _nested_parameter_message(self, name: str, given: Any, inner: str, value: Any) -> str:
+        """Return the error for a nested parameter, with an object that has it, if there is one."""
+        current = self._object_for(name, given)
         others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
-        found = next((each for each in (own, *others) if inner in each.get_params()), None)
-        if found is None:
-            return f"{name}={given!r} has no parameter {inner!r}, and neither has any other {name}."
-        room = type(found).__module__.rpartition(".")[0]
-        example = f"{type(self).__name__}({name}={found.set_params(**{inner: value})!r})"
-        if found is own:
+        match = next((each for each in (current, *others) if inner in each.get_params()), None)
+        learner = type(self).__name__
+        if match is None:
+            return f"{name}__{inner} cannot be set: no {name} of {learner} has that parameter."
+        module = type(match).__module__.rpartition(".")[0]
+        example = f"{learner}({name}={match.set_params(**{inner: value})!r})"
+        if match is current:
             return (
-                f"{name}={given!r} is short for an object of {room}: to set its parameters pass "
-                f"the object, {example}."
+                f"{name}__{inner} cannot be set while {name}={given!r}. Pass an object from "
+                f"{module} instead: {example}."
             )
         return (
-            f"{name}={given!r} has no parameter {inner!r}, but {type(found).__name__} of {room} "
-            f"has: pass that object, {example}."
+            f"{name}={given!r} has no parameter {inner!r}. Use {type(match).__name__} from "
+            f"{module} instead: {example}."
         )
 
     def _object_for(self, name: str, given: Any = None) -> Any:
-        """Return the object that a parameter holds, or that its value is short for.
+        """Return the object for a parameter whose value is an object or the name of one.
 
-        `given` is a value in place of the parameter's own.
+        If `given` is not None, it is used instead of the value of the parameter.
         """
         given = getattr(self, name) if given is None else given
         known = self._named_objects[name]
@@ -188,35 +191,35 @@ class Learner(
         names = ", ".join(repr(each) for each in known)
         objects = ", ".join(f"{cls.__name__}()" for cls in dict.fromkeys(known.values()))
         raise ValueError(
-            f"{type(self).__name__} cannot use {name}={given!r}. Names that it knows are {names}; "
-            f"objects that it can use are {objects}."
+            f"{type(self).__name__} cannot use {name}={given!r}. Use one of the names {names}, or "
+            f"one of the objects {objects}."
         )
 
     def _check_fitted(self, metadata: Any) -> None:
-        """Raise if ``_fit`` left out what the contract of learners asks for."""
+        """Raise if ``_fit`` did not set an attribute or did not return the metadata."""
         method = f"{type(self).__name__}._fit"
         missing = [name for name in self._fitted_attributes if not hasattr(self, name)]
         if missing:
             raise TypeError(f"{method} must set {' and '.join(missing)}.")
         if not isinstance(metadata, dict) or "n_components" not in metadata:
-            told = list(metadata) if isinstance(metadata, dict) else type(metadata).__name__
+            returned = list(metadata) if isinstance(metadata, dict) else type(metadata).__name__
             raise TypeError(
                 f"{method} must return the metadata, a dictionary with the key 'n_components'; "
-                f"it returned {told}."
+                f"it returned {returned}."
             )
 
-    def _forget(self) -> None:
+    def _delete_fitted_attributes(self) -> None:
         """Delete all fitted attributes."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _checked(self, X: Array | None, **given: Any) -> tuple[Array, Supervision | None]:
-        """Return the samples as an array, and what to learn from beside them.
+    def _validated_input(self, X: Array | None, **given: Any) -> tuple[Array, Supervision | None]:
+        """Return the samples as an array, and the supervision.
 
-        Labels equal to the parameter ``unlabelled``, where a learner has it, stand for no label.
+        Labels equal to the learner's parameter ``unlabelled`` count as missing.
         """
-        kind = source_of(self, self._supervision_kinds, **given)
-        for name in ("classes_", "targets_", "threshold_"):  # of a fit with other supervision
+        kind = supervision_source(self, self._supervision_kinds, **given)
+        for name in ("classes_", "targets_", "threshold_"):  # set by an earlier fit
             self.__dict__.pop(name, None)
         if kind is None:
             return checked_samples(self, X, reset=True, min_samples=self._min_samples), None
@@ -226,10 +229,15 @@ class Learner(
             self, X, given["y"], reset=True, min_samples=self._min_samples
         )
         self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
+        if len(self.classes_) < self._min_classes:
+            raise ValueError(
+                f"{type(self).__name__} requires at least {self._min_classes} classes, but y has "
+                f"only {len(self.classes_)}."
+            )
         return samples, Labels(codes, self.classes_)
 
     def _checked_mapped(self, Z: Array) -> Array:
-        """Return mapped samples as an array, or raise if they are not of as many components."""
+        """Return mapped samples as an array; raise if the number of components is wrong."""
         Z = checked_array(Z, "Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(
@@ -251,16 +259,16 @@ class Learner(
 
 
 def with_objects(learner: Any, names: Collection[str] | None = None) -> Any:
-    """Return a copy of a learner whose parameters are objects where they were names of objects.
+    """Return a copy of a learner with objects instead of names, such as LBFGS() for "lbfgs".
 
     Nested parameters, such as ``solver__batch_size``, can then be set.
 
     Parameters
     ----------
     learner : Learner
-        The learner. Anything else is returned as it is.
+        The learner. Any other estimator is returned unchanged.
     names : collection of str, optional
-        Parameters to replace. By default all that can be objects.
+        Parameters to replace. By default, all parameters that accept objects.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What learners for nearest centroids share: centroids, and the likelihood that they give."""
+"""Base class of metric learners for nearest-centroid classification."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from dimetric.supervision.labels import Labels, Supervision, checked_labels
 
 
 class CentroidMetric(MeanLossMetric[CentroidObjective]):
-    """A learner that maximises the likelihood of classes given distances to their centroids.
+    """A learner that maximises the likelihood of the classes given distances to centroids.
 
-    The method ``_clusters`` says which samples share a centroid.
+    The method ``_clusters`` assigns samples to centroids. By default, each class is one cluster.
     """
 
     centroids_: Array
@@ -24,23 +24,23 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
 
     @property
     def centroid_classes_(self) -> np.ndarray:
-        """Label of every centroid."""
+        """Class label of each centroid."""
         return np.repeat(self.classes_, self.n_centroids_)
 
     def _clusters(self, X: Array, labels: Labels) -> np.ndarray:
-        """Return the cluster of every sample, numbered from 0 in the order of the classes."""
+        """Return the cluster of each sample. Clusters are numbered from 0 in order of class."""
         return labels.codes
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[CentroidObjective]:
         labels = checked_labels(supervision)
         clusters = self._clusters(X, labels)
-        owner = np.empty(np.max(clusters) + 1, dtype=np.int64)
-        owner[clusters] = labels.codes
-        self.n_centroids_ = tuple(np.bincount(owner).tolist())
-        self.centroids_ = group_means(X, clusters, len(owner))
-        # From here on clusters take the place of classes: samples are sorted by cluster, and so by
-        # class as well.
-        by_cluster = Labels(clusters, owner)
+        cluster_class = np.empty(np.max(clusters) + 1, dtype=np.int64)
+        cluster_class[clusters] = labels.codes
+        self.n_centroids_ = tuple(np.bincount(cluster_class).tolist())
+        self.centroids_ = group_means(X, clusters, len(cluster_class))
+        # The base class treats the clusters as classes. Samples sorted by cluster are also sorted
+        # by class.
+        by_cluster = Labels(clusters, cluster_class)
         problem = super()._problem(X, by_cluster)
         return replace(problem, strata=np.sort(clusters))
 
@@ -53,5 +53,7 @@ class CentroidMetric(MeanLossMetric[CentroidObjective]):
         self, X: Array, supervision: Supervision, order: np.ndarray
     ) -> CentroidObjective:
         clusters = checked_labels(supervision)
-        codes, owner = clusters.codes, clusters.classes
-        return CentroidObjective(X, owner[codes], group_means(X, codes, len(owner)), owner)
+        codes, cluster_class = clusters.codes, clusters.classes
+        return CentroidObjective(
+            X, cluster_class[codes], group_means(X, codes, len(cluster_class)), cluster_class
+        )

@@ -1,4 +1,4 @@
-"""Linear learners: the learned map x -> L (x - o), and its distance."""
+"""Base class of linear learners, with the map x -> L (x - o) and its distance."""
 
 from typing import Any, ClassVar
 
@@ -9,21 +9,20 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows
 from dimetric._arrays.validation import checked_samples
-from dimetric._compat import check_same_namespace, framed
+from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
 
 
 class LinearMetric(PairScoringMixin, Learner):
-    r"""A learner of a linear map, and so of a Mahalanobis distance.
+    r"""Base class of learners of a linear map, which defines a Mahalanobis distance.
 
     .. math:: z = L (x - o), \qquad d(x, x') = |L (x - x')| = \sqrt{(x - x')^T M (x - x')},
               \quad M = L^T L
 
-    A learner's ``_fit`` sets ``components_`` (L) and ``offset_`` (o). Everything follows X: the
-    container, dtype and device of the input decide where the work runs and what comes back; the
-    learned map moves to where it is applied.
+    The method ``_fit`` of a subclass sets ``components_`` (L) and ``offset_`` (o). Results have the
+    array library, dtype and device of the input. To map new samples, L is moved to their device.
     """
 
     components_: Array
@@ -31,7 +30,7 @@ class LinearMetric(PairScoringMixin, Learner):
     _fitted_attributes: ClassVar[tuple[str, ...]] = ("components_", "offset_")
 
     def transform(self, X: Array) -> Array:
-        """Return the samples under the learned map, ``(X - offset_) @ components_.T``.
+        """Map samples: return ``(X - offset_) @ components_.T``.
 
         Parameters
         ----------
@@ -41,22 +40,23 @@ class LinearMetric(PairScoringMixin, Learner):
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
+            Mapped samples, in the array library, dtype and device of X. A data frame if X is one.
         """
         check_is_fitted(self)
-        # Raises only under scikit-learn's array_api_dispatch, which wants one namespace all along.
+        # With array_api_dispatch, scikit-learn requires X and the map to have the same namespace.
+        # Without it, this check does nothing.
         check_same_namespace(X, self, attribute="components_", method="transform")
         samples = checked_samples(self, X, reset=False)
         L, offset = asarray_like(self.components_, samples), asarray_like(self.offset_, samples)
         if sparse.issparse(samples):
-            return framed(samples @ L.T - offset @ L.T, X, self)
+            return wrap_like_input(samples @ L.T - offset @ L.T, X, self)
         moved = samples - offset if namespace(offset).any(offset != 0) else samples
-        return framed(moved @ L.T, X, self)
+        return wrap_like_input(moved @ L.T, X, self)
 
     def inverse_transform(self, Z: Array) -> Array:
-        r"""Return the smallest pre-images of mapped samples, :math:`o + L^+ z`.
+        r"""Map back: return :math:`o + L^+ z`, the pre-images that are closest to the offset.
 
-        Where the map keeps all directions that samples vary in, these are the samples.
+        If L keeps all directions in which the samples vary, these are the original samples.
 
         Parameters
         ----------
@@ -66,13 +66,13 @@ class LinearMetric(PairScoringMixin, Learner):
         Returns
         -------
         X : array of shape (n_samples, n_features)
-            In Z's namespace, dtype and device.
+            Pre-images, in the array library, dtype and device of Z.
         """
         check_is_fitted(self)
         Z = self._checked_mapped(Z)
         xp = namespace(Z)
         L = asarray_like(self.components_, Z)
-        # Rows of very different length (whitening) are no reason to drop the short ones.
+        # Normalise the rows: after whitening their lengths differ, and pinv would drop short ones.
         length = xp.sqrt(xp.sum(L * L, axis=1))
         length = xp.where(length > 0, length, xp.ones_like(length))
         back = xp.linalg.pinv(L / length[:, None]) / length
@@ -84,21 +84,21 @@ class LinearMetric(PairScoringMixin, Learner):
         return self.components_
 
     def metric(self) -> Array:
-        """Return the matrix M = L^T L of the distance: symmetric, positive semidefinite."""
+        """Return the symmetric positive semidefinite matrix M = L^T L of the distance."""
         check_is_fitted(self)
         return metric_of(self.components_)
 
     def metadata(self) -> dict[str, Any]:
-        """Return what is known about the fit: objective, iterations, reason, rank, time, ..."""
-        # The rank of M can take longer than a fit: only on demand.
-        return super().metadata() | {"rank": self._map_rank()}
+        """Return information about the fit, such as the objective, iterations, rank and time."""
+        # The rank is computed on demand, because that can take longer than the fit.
+        return super().metadata() | {"rank": self._metric_rank()}
 
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
         L = asarray_like(self.components_, points)
         xp = namespace(points)
         blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
         distances = [
-            _lengths((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
+            _row_norms((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
             for b in blocks
         ]
         return xp.concat(distances)
@@ -107,8 +107,8 @@ class LinearMetric(PairScoringMixin, Learner):
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def _map_rank(self) -> int:
-        """Return the numerical rank of M, at tolerance d * eps * its largest eigenvalue."""
+    def _metric_rank(self) -> int:
+        """Return the numerical rank of M, with the tolerance d * eps * (largest eigenvalue)."""
         L = self.components_
         xp = namespace(L)
         largest = xp.max(xp.abs(L))
@@ -117,10 +117,10 @@ class LinearMetric(PairScoringMixin, Learner):
         return int(xp.sum(xp.astype(values > tolerance, xp.int64)))
 
 
-def _lengths(vectors: Array) -> Array:
-    """Return the norms of rows.
+def _row_norms(vectors: Array) -> Array:
+    """Return the norm of each row.
 
-    Squares of huge or tiny numbers leave the floating range; a common factor brings them in.
+    Each row is divided by its largest entry first, so that squares neither overflow nor underflow.
     """
     xp = namespace(vectors)
     largest = xp.max(xp.abs(vectors), axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Decisions and scores by a learned distance, about pairs and triplets."""
+"""Distances, predictions and scores of a learned distance on pairs and triplets."""
 
 from abc import abstractmethod
 from typing import Self
@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision._validation import checked_pair_rows
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
@@ -17,33 +17,34 @@ STRATEGIES = ("accuracy", "f_beta", "tpr")
 
 
 class PairScoringMixin:
-    """Learned distances of pairs, and judgements by them."""
+    """Mixin that computes, thresholds and scores the learned distances of pairs."""
 
     threshold_: float
 
     @abstractmethod
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
-        """Return the learned distance between points of each pair of rows, (n_pairs, 2)."""
+        """Return the learned distance of each pair; `rows`, (n_pairs, 2), are rows of `points`."""
 
     def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2, n_features), or Pairs or (n_pairs, 2) with X
-            Pairs of vectors, or pairs of row numbers of X.
+        pairs : Pairs, or array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            Pairs of samples, or pairs of row indices of X.
         X : array-like of shape (n_samples, n_features), optional
-            The samples that row numbers refer to.
+            Samples that row indices refer to. Not needed if `pairs` contains the samples.
 
         Returns
         -------
         distances : array of shape (n_pairs,)
+            Distance of each pair.
         """
         check_is_fitted(self)
         return self._distances(*checked_pair_rows(self, pairs, X))
 
     def pair_score(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
-        """Return how similar the samples of each pair are: minus their :meth:`pair_distance`."""
+        """Return the similarity of each pair, which is minus its :meth:`pair_distance`."""
         return -self.pair_distance(pairs, X)
 
     def calibrate_threshold(
@@ -55,94 +56,97 @@ class PairScoringMixin:
         beta: float = 1.0,
         rate: float = 0.95,
     ) -> Self:
-        """Choose the distance up to which a pair is taken to be similar, ``threshold_``.
+        """Choose ``threshold_``, the largest distance at which a pair is predicted to be similar.
 
         Parameters
         ----------
         pairs : Pairs
-            Pairs that are known to be similar or not; best others than were learned from.
+            Similar and dissimilar pairs, preferably not the ones used for fitting.
         X : array-like of shape (n_samples, n_features), optional
-            The samples that they are row numbers of, unless they hold vectors of their own.
+            Samples that the pairs refer to. Not needed if `pairs` contains the samples.
         strategy : {"accuracy", "f_beta", "tpr"}, default="accuracy"
-            Whether the threshold maximises the share of pairs judged right, or the F-score of
-            similar pairs, or is the least that finds similar pairs at a `rate`.
+            "accuracy" maximises the fraction of correctly predicted pairs. "f_beta" maximises the
+            F-beta score of the similar pairs. "tpr" chooses the smallest threshold with a true
+            positive rate of at least `rate`.
         beta : float, default=1.0
             Weight of recall in "f_beta".
         rate : float, default=0.95
-            Share of similar pairs that "tpr" finds.
+            True positive rate that "tpr" reaches.
 
         Returns
         -------
         self : object
-            The learner, with ``threshold_``.
+            The learner, with ``threshold_`` set.
         """
-        distances, is_similar = self._judged(pairs, X)
+        distances, is_similar = self._distances_and_similarity(pairs, X)
         self.threshold_ = calibrated_threshold(
             distances, is_similar, strategy=strategy, beta=beta, rate=rate
         )
         return self
 
     def predict_pairs(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
-        """Return whether each pair is similar: no farther apart than ``threshold_``.
+        """Predict whether each pair is similar: whether its distance is at most ``threshold_``.
 
         Parameters
         ----------
         pairs, X
-            As those of :meth:`pair_distance`.
+            As in :meth:`pair_distance`.
         """
         distances = self.pair_distance(pairs, X)
         if not hasattr(self, "threshold_"):
             raise NotFittedError(
-                f"This {type(self).__name__} knows no threshold: call calibrate_threshold with "
-                "pairs that are known to be similar or not."
+                f"This {type(self).__name__} has no threshold_ yet. Call calibrate_threshold with "
+                "similar and dissimilar pairs first."
             )
         return distances <= self.threshold_
 
     def score_pairs(self, pairs: Pairs, X: Array | None = None) -> float:
-        """Return the area under the ROC curve of telling similar pairs by their distance.
+        """Return the area under the ROC curve when similar pairs are predicted by distance.
 
-        It is the probability that a similar pair is nearer than a dissimilar one.
+        It is the probability that a random similar pair is closer than a random dissimilar pair.
 
         Parameters
         ----------
         pairs : Pairs
-            Pairs that are known to be similar or not.
+            Similar and dissimilar pairs.
         X : array-like of shape (n_samples, n_features), optional
-            The samples that they are row numbers of, unless they hold vectors of their own.
+            Samples that the pairs refer to. Not needed if `pairs` contains the samples.
         """
-        distances, is_similar = self._judged(pairs, X)
-        hits, false = _counts(distances, is_similar)[1:]
-        before = np.cumsum(hits) - hits / 2  # those at the same distance count a half
-        return float(false @ before) / (hits.sum() * false.sum())
+        distances, is_similar = self._distances_and_similarity(pairs, X)
+        similar, dissimilar = _counts_by_distance(distances, is_similar)[1:]
+        closer = np.cumsum(similar) - similar / 2  # ties count half
+        return float(dissimilar @ closer) / (similar.sum() * dissimilar.sum())
 
     def score_triplets(self, triplets: Triplets, X: Array | None = None) -> float:
-        """Return the share of triplets whose anchor is nearer to the closer sample.
+        """Return the fraction of triplets (i, j, l) in which i is closer to j than to l.
 
-        Equal distances count a half.
+        Ties count half.
 
         Parameters
         ----------
         triplets : Triplets
-            Triplets to judge by.
+            Triplets, in which i should be closer to j than to l.
         X : array-like of shape (n_samples, n_features), optional
-            The samples that they are row numbers of, unless they hold vectors of their own.
+            Samples that the triplets refer to. Not needed if `triplets` contains the samples.
         """
         if not isinstance(triplets, Triplets) or not len(triplets):
-            raise TypeError("triplets must be Triplets, at least one.")
+            raise TypeError("triplets must be a non-empty Triplets object.")
         X = triplets.points if X is None else X
         if X is None:
-            raise ValueError("triplets are row numbers: give the samples X that they are of.")
+            raise ValueError("triplets hold row indices. Pass the samples X as well.")
         rows = triplets.rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        checked_n_samples(rows, triplets.n_samples, n_rows, "triplets")
+        check_n_samples(rows, triplets.n_samples, n_rows, "triplets")
         near, far = (to_host(self.pair_distance(rows[:, [0, side]], X)) for side in (1, 2))
         return float(np.mean((near < far) + (near == far) / 2))
 
-    def _judged(self, pairs: Pairs, X: Array | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distances of pairs of both kinds, and whether they are similar."""
+    def _distances_and_similarity(
+        self, pairs: Pairs, X: Array | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distance of each pair, and whether it is similar."""
         distances = self.pair_distance(pairs, X)
         if not isinstance(pairs, Pairs) or not len(pairs.similar) or not len(pairs.dissimilar):
-            raise ValueError("pairs must be Pairs, with similar and dissimilar ones among them.")
+            raise ValueError("pairs must be a Pairs object with both similar and dissimilar pairs.")
         return to_host(distances), pairs.is_similar
 
 
@@ -154,19 +158,19 @@ def calibrated_threshold(
     beta: float = 1.0,
     rate: float = 0.95,
 ) -> float:
-    """Return the distance up to which pairs are best taken to be similar.
+    """Return the best threshold: pairs at most this far apart are predicted to be similar.
 
-    Of equally good thresholds it is the least; it lies halfway between two distances, where there
-    is anything between them.
+    The candidates are the midpoints between consecutive distances and the largest distance, and for
+    "accuracy" also a value just below all distances. The smallest of the best candidates is chosen.
 
     Parameters
     ----------
     distances : ndarray of shape (m,)
-        Distances of pairs.
+        Distance of each pair.
     is_similar : ndarray of shape (m,)
-        Whether they are similar.
+        Whether each pair is similar.
     strategy, beta, rate
-        As those of :meth:`PairScoringMixin.calibrate_threshold`.
+        As in :meth:`PairScoringMixin.calibrate_threshold`.
 
     Examples
     --------
@@ -179,27 +183,29 @@ def calibrated_threshold(
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy={strategy!r} must be one of {', '.join(STRATEGIES)}.")
     if not 0 < rate <= 1 or not beta > 0:
-        raise ValueError(f"rate={rate} must be in (0, 1], and beta={beta} positive.")
-    values, hits, false = _counts(distances, is_similar)
-    hits, false = np.cumsum(hits), np.cumsum(false)
-    n_similar, n_dissimilar = hits[-1], false[-1]
+        raise ValueError(f"rate={rate} must be in (0, 1], and beta={beta} must be positive.")
+    values, similar, dissimilar = _counts_by_distance(distances, is_similar)
+    # With the threshold values[i], pairs at the first i + 1 distances are predicted to be similar.
+    true_positives, false_positives = np.cumsum(similar), np.cumsum(dissimilar)
+    n_similar, n_dissimilar = true_positives[-1], false_positives[-1]
     if strategy == "accuracy":
-        quality = hits + n_dissimilar - false
+        quality = true_positives + n_dissimilar - false_positives
     elif strategy == "f_beta":
-        quality = hits / (hits + false + beta**2 * n_similar)
+        quality = true_positives / (true_positives + false_positives + beta**2 * n_similar)
     else:
-        quality = hits >= rate * n_similar * (1 - 1e-12)
+        quality = true_positives >= rate * n_similar * (1 - 1e-12)
     best = int(np.argmax(quality))
-    if strategy == "accuracy" and quality[best] <= n_dissimilar:  # to find none is no worse
+    if strategy == "accuracy" and quality[best] <= n_dissimilar:
+        # Predicting every pair to be dissimilar is at least as accurate.
         return float(np.nextafter(values[0], -np.inf))
-    beyond = values[best + 1] if best + 1 < len(values) else values[best]
-    halfway = values[best] + (beyond - values[best]) / 2  # a sum of both may overflow
-    return float(halfway if halfway < beyond else values[best])
+    larger = values[best + 1] if best + 1 < len(values) else values[best]
+    midpoint = values[best] + (larger - values[best]) / 2  # (a + b) / 2 could overflow
+    return float(midpoint if midpoint < larger else values[best])
 
 
-def _counts(
+def _counts_by_distance(
     distances: np.ndarray, is_similar: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct distances, ascending, and how many similar and other pairs have each."""
+    """Return the distinct distances, and the numbers of similar and dissimilar pairs at each."""
     values, which = np.unique(distances, return_inverse=True)
     return values, np.bincount(which, is_similar), np.bincount(which, ~is_similar)

@@ -10,7 +10,7 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._linear import LinearMetric
-from dimetric.linalg.sample_span import in_span
+from dimetric.linalg.sample_span import span_coordinates
 from dimetric.linalg.scatter import difference_scatter
 from dimetric.linalg.spectral import top_eigenvectors
 from dimetric.neighbors.roles import enemies, friends
@@ -18,43 +18,45 @@ from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class ANMM(LinearMetric):
-    r"""Average neighbourhood margin maximisation: enemies far off, friends near.
+    r"""Average neighbourhood margin maximisation (ANMM).
 
     .. math:: \max_{L L^T = I_k} \mathrm{tr}(L (S - C) L^T), \quad
               S = \sum_i \frac{1}{|E_i|} \sum_{j \in E_i} (x_i - x_j)(x_i - x_j)^T, \quad
               C = \sum_i \frac{1}{|F_i|} \sum_{j \in F_i} (x_i - x_j)(x_i - x_j)^T
 
-    :math:`E_i` are the `n_enemies` nearest samples of other classes than :math:`x_i`'s and
-    :math:`F_i` the `n_friends` nearest of its own, itself left out. The trace is the margin: by
-    how much, under the map, enemies are farther off than friends in mean squared distance, summed
-    over the samples. The rows of L are the eigenvectors of S - C for its k largest eigenvalues,
-    and the largest margin is the sum of these [1]_. With all n_features rows the map is a rotation
-    and the distance Euclidean: ANMM learns a subspace, not a scale.
+    The friends :math:`F_i` of a sample are the `n_friends` nearest other samples of its class. Its
+    enemies :math:`E_i` are the `n_enemies` nearest samples of other classes. The trace is the
+    margin: the mean squared distance to enemies minus that to friends after mapping, summed over
+    the samples. The rows of L are the eigenvectors of S - C for its k largest eigenvalues, and the
+    sum of these eigenvalues is the largest margin [1]_. ANMM learns a subspace, not a scale: with
+    n_features rows, L is a rotation, and the learned distance is Euclidean.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        k; None is ``n_features``.
+        Number of components k. None stands for ``n_features``.
     n_friends : int, default=3
-        Number of friends. Samples of smaller classes have fewer, which a warning tells.
+        Number of friends. Samples of smaller classes have fewer friends, with a warning.
     n_enemies : int, default=1
         Number of enemies.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The map L: orthonormal rows, in the order of their share of the margin.
+        The map L. Its rows are orthonormal, in descending order of their contribution to the
+        margin.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    ``metadata()`` has the `margin`, and as `accumulated_eigenvalues` the share of the positive
-    eigenvalues' sum that is kept. Where that reaches 1, further rows add no margin.
+    ``metadata()`` contains the `margin`, and `accumulated_eigenvalues`, the fraction of the sum of
+    all positive eigenvalues that the k components keep. Once the fraction is 1, more components do
+    not increase the margin.
 
     References
     ----------
@@ -76,6 +78,8 @@ class ANMM(LinearMetric):
         "n_enemies": [Interval(Integral, 1, None, closed="left")],
     }
 
+    _min_classes: ClassVar[int] = 2
+
     def __init__(
         self, n_components: int | None = None, *, n_friends: int = 3, n_enemies: int = 1
     ) -> None:
@@ -89,13 +93,11 @@ class ANMM(LinearMetric):
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
-        if labels.n_classes < 2:
-            raise ValueError("ANMM needs at least 2 classes; y holds 1.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
         near, far = friends(X, codes, self.n_friends), enemies(X, codes, self.n_enemies)
-        Z, lifted = in_span(X, k)
+        Z, lifted = span_coordinates(X, k)
         S, C = (difference_scatter(Z, r.indices, r.counts, root=False) for r in (far, near))
         values, V = top_eigenvectors(S - C, Z.shape[1])
         self.components_ = asarray_like(lifted(V[:k, :]), X)

@@ -12,92 +12,102 @@ from dimetric._compat import Interval
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
 from dimetric.learners._fitting.gain import (
-    GainOnSphere,
+    GainOverMaps,
     GainOverMetrics,
     RegularizedGain,
     as_square,
 )
-from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
-from dimetric.objectives.objective import LeastDistance
+from dimetric.learners._fitting.problem import (
+    MapCallback,
+    Problem,
+    Solution,
+    solve,
+    with_iteration_offset,
+)
+from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.softmin import ListedSoftmin, SoftminObjective
 from dimetric.solvers import LBFGS, FrankWolfe, Result, Solver
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK, max_iter_reached
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
-ROUGH_TOL = 1e-3  # of all levels of smoothing but the last
-FINEST_TOL = 1e-13  # is not lowered further
+ROUGH_TOL = 1e-3  # tolerance of all smoothing levels except the last
+SMALLEST_TOL = 1e-13  # tolerances below this are not lowered further
 
-LeastGain: TypeAlias = RegularizedGain[LeastDistance]
+_Gain: TypeAlias = RegularizedGain[SoftMinimum]
 
 
-class DMLEig(ConstrainedMetric[LeastDistance]):
-    r"""DML-eig: the nearest two dissimilar samples as far apart as can be.
+class DMLEig(ConstrainedMetric[SoftMinimum]):
+    r"""Distance metric learning by eigenvalue optimisation (DML-eig).
 
     .. math:: \max_M \min_D d^2_{ij} \quad \text{s.t.} \quad
               \sum_S d^2_{ij} + \delta \frac{\mathrm{tr} X_S}{d} \mathrm{tr} M \le 1, \;
               M \succeq 0, \qquad d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)
 
-    Similar pairs S are those of one class, or given; dissimilar ones D are all others, or given;
-    :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`. With :math:`M = X_S^{-1/2} N X_S^{-1/2}` it is
-    the problem to minimise the largest eigenvalue of a mean of :math:`X_S^{-1/2} (x_i - x_j)
-    (x_i - x_j)^T X_S^{-1/2}` over D [1]_, which bounds the optimum: ``metadata()`` holds how far
-    that is away at most, ``gap``. The minimum is smoothed, as
+    DML-eig maximises the smallest distance between dissimilar samples. With labels, the similar
+    pairs S are the pairs of the same class, and the dissimilar pairs D are all other pairs.
+    Otherwise both are given. With :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`, the constraint
+    limits the distances of similar pairs. The dual problem minimises the largest eigenvalue of a
+    weighted mean of :math:`X_S^{-1/2} (x_i - x_j) (x_i - x_j)^T X_S^{-1/2}` over D [1]_. Its values
+    bound the optimum: ``metadata()["gap"]`` is a proven bound on how far the objective is below its
+    maximum. The solvers replace the minimum by the smooth minimum
     :math:`-\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}`.
 
     Parameters
     ----------
     smoothing : float or None, default=None
-        :math:`\mu` at the end, relative to the least squared distance; it falls towards that. None
-        is 10,000 times `tol`, but in [0.0001, 0.1]: with a small `tol` the optimum is that of the
-        minimum itself, while some smoothing is both fast and good for neighbours.
+        Final :math:`\mu`, relative to the smallest squared distance between dissimilar samples.
+        Small values approximate the minimum well; larger values are faster and often classify
+        better. None stands for ``10000 * tol``, limited to [0.0001, 0.1].
     reg : float, default=1.0
-        Weight of what keeps M from collapsing: the objective is multiplied by
-        :math:`\rho(M)^{reg}`, where :math:`\rho` is the geometric mean of the eigenvalues of M,
-        relative to the constraint, over their arithmetic mean. With 0 few directions matter, often
-        one less than classes; a large one leads to the inverse of the constraint's matrix, the
-        Mahalanobis distance within classes.
+        Strength of a factor that prevents M from collapsing to low rank. The objective is
+        multiplied by :math:`\rho(M)^{reg}`. With :math:`A = X_S + \delta \frac{\mathrm{tr} X_S}{d}
+        I`, :math:`\rho \le 1` is the ratio of the geometric mean of the eigenvalues of
+        :math:`A^{1/2} M A^{1/2}` to their arithmetic mean. With 0, the rank of M is often
+        ``n_classes - 1``. With large values, M approaches a multiple of :math:`A^{-1}`, which is
+        the Mahalanobis distance within classes.
     delta : float, default=0.1
-        Weight of the trace beside the similar pairs. Without it there is no optimum if similar
-        samples agree in a direction that others differ in: then 0 is an error.
+        Weight :math:`\delta` of the trace of M in the constraint. With 0, the problem is unbounded
+        if samples vary in a direction in which similar samples do not, such as a feature that is
+        constant within each class. `fit` then raises an error.
     solver : {"lbfgs", "frank_wolfe"} or solver object, default="lbfgs"
-        :class:`~dimetric.solvers.LBFGS` maximises the least squared distance relative to the
-        constraint over maps L, :math:`M = L^T L`, which leaves no constraint.
-        :class:`~dimetric.solvers.FrankWolfe` is the authors' method, which adds a direction to M in
-        each iteration, a top eigenvector.
+        Solver. :class:`~dimetric.solvers.LBFGS` maximises over maps L, :math:`M = L^T L`. It
+        rescales each L to meet the constraint with equality, so that no constraint remains.
+        :class:`~dimetric.solvers.FrankWolfe` is the authors' method: each iteration moves M
+        towards a matrix of rank 1.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Tolerance on the logarithm of the objective. "lbfgs" stops when the largest entry of its
-        gradient is below `tol`, or an iteration gains less than ``tol / 10``, and the gap is as
-        small as smoothing allows. "frank_wolfe" stops when the logarithm is proven to be within
-        `tol` of its optimum (relative to its total change, if that is above 1).
+        Tolerance on the logarithm of the objective. "lbfgs" stops when the gap is as small as the
+        smoothing allows and, in addition, the largest entry of the gradient is at most `tol` or an
+        iteration gains at most ``tol / 10``. "frank_wolfe" stops when the logarithm is proven to be
+        within `tol` of its optimum (relative to its total change if that is larger than 1).
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L; of fewer rows if there are fewer samples than features, one for each direction
-        that they differ in.
+        The map L. With fewer samples than features, it has one row for each direction in which
+        the samples differ.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if there are any.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    Pairs of a class are summed in closed form, those of different classes over blocks of samples:
-    no list of them is ever made. Dissimilar pairs of identical samples, which stay at distance 0
-    under any metric, are left out.
+    With labels, no list of pairs is stored. The sum over pairs of the same class has a closed form,
+    and pairs of different classes are evaluated block by block. Dissimilar pairs of identical
+    samples are ignored, because the smallest distance would be 0 for every metric.
 
     References
     ----------
@@ -139,120 +149,130 @@ class DMLEig(ConstrainedMetric[LeastDistance]):
         self.unlabelled = unlabelled
         self.verbose = verbose
 
-    def _objective(
-        self, points: Array, supervision: Supervision, originals: Array
-    ) -> LeastDistance:
+    def _objective(self, points: Array, supervision: Supervision, originals: Array) -> SoftMinimum:
         if isinstance(supervision, Pairs):
             return ListedSoftmin(points, supervision.dissimilar, originals)
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
 
-    def _minimise(self, problem: Problem[LeastGain], solver: Solver, watch: Watch) -> Solution:
-        """Solve with less and less smoothing; over metrics, with the last one alone."""
+    def _minimise(self, problem: Problem[_Gain], solver: Solver, callback: MapCallback) -> Solution:
+        """Solve with decreasing smoothing; solvers over metrics use the final smoothing only."""
         gain, L, done, history = problem.objective, problem.start, 0, tuple[float, ...]()
         if solver.steps_over == "metrics":
-            mu = np.asarray([self._last_level() * _typical_least(gain, L)])
+            mu = np.asarray([self._final_smoothing() * _positive_min_squared_distance(gain, L)])
             function = GainOverMetrics(gain, L, mu)
-            return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
-        levels = _levels(self._last_level())
+            return solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
+        levels = _smoothing_levels(self._final_smoothing())
         for level in levels:
-            mu = np.asarray([level * _typical_least(gain, L)])
+            mu = np.asarray([level * _positive_min_squared_distance(gain, L)])
             tol = self.tol if level == levels[-1] else max(self.tol, ROUGH_TOL)
-            result = self._solve_level(gain, L, mu, tol, solver, watch, done)
+            result = self._solve_level(gain, L, mu, tol, solver, callback, done)
             L = as_square(result.x)
             done, history = done + result.n_iter, history + result.history[bool(history) :]
             if not result.converged or done >= self.max_iter:
                 break
         if result.converged and level != levels[-1]:
-            result = replace(result, converged=False, reason=f"max_iter={self.max_iter} reached")
+            result = replace(result, converged=False, reason=max_iter_reached(self.max_iter))
         result = replace(result, n_iter=done, history=history)
         return Solution(L / np.linalg.norm(L), mu, result)
 
     def _solve_level(
         self,
-        gain: LeastGain,
+        gain: _Gain,
         L: np.ndarray,
         mu: np.ndarray,
         tol: float,
         solver: Solver,
-        watch: Watch,
+        callback: MapCallback,
         done: int,
     ) -> Result:
-        """Run the solver after `done` iterations, with a smaller tol until the gap is closed.
+        """Run the solver for one mu, and lower tol until the gap is small.
 
-        The smaller mu, the less do a small gradient or gain prove: the solver zigzags.
+        With small mu, the solver zigzags: a small gradient or gain does not imply a small gap.
+        `done` is the number of iterations already used.
         """
         n_iter, history = 0, tuple[float, ...]()
         while True:
             left = self.max_iter - done - n_iter
-            function, after = GainOnSphere(gain, L, mu), counted_from(watch, done + n_iter)
-            found = solve(function, solver, max_iter=left, tol=tol, watch=after)
+            found = solve(
+                GainOverMaps(gain, L, mu),
+                solver,
+                max_iter=left,
+                tol=tol,
+                callback=with_iteration_offset(callback, done + n_iter),
+            )
             L, result = found.map, found.result
             n_iter, history = n_iter + result.n_iter, history + result.history[bool(history) :]
-            is_best, reason = self._is_best(gain, L, mu), result.reason
+            gap_is_small, reason = self._is_within_smoothing_error(gain, L, mu), result.reason
             if reason == STOPPED_BY_CALLBACK:
-                is_best = False
-            elif result.n_iter >= left and not (is_best and result.converged):
-                is_best, reason = False, f"max_iter={self.max_iter} reached"
-            elif is_best and not result.converged:
-                reason = NO_DECREASE  # that a line search could find
-            elif not is_best and tol < FINEST_TOL:
-                reason = "rounding hides what there is left to gain"
-            elif not is_best:
+                gap_is_small = False
+            elif result.n_iter >= left and not (gap_is_small and result.converged):
+                gap_is_small, reason = False, max_iter_reached(self.max_iter)
+            elif gap_is_small and not result.converged:
+                reason = NO_DECREASE  # the line search failed at the optimum
+            elif not gap_is_small and tol < SMALLEST_TOL:
+                reason = "rounding errors prevent further progress"
+            elif not gap_is_small:
                 tol /= 10
                 continue
-            return Result(L.ravel(), result.value, n_iter, is_best, reason, history)
+            return Result(L.ravel(), result.value, n_iter, gap_is_small, reason, history)
 
-    def _last_level(self) -> float:
-        """Return the last smoothing: neither it nor the solver is to be much finer than needed."""
+    def _final_smoothing(self) -> float:
+        """Return the final smoothing, relative to the smallest squared distance."""
         if self.smoothing is not None:
             return float(self.smoothing)
         return min(0.1, max(1e4 * self.tol, 1e-4))
 
-    def _is_best(self, gain: LeastGain, L: np.ndarray, mu: np.ndarray) -> bool:
-        """Tell whether a map is as good as a smooth minimum can find it.
+    def _is_within_smoothing_error(self, gain: _Gain, L: np.ndarray, mu: np.ndarray) -> bool:
+        """Tell whether the gap of a map is within the error of the smooth minimum.
 
-        The smooth minimum is between the least squared distance and that plus mu log |D|.
+        The smooth minimum exceeds the smallest squared distance by at most mu log |D|.
         """
-        least = _smallest(gain, L)
-        left = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * least
-        return any(gap * least <= left * value for value, gap in _certificates(gain, L, mu, least))
+        smallest = _min_squared_distance(gain, L)
+        tolerated = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * smallest
+        found = _certificates(gain, L, mu, smallest)
+        return any(gap * smallest <= tolerated * value for value, gap in found)
 
-    def _value(self, gain: LeastGain, L: np.ndarray) -> float:
-        return _smallest(gain, L)
+    def _exact_gain(self, gain: _Gain, L: np.ndarray) -> float:
+        return _min_squared_distance(gain, L)
 
-    def _certified(self, gain: LeastGain, L: np.ndarray, theta: np.ndarray) -> tuple[float, float]:
-        found = _certificates(gain, L, theta, _smallest(gain, L))
+    def _objective_and_gap(
+        self, gain: _Gain, L: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, float]:
+        found = _certificates(gain, L, theta, _min_squared_distance(gain, L))
         return min(found, key=lambda certificate: certificate[1])
 
 
 def _certificates(
-    gain: LeastGain, L: np.ndarray, theta: np.ndarray, least: float
+    gain: _Gain, L: np.ndarray, theta: np.ndarray, smallest: float
 ) -> Iterator[tuple[float, float]]:
-    """Yield the objective and proven gaps, of which any may be the best.
+    """Yield pairs of the objective and a proven gap, one for each of several mu.
 
-    The least distance is at most any mean of them, such as a smooth minimum weighs them by.
+    The smallest squared distance is at most any weighted mean of the squared distances. Each mu
+    gives different weights, and no mu gives the smallest gap in all cases.
     """
     for mu in theta * [[1.0], [0.3], [0.1]]:
-        _, S = gain.sum_and_scatter(L, mu)
-        yield gain.certified(least, L, float(np.vdot(L @ S, L)), S)
+        _, S = gain.value_and_metric_gradient(L, mu)
+        yield gain.objective_and_gap(smallest, L, float(np.vdot(L @ S, L)), S)
 
 
-def _levels(last: float) -> list[float]:
-    """Return the levels that smoothing goes through, from 1 down by roots of ten."""
+def _smoothing_levels(last: float) -> list[float]:
+    """Return levels of smoothing from 1 down to `last`, by steps of about a factor 10**0.5."""
     if last >= 1:
         return [last]
     n_levels = 1 + int(np.ceil(2 * np.log10(1 / last)))
     return np.geomspace(1.0, last, n_levels).tolist()
 
 
-def _smallest(gain: LeastGain, L: np.ndarray) -> float:
-    """Return the least squared distance of dissimilar samples at a map."""
+def _min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
+    """Return the smallest squared distance between dissimilar samples under a map."""
     objective = gain.objective
-    return objective.smallest(objective.points @ asarray_like(L, objective.points).T)
+    return objective.smallest_squared_distance(
+        objective.points @ asarray_like(L, objective.points).T
+    )
 
 
-def _typical_least(gain: LeastGain, L: np.ndarray) -> float:
-    """Return the same, if it is not 0 for rounding."""
+def _positive_min_squared_distance(gain: _Gain, L: np.ndarray) -> float:
+    """Return the smallest squared distance, or a small positive number if rounding makes it 0."""
     X = gain.objective.points
     size = float(namespace(X).mean(X * X))
-    return max(_smallest(gain, L), 1e-12 * size)
+    return max(_min_squared_distance(gain, L), 1e-12 * size)

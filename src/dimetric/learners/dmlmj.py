@@ -11,15 +11,15 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, Progress
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._linear import LinearMetric
-from dimetric.linalg.sample_span import in_span
-from dimetric.linalg.scatter import difference_scatter, rounding_of
+from dimetric.linalg.sample_span import span_coordinates
+from dimetric.linalg.scatter import difference_scatter, rounding_bounds
 from dimetric.linalg.spectral import top_ratio, whitening
 from dimetric.neighbors.roles import Neighbors, enemies, friends
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class DMLMJ(LinearMetric):
-    r"""Maximise the Jeffrey divergence between differences to friends and to enemies.
+    r"""Distance metric learning through maximisation of the Jeffrey divergence (DMLMJ).
 
     .. math:: \max_L \mathrm{JF}(\mathcal{N}(0, L \Sigma_S L^T), \mathcal{N}(0, L \Sigma_D L^T))
               = \tfrac12 \sum_{i \le k} (\lambda_i + 1/\lambda_i) - k
@@ -29,42 +29,46 @@ class DMLMJ(LinearMetric):
               \Sigma_D = \frac{1}{n} \sum_i \frac{1}{|E_i|} \sum_{j \in E_i}
               (x_i - x_j)(x_i - x_j)^T
 
-    :math:`F_i` and :math:`E_i` are the `n_neighbors` nearest samples of the class of :math:`x_i`,
-    itself left out, and of the other classes; samples without any are not counted in n. The rows
-    of L are the eigenvectors of :math:`\Sigma_S^{-1} \Sigma_D` with the largest
-    :math:`\lambda + 1/\lambda`, scaled so that :math:`L \Sigma_S L^T = I` [1]_. With all
-    n_features rows M is :math:`\Sigma_S^{-1}`, whatever the enemies are.
+    L maximises the Jeffrey divergence between two Gaussians: of the differences between samples and
+    their friends, and of the differences between samples and their enemies. The friends :math:`F_i`
+    of a sample are the `n_neighbors` nearest other samples of its class. Its enemies :math:`E_i`
+    are the `n_neighbors` nearest samples of other classes. Samples without friends (or enemies) are
+    left out of the sum and of n. The rows of L are the eigenvectors of
+    :math:`\Sigma_S^{-1} \Sigma_D` with the largest :math:`\lambda + 1/\lambda`, scaled so that
+    :math:`L \Sigma_S L^T = I` [1]_. With n_features rows, M is :math:`\Sigma_S^{-1}` and does not
+    depend on the enemies.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        k, the rows of L; None is ``n_features``, or as many as `alpha` allows.
+        Number of rows k of L. None stands for ``n_features``, or for the rank of
+        :math:`\Sigma_S` if `alpha` is 0.
     n_neighbors : int, default=3
-        Number of friends, and of enemies. Samples of smaller classes have fewer friends, which a
-        warning tells.
+        Number of friends and of enemies. Samples of smaller classes have fewer friends, with a
+        warning.
     alpha : float in [0, 1), default=0.1
-        Both covariances become
-        :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Neighbours are near, so
-        they hardly differ in many directions (none at all in pixels that never change), and
-        :math:`\Sigma_S^{-1}` would live on these alone: where features are many and samples few,
-        0.1 classifies much better than 0, elsewhere as well. With 0, directions in which no
-        friends differ are left out.
+        Shrinkage: each covariance is replaced by
+        :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Without
+        shrinkage, directions in which friends hardly differ, such as pixels that are almost
+        constant, would dominate :math:`\Sigma_S^{-1}`. With many features and few samples, 0.1
+        classifies much better than 0; otherwise it classifies equally well. With 0,
+        directions in which no friends differ are dropped.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    ``metadata()`` has the divergence reached as `final_objective`, and as
-    `accumulated_eigenvalues` the share of the sum of all :math:`\lambda + 1/\lambda` that is kept.
+    ``metadata()`` contains the divergence as `final_objective`, and `accumulated_eigenvalues`, the
+    fraction of the sum of all :math:`\lambda + 1/\lambda` that the k rows keep.
 
     References
     ----------
@@ -86,6 +90,7 @@ class DMLMJ(LinearMetric):
         "alpha": [Interval(Real, 0, 1, closed="left")],
     }
     _maximises = True
+    _min_classes = 2
 
     def __init__(
         self, n_components: int | None = None, *, n_neighbors: int = 3, alpha: float = 0.1
@@ -100,13 +105,11 @@ class DMLMJ(LinearMetric):
         k = d if self.n_components is None else int(self.n_components)
         if k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
-        if labels.n_classes < 2:
-            raise ValueError("DMLMJ needs at least 2 classes; y holds 1.")
         X, factor = rescale_for_squares(X)
         X, labels, _ = in_canonical_order(X, labels)
         codes = labels.codes
         near, far = friends(X, codes, self.n_neighbors), enemies(X, codes, self.n_neighbors)
-        Z, lifted = in_span(X, k)
+        Z, lifted = span_coordinates(X, k)
         S, D = (self._covariance(Z, role, d) for role in (near, far))
         T = self._whitening(S, X)
         values, L, _ = top_ratio(D, T, T.shape[0], is_root=self.alpha == 0)
@@ -115,8 +118,8 @@ class DMLMJ(LinearMetric):
         best = xp.argsort(scores, descending=True, stable=True)
         if self.n_components is not None and L.shape[0] < k:
             warnings.warn(
-                f"Friends differ in {L.shape[0]} directions only: DMLMJ returns {L.shape[0]} "
-                f"components instead of {k}. alpha > 0 allows for more.",
+                f"Friends differ in only {L.shape[0]} direction(s), so DMLMJ returns {L.shape[0]} "
+                f"component(s) instead of {k}. Set alpha > 0 to get more components.",
                 stacklevel=2,
             )
         best = best[: min(k, L.shape[0])]
@@ -133,10 +136,10 @@ class DMLMJ(LinearMetric):
         }
 
     def _covariance(self, Z: Array, role: Neighbors, d: int) -> Array:
-        """Return the shrunk covariance of the differences to neighbours; without alpha, a root.
+        """Return the covariance of the differences to neighbours, or a root R of it if alpha is 0.
 
-        With a ridge no direction is so small that squaring would cost it digits. Z holds the
-        samples in some coordinates, maybe fewer than the d features.
+        The root avoids the rounding errors of squaring. Shrinkage makes it unnecessary, because no
+        eigenvalue is then close to 0. Z contains the samples in at most d coordinates.
         """
         xp = namespace(Z)
         n = max(1, int(np.sum(role.counts > 0)))
@@ -151,20 +154,19 @@ class DMLMJ(LinearMetric):
         if self.alpha > 0:
             T, _ = whitening(S, is_root=False, by_feature=by_feature)
         else:
-            rounding = rounding_of(X)
+            rounding = rounding_bounds(X)
             rounding = rounding if by_feature else namespace(rounding).max(rounding)
             T, _ = whitening(S, is_root=True, by_feature=by_feature, rounding=rounding)
         if T.shape[0] == 0:
             raise ValueError(
-                "Every sample is at distance 0 from its friends, or has none: there is no spread "
-                "that DMLMJ could compare the enemies with. Raise n_neighbors, or leave out "
-                "duplicates."
+                "Every sample has distance 0 from its friends or has no friends, so the covariance "
+                "of differences to friends is zero. Raise n_neighbors or remove duplicates."
             )
         return T
 
 
 def _scores(values: Array) -> Array:
-    """Return lambda + 1/lambda; eigenvalues lost in rounding count as what rounding leaves."""
+    """Return lambda + 1/lambda, with eigenvalues clipped from below to the rounding error."""
     xp = namespace(values)
     floor = values.shape[0] * eps(values) * (float(xp.max(values)) or 1.0)
     values = xp.clip(values, floor)

@@ -21,87 +21,91 @@ from dimetric.learners._fitting.divergence import (
 )
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
+from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
 from dimetric.learners.covariance import Covariance
-from dimetric.linalg.psd import root
-from dimetric.objectives.listed import ListedObjective, differing
+from dimetric.linalg.psd import square_root
+from dimetric.objectives.listed import ListedObjective, pairs_differ
 from dimetric.solvers import LBFGS, BregmanProjections, Solver
 from dimetric.solvers.bregman_projections import ProvenResult
-from dimetric.supervision._draw import LabelledCombinations
+from dimetric.supervision._sampling import LabelledCombinations
 from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
-MAX_DEFAULT_CONSTRAINTS = 5000  # of each kind, unless more are asked for
+MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
 
 
 class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
-    r"""Information-theoretic metric learning: near a prior metric, with distances within bounds.
+    r"""Information-theoretic metric learning (ITML).
 
     .. math:: \min_{M, \xi} D(M, M_0) + \gamma \sum_{S} \phi(\xi_{ij} / u)
               + \gamma \sum_{D} \phi(\xi_{ij} / l) \quad \text{s.t.} \quad
               d^2_{ij} \le \xi_{ij} \text{ in } S, \; d^2_{ij} \ge \xi_{ij} \text{ in } D
 
-    Squared distances :math:`d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)` of similar pairs S are to be
-    at most u, those of dissimilar pairs D at least l. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1})
-    - \log\det(M M_0^{-1}) - d` is the LogDet divergence from the prior :math:`M_0`, which is the
-    one between Gaussians with these precisions, and :math:`\phi(x) = x - \log x - 1` that of the
-    slacks :math:`\xi` [1]_. The problem is convex, M positive definite as the prior is, and
-    ``metadata()`` holds a proven bound of how far the optimum is away, ``gap``, by the dual
-    problem. Where the prior meets all bounds it is the answer.
+    ITML searches for a metric M near a prior :math:`M_0` [1]_. The squared distances
+    :math:`d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)` of similar pairs S should be at most u, and those
+    of dissimilar pairs D at least l. The slacks :math:`\xi` allow violations, with the penalty
+    :math:`\phi(x) = x - \log x - 1`. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1}) - \log\det(M
+    M_0^{-1}) - d` is the LogDet divergence. It is proportional to the Kullback-Leibler divergence
+    between Gaussians with the precision matrices M and :math:`M_0`.
+
+    The problem is convex, and M is positive definite if the prior is. If the prior meets all
+    bounds, it is the solution. ``metadata()["gap"]`` is a proven bound on the distance to the
+    optimal objective, computed from the dual problem.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        How much the bounds weigh against the prior.
+        Weight of the bounds relative to the prior.
     bounds : pair of float or None, default=None
-        The bounds u and l of SQUARED distances; None are the 5th and 95th percentile of squared
-        distances under the prior, over samples that differ.
+        The bounds u and l of SQUARED distances. None stands for the 5th and 95th percentiles of
+        the squared distances under the prior, over pairs of distinct samples.
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), \
             default="identity"
-        :math:`M_0`, positive definite; "covariance" is the inverse of the samples' covariance, or
-        its pseudo-inverse where they do not vary in all directions (constant or repeated features,
-        fewer samples than features): these do not count in M either, which is singular then.
+        The positive definite prior :math:`M_0`. "covariance" is the inverse of the sample
+        covariance. If that is singular (constant or repeated features, fewer samples than
+        features), the pseudo-inverse is used, and M has the same null space.
     n_constraints : int or None, default=None
-        How many pairs of each kind are drawn from labels at random, all if there are fewer; None
-        is 20 times the square of the number of classes, 5,000 at most.
+        Number of similar pairs, and of dissimilar pairs, that are sampled from labels. If there
+        are fewer pairs, all are used. None stands for ``min(20 * n_classes**2, 5000)``.
     solver : {"lbfgs", "bregman"} or solver object, default="lbfgs"
-        :class:`~dimetric.solvers.LBFGS` minimises over maps L, :math:`M = L^T L`, with the best
-        slacks put in, which leaves no constraint. "bregman" is the authors' method of cyclic
-        projections on the constraints, :class:`~dimetric.solvers.BregmanProjections`.
+        Solver. :class:`~dimetric.solvers.LBFGS` minimises over maps L, :math:`M = L^T L`. It
+        replaces the slacks by their optimal values, so that no constraint remains. "bregman"
+        (:class:`~dimetric.solvers.BregmanProjections`) is the authors' method: cyclic projections
+        onto the constraints.
     max_iter : int, default=100
-        Largest number of iterations; with "bregman", of sweeps over all constraints.
+        Maximum number of iterations. With "bregman", an iteration is a sweep over all constraints.
     tol : float, default=1e-5
-        Stop when the gradient's largest entry is below, or the objective falls by less than a
-        tenth of it in an iteration, relative to its value; of "bregman", when the gap is that
-        small.
+        Tolerance. "lbfgs" stops when the largest entry of the gradient is at most `tol`, or an
+        iteration decreases the objective by at most ``tol / 10``, relative to its value. "bregman"
+        stops when the gap is at most `tol`, relative to the objective.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed for drawing pairs, and for estimating the default bounds.
+        Seed for sampling pairs, and for estimating the default bounds.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     bounds_ : tuple of float
         The bounds u and l.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if there are any.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    The objective is a sum, not a mean as elsewhere, so that `gamma` has the authors' meaning.
-    Dissimilar pairs of identical samples, which no metric takes apart, are left out.
+    Unlike in other learners, the objective is a sum and not a mean, so that `gamma` has the same
+    meaning as in the paper. Dissimilar pairs of identical samples are ignored.
 
     References
     ----------
@@ -130,6 +134,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         "random_state": ["random_state"],
     }
     _supervision_kinds = ("y", "pairs")
+    _min_classes = 2
     _remedy = "Raise max_iter or tol, or lower gamma."
 
     def __init__(
@@ -161,26 +166,28 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         check_dissimilar("ITML", X, supervision)
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ListedObjective[ITMLRule]]:
-        # By content alone: the pairs drawn must not depend on the names of classes.
+        # Not sorted by class, so that the sampled pairs do not depend on the names of classes.
         X, supervision, _ = in_canonical_order(X, supervision, by_class=False)
         X, factor = rescale_for_squares(X, affected="prior and bounds")
         xp, rng = namespace(X), check_random_state(self.random_state)
-        # Under the root T of the prior, the prior is the identity.
+        # In the coordinates T x, where T^T T is the prior, the prior is the identity.
         T = self._root_of_prior(X)
         samples = xp.astype(X, xp.float64) @ asarray_like(T, X, dtype=xp.float64).T
-        at = Coordinates.of(samples, np.eye(len(T)), keep_rest=True)
-        points = at.samples / at.unit
+        coordinates = Coordinates.of(samples, np.eye(len(T)), keep_outside=True)
+        points = coordinates.samples / coordinates.sample_scale
         self.bounds_ = self._checked_bounds(points, rng)
         if not isinstance(supervision, Pairs):
-            supervision = self._drawn(checked_labels(supervision), rng)
+            supervision = self._sampled_pairs(checked_labels(supervision), rng)
         return Problem(
             objective=self._objective(points, supervision, X),
             start=np.eye(points.shape[1]),
-            restore=lambda B: asarray_like(at.back(at.start @ B) @ T * factor, X),
+            restore=lambda B: asarray_like(
+                coordinates.map_of_samples(coordinates.start @ B) @ T * factor, X
+            ),
         )
 
     def _root_of_prior(self, X: Array) -> np.ndarray:
-        """Return T, with the prior as T^T T."""
+        """Return T such that T^T T is the prior."""
         d = X.shape[1]
         if isinstance(self.prior, str):
             if self.prior == "identity":
@@ -191,17 +198,18 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             raise ValueError(f"prior has shape {M0.shape}; it must be ({d}, {d}).")
         is_symmetric = np.allclose(M0, M0.T, rtol=1e-6, atol=1e-9 * np.abs(M0).max())
         if not is_symmetric or np.linalg.eigvalsh((M0 + M0.T) / 2)[0] <= 0:
-            raise ValueError("prior must be symmetric and positive definite: add a multiple of I.")
-        return root(M0)
+            raise ValueError("prior must be symmetric and positive definite.")
+        return square_root(M0)
 
     def _checked_bounds(self, points: Array, rng: np.random.RandomState) -> tuple[float, float]:
-        """Return the bounds that are given, or percentiles of squared distances."""
+        """Return the given bounds, or percentiles of the squared distances."""
         if self.bounds is not None:
             bounds = check_array(self.bounds, dtype=float, ensure_2d=False, input_name="bounds")
             if bounds.shape != (2,) or not np.all(bounds > 0):
                 raise ValueError(
-                    f"bounds={self.bounds!r} must be two positive numbers: the upper bound of "
-                    "similar, the lower bound of dissimilar samples' squared distances."
+                    f"bounds={self.bounds!r} must be two positive numbers: an upper bound on the "
+                    "squared distances of similar pairs, and a lower bound on those of dissimilar "
+                    "pairs."
                 )
             return float(bounds[0]), float(bounds[1])
         X = to_host(points)
@@ -211,13 +219,13 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             i, j = rng.randint(len(X), size=(2, 20_000))
         squares = np.sum((X[i] - X[j]) ** 2, axis=1)
         squares = squares[squares > 0]
-        if not len(squares):  # all samples are one point
+        if not len(squares):  # all samples are identical
             return 1.0, 1.0
         upper, lower = np.percentile(squares, [5, 95])
         return float(upper), float(lower)
 
-    def _drawn(self, labels: Labels, rng: np.random.RandomState) -> Pairs:
-        """Return pairs of samples of one class, and of different classes."""
+    def _sampled_pairs(self, labels: Labels, rng: np.random.RandomState) -> Pairs:
+        """Return random pairs of the same class and of different classes."""
         n = self.n_constraints
         if n is None:
             n = min(MAX_DEFAULT_CONSTRAINTS, 20 * labels.n_classes**2)
@@ -229,26 +237,26 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     def _objective(
         self, points: Array, pairs: Pairs, originals: Array
     ) -> ListedObjective[ITMLRule]:
-        dissimilar = pairs.dissimilar[differing(originals, pairs.dissimilar)]
+        dissimilar = pairs.dissimilar[pairs_differ(originals, pairs.dissimilar)]
         rows = np.concatenate([pairs.similar, dissimilar])
         if not len(rows):
             raise ValueError(
-                "ITML has no pairs to learn from: no two samples are of one class, and those of "
-                "different classes are the same point."
+                "ITML has no pairs to learn from: no two samples have the same class, and samples "
+                "of different classes are identical."
             )
         kinds = np.repeat([0, 1], [len(pairs.similar), len(dissimilar)])
         rule = ITMLRule(float(self.gamma), *self.bounds_)
         return ListedObjective(rule, points, rows, kinds)
 
     def _minimise(
-        self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver, watch: Watch
+        self, problem: Problem[ListedObjective[ITMLRule]], solver: Solver, callback: MapCallback
     ) -> Solution:
         function: MapFunction = DivergenceOverMetrics.of(problem.objective)
         if solver.steps_over == "maps":
             function = DivergenceOverMaps(problem.objective, problem.start)
-        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
 
-    def _facts(
+    def _extra_metadata(
         self, problem: Problem[ListedObjective[ITMLRule]], solution: Solution
     ) -> dict[str, Any]:
         result = solution.result

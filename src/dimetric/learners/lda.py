@@ -18,37 +18,38 @@ from dimetric.linalg.spectral import fixed_signs, top_ratio, whitening
 from dimetric.supervision.labels import Supervision, checked_labels
 
 
-def _adds_up(learner: "LDA") -> bool:
-    """Tell whether blocks of samples can be learned from one by one."""
+def _supports_partial_fit(learner: "LDA") -> bool:
+    """Return True, or raise if the shrinkage does not allow partial_fit."""
     if learner.shrinkage == "auto":
         raise AttributeError(
-            "shrinkage='auto' looks at all samples at once; with partial_fit it must be None or a "
-            "float in [0, 1]."
+            "shrinkage='auto' needs all samples at once. For partial_fit, set shrinkage to None or "
+            "to a float in [0, 1]."
         )
     return True
 
 
 class LDA(LinearMetric):
-    r"""Linear discriminant analysis: directions that spread the classes and not their samples.
+    r"""Linear discriminant analysis: directions that separate the class means.
 
     .. math:: \max_L \mathrm{tr}\left((L S_w L^T)^{-1} L S_b L^T\right), \quad
               S_w = \frac{1}{n} \sum_i (x_i - \mu_{y_i})(x_i - \mu_{y_i})^T, \quad
               S_b = \sum_c \frac{n_c}{n} (\mu_c - \mu)(\mu_c - \mu)^T
 
     The rows of L are eigenvectors of :math:`S_w^{-1} S_b`, scaled so that :math:`L S_w L^T = I`
-    [1]_. Where :math:`S_w` is singular (constant or repeated features, fewer samples than
-    features) they are taken in its range.
+    [1]_. If :math:`S_w` is singular (constant or repeated features, fewer samples than
+    features), the rows of L are restricted to its range.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L, at most ``min(n_classes - 1, n_features)``, which None stands for.
+        Number of rows of L, at most ``min(n_classes - 1, n_features)``. None stands for that
+        maximum.
     shrinkage : float in [0, 1], "auto" or None, default=None
-        :math:`S_w` and the total covariance become
-        :math:`(1 - s) S + s\, \mathrm{tr}(S) / d\, I`; "auto" takes s, and the covariance of each
-        class, by Ledoit and Wolf [2]_ on standardised features.
+        Shrinkage s: :math:`S_w` and the total covariance are replaced by
+        :math:`(1 - s) S + s\, \mathrm{tr}(S) / d\, I`. "auto" shrinks the covariance of each class
+        and the total covariance by the Ledoit-Wolf estimate [2]_ on standardised features.
     reg : float, default=0.0
-        :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
+        Ridge: :math:`reg\, \mathrm{tr}(S_w) / d\, I` is added to :math:`S_w`.
 
     Attributes
     ----------
@@ -57,13 +58,13 @@ class LDA(LinearMetric):
     offset_ : array of shape (n_features,)
         The mean of the samples.
     explained_variance_ratio_ : array of shape (n_components,)
-        Share of each eigenvalue in their sum.
+        Each eigenvalue divided by the sum of all eigenvalues.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     means_ : array of shape (n_classes, n_features)
         Class means.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     References
     ----------
@@ -82,6 +83,7 @@ class LDA(LinearMetric):
     """
 
     means_: Array
+    _min_classes: ClassVar[int] = 2
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -102,27 +104,24 @@ class LDA(LinearMetric):
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         codes, n_classes = checked_labels(supervision).codes, len(self.classes_)
         X, factor = rescale_for_squares(X)
-        if n_classes < 2:
-            raise ValueError(f"LDA needs at least 2 classes; y holds {n_classes}.")
         if X.shape[0] <= n_classes:
             raise ValueError(
                 "The number of samples must be more than the number of classes; there are "
-                f"{X.shape[0]} samples of {n_classes} classes."
+                f"{X.shape[0]} samples and {n_classes} classes."
             )
         labels = asarray_like(codes, X, dtype=namespace(X).int64)
         if self.shrinkage == "auto":
             moments = Moments.of_all(X, labels, n_classes, root=False)
             within, between = _ledoit_wolf(to_host(X), codes)
             ridge = self.reg / X.shape[1] * float(np.trace(within))
-            in_float64 = moments.means
             pencil = _Pencil(
-                asarray_like(within, in_float64),
+                asarray_like(within, moments.means),
                 False,
-                asarray_like(between, in_float64),
+                asarray_like(between, moments.means),
                 False,
                 ridge,
             )
-            T, _ = pencil.whitening()  # there is no root of such covariances to turn to
+            T, _ = pencil.whitening()
         else:
             wide = X.shape[0] <= X.shape[1]
             moments = Moments.of_all(X, labels, n_classes, root=wide)
@@ -132,68 +131,70 @@ class LDA(LinearMetric):
                 moments = Moments.of_all(X, labels, n_classes, root=True)
                 pencil = self._pencil(moments)
                 T, _ = pencil.whitening()
-        self._set(moments, pencil, T)
-        self._moments: Moments | None = None  # a fit forgets the blocks of partial_fit
+        self._set_fitted_attributes(moments, pencil, T)
+        self._moments: Moments | None = None  # discard the blocks of partial_fit
         self.components_ = self.components_ * factor
         self.offset_, self.means_ = self.offset_ / factor, self.means_ / factor
-        return self._in_dtype_of(X)
+        return self._cast_to_dtype_of(X)
 
-    @available_if(_adds_up)
+    @available_if(_supports_partial_fit)
     @fit_method
     def partial_fit(self, X: Array, y: Array | None = None) -> Self:
-        """Learn from one more block of samples; the map is that of all blocks seen so far.
+        """Update the map with another block of samples.
 
-        Blocks may have any number of rows and bring new classes; the learner counts as fitted as
-        soon as there are more classes than `n_components`, and samples to compare them with. After
-        a :meth:`fit` the first block starts anew.
+        The result is the map of all blocks seen so far. Blocks may have any number of rows and may
+        contain new classes. The learner is fitted once it has seen more than `n_components` classes
+        and some variance within classes. After :meth:`fit`, the first block starts from scratch.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             A block of samples.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of the samples.
 
         Returns
         -------
         self : object
-            The learner, fitted to all blocks.
+            The learner, fitted to all blocks seen so far.
         """
         started = perf_counter()
         seen: Moments | None = getattr(self, "_moments", None)
         X, y = checked_samples_with_labels(self, X, y, reset=seen is None, min_samples=1)
-        rescale_for_squares(X)  # refuses what has no variance in this dtype
+        rescale_for_squares(X)  # raises if squares overflow or underflow
         classes, codes = np.unique(y, return_inverse=True)
         labels = asarray_like(codes, X, dtype=namespace(X).int64)
         moments = Moments.root_of(X, labels, n_classes=len(classes))
         if seen is None:
-            self.__dict__.pop("components_", None)  # of an earlier fit
+            self.__dict__.pop("components_", None)  # set by an earlier fit
         else:
             known, new = self.classes_, classes
-            classes = _union(known, new)
-            moments = seen.widened(np.searchsorted(classes, known), len(classes)) + (
-                moments.moved_to(seen).widened(np.searchsorted(classes, new), len(classes))
+            classes = _merged_classes(known, new)
+            moments = seen.with_classes_at(np.searchsorted(classes, known), len(classes)) + (
+                moments.moved_to(seen).with_classes_at(np.searchsorted(classes, new), len(classes))
             )
         self._moments, self.classes_ = moments, classes
         enough = len(classes) > min(self.n_components or 1, X.shape[1])
-        if enough and bool(namespace(moments.means).any(moments.above_rounding().spread != 0)):
+        if enough and bool(
+            namespace(moments.means).any(moments.without_rounding_noise().spread != 0)
+        ):
             pencil = self._pencil(moments)
-            self._set(moments, pencil, pencil.whitening()[0])
-            self._metadata = self._in_dtype_of(X) | {"time": perf_counter() - started}
+            self._set_fitted_attributes(moments, pencil, pencil.whitening()[0])
+            self._metadata = self._cast_to_dtype_of(X) | {"time": perf_counter() - started}
         return self
 
     def _pencil(self, moments: Moments) -> "_Pencil":
-        """Return S_w and S_b of samples, shrunk."""
+        """Return S_w and S_b with shrinkage."""
         xp = namespace(moments.means)
         n, d = moments.n_samples, moments.means.shape[1]
         s = float(self.shrinkage or 0.0)
-        within = moments.above_rounding().spread / (n**0.5 if moments.is_root else n)
+        within = moments.without_rounding_noise().spread / (n**0.5 if moments.is_root else n)
         deviations = xp.sqrt(moments.counts / n)[:, None] * (moments.means - moments.mean)
         trace = xp.sum(within**2) if moments.is_root else xp.linalg.trace(within)
         ridge = (s + self.reg) / d * float(trace)
         basis = None
         if moments.is_root and within.shape[0] + deviations.shape[0] < d:
-            # Nothing happens outside the span of the samples: work in coordinates of it.
+            # Few samples: work in coordinates of their span. Outside, both scatters are 0.
             unit = xp.sqrt(xp.sum(within**2, axis=0))
             unit = xp.where((unit > 0) & (ridge == 0), unit, xp.ones_like(unit))
             spanning = xp.concat([within, deviations]) / unit
@@ -204,25 +205,26 @@ class LDA(LinearMetric):
         if not s:
             return _Pencil(within, moments.is_root, deviations, True, ridge, basis)
         p = within.shape[1]
-        floor = s / d * xp.sum(deviations**2)  # of S_b, also in directions outside the basis
+        # Shrinkage adds this to all eigenvalues of S_b, also to those outside the span.
+        floor = s / d * xp.sum(deviations**2)
         eye = xp.eye(p, dtype=within.dtype, device=within.device)
         between = (1 - s) * deviations.T @ deviations + floor * eye
         outside = (d - p) * float(floor) / ridge if ridge > 0 else 0.0
         return _Pencil(within, moments.is_root, between, False, ridge, basis, outside)
 
-    def _set(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
-        """Set the fitted attributes, given the whitening T of S_w."""
+    def _set_fitted_attributes(self, moments: Moments, pencil: "_Pencil", T: Array) -> None:
+        """Set the fitted attributes from the whitening T of S_w."""
         xp = namespace(moments.means)
         k = self._n_components(len(self.classes_), moments.means.shape[1])
         if T.shape[0] == 0:
             raise ValueError(
-                "Every class is a single point: there is no spread within classes that LDA could "
-                "compare the classes with."
+                "All samples of each class are identical, so the scatter within classes is zero "
+                "and LDA is not defined."
             )
         if T.shape[0] < k:
             warnings.warn(
-                f"The samples of a class spread in {T.shape[0]} directions only: LDA returns "
-                f"{T.shape[0]} components instead of {k}. reg > 0 allows for more.",
+                f"The samples vary in only {T.shape[0]} direction(s) within classes, so LDA "
+                f"returns {T.shape[0]} component(s) instead of {k}. Set reg > 0 to get more.",
                 stacklevel=2,
             )
         values, L, total = top_ratio(
@@ -242,8 +244,8 @@ class LDA(LinearMetric):
             )
         return self.n_components or largest
 
-    def _in_dtype_of(self, X: Array) -> dict[str, Any]:
-        """Bring the fitted attributes, learned in float64, to X's dtype; return metadata."""
+    def _cast_to_dtype_of(self, X: Array) -> dict[str, Any]:
+        """Cast the fitted attributes from float64 to the dtype of X; return the metadata."""
         xp = namespace(self.components_)
         for name in ("components_", "offset_", "means_", "explained_variance_ratio_"):
             setattr(self, name, asarray_like(getattr(self, name), X))
@@ -254,30 +256,30 @@ class LDA(LinearMetric):
         }
 
 
-def _union(known: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the classes of both, unless they are of kinds that do not compare."""
+def _merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return the sorted union of two sets of classes; raise if their types cannot be compared."""
     if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
         raise ValueError(
-            f"y holds labels such as {new[0]!r}, earlier blocks held such as {known[0]!r}: they "
-            "must be of one kind."
+            f"y has labels such as {new[0]!r}, but earlier blocks have labels such as "
+            f"{known[0]!r}. All labels must have the same type."
         )
     return np.union1d(known, new)
 
 
 @dataclass(frozen=True)
 class _Pencil:
-    """The two scatters that LDA compares."""
+    """The scatter matrices S_w and S_b of the generalised eigenvalue problem."""
 
-    within: Array  # S_w, or a root of it
+    within: Array  # S_w, or R with R^T R = S_w
     within_is_root: bool
-    between: Array  # S_b, or a root of it
+    between: Array  # S_b, or R with R^T R = S_b
     between_is_root: bool
-    ridge: float = 0.0  # of S_w
-    basis: Array | None = None  # what their coordinates refer to, if not the features
+    ridge: float = 0.0  # added to S_w
+    basis: Array | None = None  # basis of the coordinates; None for the features
     outside: float = 0.0  # sum of the eigenvalues in directions outside the basis
 
     def whitening(self) -> tuple[Array, bool]:
-        """Return a whitening of S_w, and whether it could be had without losing digits."""
+        """Return a whitening of S_w, and whether it is accurate."""
         return whitening(
             self.within,
             is_root=self.within_is_root,
@@ -287,8 +289,8 @@ class _Pencil:
 
 
 def _ledoit_wolf(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return S_w and S_b from covariances that are shrunk class by class, as scikit-learn does."""
-    from sklearn.covariance import ledoit_wolf  # seldom used, and not cheap to import
+    """Return S_w and S_b with Ledoit-Wolf shrinkage of each class, as in scikit-learn."""
+    from sklearn.covariance import ledoit_wolf  # slow to import
 
     def covariance(X: np.ndarray) -> np.ndarray:
         if len(X) == 1:

@@ -9,9 +9,9 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._compat import Interval
-from dimetric.learners._fitting.convex import Below, ConvexMetric
-from dimetric.learners._fitting.problem import Problem, Solution, Watch
-from dimetric.objectives import numpy_kernels
+from dimetric.learners._fitting.convex import ConvexMetric, LinearBound
+from dimetric.learners._fitting.problem import MapCallback, Problem, Solution
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective, SimilarityObjective, metric_gradient
@@ -23,16 +23,16 @@ from dimetric.supervision.pairs import Pairs
 
 
 class LDMLRule(Rule):
-    r"""Minus the log-likelihood of which pairs are of one class, at odds :math:`e^{b - d^2}`.
+    r"""The loss of LDML: minus the log-likelihood of the similarity of each pair.
 
-    With the sign s = 1 for pairs of one class and -1 for others, the loss is
+    With s = 1 for pairs of the same class and s = -1 for other pairs, the loss is
     :math:`\log(1 + e^u)`, :math:`u = s (d^2 - b)`, and the weights are :math:`W = s\,\sigma(u)`.
-    Each pair of samples is in the matrix of distances twice; each time it counts a half.
+    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time.
 
     Parameters
     ----------
     b : float, optional
-        The threshold. If it is None, theta holds the threshold, and it is learned.
+        The threshold. If None, the threshold is theta and is learned.
     """
 
     def __init__(self, b: float | None = None) -> None:
@@ -41,14 +41,14 @@ class LDMLRule(Rule):
     def fast(
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
-        """Return what the engine does, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.ldml(Z, V, side, self._threshold(theta))
+        """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
+        return fast_paths.ldml(Z, V, side, self._threshold(theta))
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, dtheta) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        half = xp.astype(rows.is_other(columns), D.dtype) / 2
+        half = xp.astype(rows.different_sample(columns), D.dtype) / 2
         losses, W = self._terms(xp, D, rows.same_label(columns), theta)
         W = half * W
         loss = xp.sum(half * losses, dtype=xp.float64)
@@ -71,10 +71,10 @@ class LDMLRule(Rule):
 
     def n_terms(self, rows: Side, columns: Side) -> float:
         """Return the number of pairs."""
-        return rows.n_other(columns) / 2
+        return rows.n_different_pairs(columns) / 2
 
     def infimum(self, rows: Side, columns: Side) -> float:
-        """Return 0: no finite map is certain of all pairs."""
+        """Return 0, which no finite map attains."""
         return 0.0
 
     def _threshold(self, theta: np.ndarray) -> float:
@@ -82,70 +82,73 @@ class LDMLRule(Rule):
 
 
 class LDML(ConvexMetric[SimilarityObjective]):
-    r"""Logistic discriminant metric learning: the distance that tells best who is of one class.
+    r"""Logistic discriminant metric learning (LDML).
 
     .. math:: \max_{L, b} \frac{1}{|P|} \Big[\sum_{S} \log \sigma(b - d^2_{ij})
               + \sum_{D} \log \sigma(d^2_{ij} - b)\Big] - \frac{reg}{d} |L|_F^2, \qquad
               d^2_{ij} = |L x_i - L x_j|^2
 
-    The pairs P of samples, all of them or those that are given in place of labels, are of one class
-    (S) or of two (D), and :math:`\sigma(b - d^2)` is the probability of the former: logistic
-    regression on the entries of :math:`M = L^T L` [1]_. The log-likelihood is concave in M and b: a
-    map with all rows has one optimum, and ``metadata()`` holds a bound of how far away that is,
-    ``gap`` (among metrics of trace ``gap_radius`` alone, unless ``gap_proven``).
+    With labels, the similar pairs S are the pairs of the same class, and the dissimilar pairs D are
+    all other pairs. Otherwise both are given. P is the set of all these pairs. With the logistic
+    function :math:`\sigma`, the probability that a pair is similar is :math:`\sigma(b - d^2)`.
+    LDML is thus a logistic regression on the entries of :math:`M = L^T L` [1]_.
+
+    The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
+    maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
+    There is no such bound for "sgd", nor for fewer components than features.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     b : float or None, default=None
-        Squared distance at which a pair is as likely of one class as not; None is learned.
+        Threshold: the squared distance at which the probability is 1/2. None means that b is
+        learned.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
-        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
-        :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD` for data too
-        large to evaluate all pairs of samples, or, over the metric M instead of L,
-        :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
+        Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`,
+        :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples, or
+        :class:`~dimetric.solvers.ProjectedGradient` ("sdp"), which maximises over M instead of L.
     max_iter : int, default=100
-        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
-        mini-batches of them, and the objectives in the metadata are means over mini-batches.
+        Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
+        mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     b_ : float
         The threshold b, learned or given.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    A start by name is brought to the size that fits best, a given one is taken as it is. Either
-    starts with its best b.
+    If `init` is a name, the initial map is rescaled to maximise the objective. An array is used as
+    it is. In both cases, b starts at its best value for the initial map.
 
     References
     ----------
@@ -204,10 +207,10 @@ class LDML(ConvexMetric[SimilarityObjective]):
         labels = checked_labels(supervision)
         n_labelled = int(np.sum(labels.codes >= 0))
         if n_labelled < 2:
-            raise ValueError("LDML learns from pairs of samples, but y holds one label.")
+            raise ValueError("LDML requires at least 2 labelled samples, but y has only 1.")
         if labels.n_classes in (1, n_labelled):
-            held = "one class" if labels.n_classes == 1 else "no two samples of a class"
-            warnings.warn(f"y holds {held}: LDML has nothing to learn.", stacklevel=2)
+            content = "only one class" if labels.n_classes == 1 else "no class with two samples"
+            warnings.warn(f"y has {content}, so LDML has nothing to learn.", stacklevel=2)
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray
@@ -219,9 +222,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
         return PairwiseObjective(rule, X, checked_labels(supervision).codes, theta)
 
     def _minimise(
-        self, problem: Problem[SimilarityObjective], solver: Solver, watch: Watch
+        self, problem: Problem[SimilarityObjective], solver: Solver, callback: MapCallback
     ) -> Solution:
-        solution = super()._minimise(problem, solver, watch)
+        solution = super()._minimise(problem, solver, callback)
         if self.b is None and not solver.uses_batches:
             L = solution.map
             best = likeliest_threshold(problem.objective, L, solution.theta)
@@ -234,7 +237,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
     def _tangent(
         self, problem: Problem[SimilarityObjective], L: np.ndarray, theta: np.ndarray
-    ) -> Below:
+    ) -> LinearBound:
         if self.b is not None:
             return super()._tangent(problem, L, theta)
         objective = problem.objective
@@ -243,8 +246,8 @@ class LDML(ConvexMetric[SimilarityObjective]):
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # The slope is 0 but for rounding. What is left of it bounds f, too: the best threshold of
-        # a metric N is not below the log odds of S, nor above them by more than the largest d2.
+        # At the best b, the slope is 0 up to rounding errors. The bound allows for these: the
+        # best b of any metric lies between l and l plus the largest d2, with l the log odds of S.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
         c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))
@@ -252,7 +255,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
 
 
 def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) -> Result:
-    """Return the solver's result for the b that is best for a map, with the mean loss there."""
+    """Minimise the mean loss of a map over the threshold b, and return the result."""
     X, n = objective.points, objective.n_terms
     Z = X @ asarray_like(L, X).T
 

@@ -8,44 +8,57 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric._compat import Interval
-from dimetric.learners._fitting.convex import ConvexMetric, certificate_facts
+from dimetric.learners._fitting.convex import ConvexMetric, certificate_metadata
 from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
-from dimetric.learners._fitting.problem import Problem, Solution, Watch, counted_from, solve
+from dimetric.learners._fitting.problem import (
+    MapCallback,
+    Problem,
+    Solution,
+    solve,
+    with_iteration_offset,
+)
 from dimetric.learners._fitting.start import rescaled_start
 from dimetric.objectives.margins.bounds import MarginBounds
 from dimetric.objectives.margins.objective import MarginObjective, pull_scale
-from dimetric.objectives.margins.targets import given_targets, in_given_order, nearest_targets
+from dimetric.objectives.margins.targets import checked_targets, in_user_order, nearest_targets
 from dimetric.objectives.margins.triplets import TripletObjective
 from dimetric.objectives.objective import Smoothable, on_maps
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import NO_DECREASE, STOPPED_BY_CALLBACK
+from dimetric.solvers.result import (
+    LINE_SEARCH_FAILED,
+    NO_DECREASE,
+    STOPPED_BY_CALLBACK,
+    max_iter_reached,
+)
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.triplets import Triplets
 
-# The width of the hinge's smooth part, and the tolerance in units of tol, of one stage after the
-# other. The second stage is for maps that the first leaves too far from a proof. A sharper hinge
-# changes little, and is hard to solve for precisely.
+# Stages of the continuation, each with the width of the hinge's smooth part and a tolerance as a
+# multiple of tol. The second stage runs only if the gap after the first is not yet small. Later
+# stages have a looser tolerance, because sharp hinges are hard to minimise and change little.
 STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-SHARP_IN_TOLS = 300.0  # difference that smoothing may make to the objective, in units of tol
-TIGHT_GAP_RATIO = 0.007  # bound of what is left to gain, as a share of the objective
-# For SGD: in larger classes targets are searched among random groups of this size, and with more
-# samples than this the objective is estimated by mini-batches.
+# Smoothing may change the objective by at most this many times tol.
+MAX_SMOOTHING_ERROR_IN_TOLS = 300.0
+TIGHT_GAP_RATIO = 0.007  # a gap is small if it is at most this fraction of the objective
+# With SGD, larger classes are split into random groups of this size to search for targets.
 MAX_FRIENDS_SEARCHED = 5_000
+# With SGD and more samples than this, the objective is estimated from mini-batches.
 MAX_SAMPLES_EVALUATED = 20_000
 
 
 class LMNN(MeanLossMetric[Smoothable]):
-    r"""Large margin nearest neighbours: near neighbours of one's class, all others farther away.
+    r"""Large margin nearest neighbours (LMNN).
 
     .. math:: \min_L \frac{1}{N} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij} + \mu \sum_{j \to i}
               \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr] + \frac{reg}{d} |L|_F^2,
               \qquad d_{ij} = |L x_i - L x_j|
 
-    The targets :math:`j \to i` of a sample are its nearest neighbours of the same class before
-    anything is learned. They are pulled near, and samples of other classes, impostors, are pushed
-    out to where a margin of 1 lies between [1]_. Triplets (i, j, l), where they are given in place
-    of labels, are what is summed over, and N is their number.
+    The target neighbours :math:`j \to i` of a sample i are its nearest neighbours of the same class
+    in the original space. The first term pulls targets closer. The second term pushes away
+    impostors: samples l of other classes whose squared distance to i is less than that of a target
+    plus 1 [1]_. If triplets (i, j, l) are given instead of labels, both sums run over the triplets,
+    and N is their number.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -54,58 +67,60 @@ class LMNN(MeanLossMetric[Smoothable]):
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     n_neighbors : int, default=3
-        Targets of each sample; of a smaller class, as many as there are.
+        Number of targets of each sample. Samples of smaller classes have fewer targets.
     mu : float, default=0.5
-        Weight of the pushes, between 0 and 1; the pulls have weight ``1 - mu``.
+        Weight of the push term, between 0 and 1. The pull term has the weight ``1 - mu``.
     targets : array of shape (n_samples, k) or None, default=None
-        Row numbers of targets in place of the nearest; -1 stands for none. For labels alone.
+        Row indices of the targets of each sample; -1 marks missing targets. None chooses the
+        nearest neighbours. Only for labels, not for triplets.
     n_passes : int, default=1
-        How often targets are chosen: each time after the first by the distance learned so far.
+        Number of times that targets are chosen. Each pass after the first chooses them by the
+        distance learned so far.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
-        How the objective is minimised. :class:`~dimetric.solvers.LBFGS` sees a smooth hinge, which
-        gets sharper from stage to stage, and so does, over metrics M,
-        :class:`~dimetric.solvers.ProjectedGradient` ("sdp"). "bgd" is
+        Solver. :class:`~dimetric.solvers.LBFGS` minimises over maps L, and
+        :class:`~dimetric.solvers.ProjectedGradient` ("sdp") over metrics M. Both use a smoothed
+        hinge, which is made sharper in stages. "bgd" is
         :class:`~dimetric.solvers.GradientDescent`. :class:`~dimetric.solvers.SGD` is for data too
-        large to evaluate all pairs: targets come with the samples of a mini-batch, impostors are
-        found among them. Targets are then the nearest among 5,000 random samples of a class, and
-        beyond 20,000 samples the objectives in the metadata are means over mini-batches.
+        large to evaluate all pairs. It searches for impostors within each mini-batch, and for
+        targets among 5,000 random samples of the class. With more than 20,000 samples, the
+        objectives in the metadata are means over mini-batches.
     max_iter : int, default=300
-        Largest number of iterations, of all passes together; with "sgd", of epochs.
+        Maximum number of iterations of all passes together. With "sgd", an iteration is an epoch.
     tol : float, default=1e-6
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     targets_ : array of shape (n_samples, k)
-        Row numbers of the targets, those of the last pass; -1 where there are fewer.
+        Row indices of the targets in the last pass; -1 marks missing targets.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     References
     ----------
@@ -133,7 +148,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "triplets")
-    _single_sample = "which has no neighbour to be near to"
+    _needs_class_neighbors = True
 
     def __init__(
         self,
@@ -173,11 +188,11 @@ class LMNN(MeanLossMetric[Smoothable]):
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         given = "triplets" if isinstance(supervision, Triplets) else "targets"
         if given == "triplets" and self.targets is not None:
-            raise ValueError("targets are for labels, but triplets are given: leave one out.")
+            raise ValueError("targets cannot be used with triplets. Set targets=None.")
         if self.n_passes > 1 and (given == "triplets" or self.targets is not None):
             raise ValueError(
-                f"n_passes={self.n_passes} chooses new targets, but {given} are given: leave "
-                f"n_passes=1, or {given}=None."
+                f"n_passes={self.n_passes} chooses new targets, but {given} are given. Set "
+                f"n_passes=1 or {given}=None."
             )
         super()._check_supervision(X, supervision)
 
@@ -186,117 +201,126 @@ class LMNN(MeanLossMetric[Smoothable]):
             return TripletObjective(X, supervision.rows, mu=self.mu)
         codes = checked_labels(supervision).codes
         if self.targets is not None:
-            targets = given_targets(self.targets, codes, order)
+            targets = checked_targets(self.targets, codes, order)
         else:
-            targets = self._nearest(X, codes)
+            targets = self._nearest_targets(X, codes)
         return MarginObjective(X, codes, targets, mu=self.mu, order=order)
 
-    def _nearest(self, X: Array, codes: np.ndarray) -> np.ndarray:
-        """Return the targets of samples that are sorted by class."""
+    def _nearest_targets(self, X: Array, codes: np.ndarray) -> np.ndarray:
+        """Return the nearest neighbours of the same class, for samples sorted by class."""
         most = MAX_FRIENDS_SEARCHED if self._solver().uses_batches else None
         return nearest_targets(
-            X, codes, self.n_neighbors, most=most, random_state=self.random_state
+            X, codes, self.n_neighbors, max_group_size=most, random_state=self.random_state
         )
 
-    def _minimise(self, problem: Problem[Smoothable], solver: Solver, watch: Watch) -> Solution:
-        """Solve in passes; in each but the first, targets are the nearest under the map so far."""
+    def _minimise(
+        self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback
+    ) -> Solution:
+        """Solve in passes; after the first pass, choose targets by the current map."""
         objective, start, ridge = problem.objective, problem.start, problem.ridge
-        if len(getattr(self, "classes_", ())) == 1:  # pulls alone would draw all to a point
+        if len(getattr(self, "classes_", ())) == 1:  # the pull term alone would lead to a map of 0
             self._set_targets(objective, objective)
             value = on_maps(objective, ridge=ridge)(start.ravel())[0]
-            result = Result(start.ravel(), value, 0, True, "y holds one class", (value,))
+            result = Result(start.ravel(), value, 0, True, "y has only one class", (value,))
             return Solution(start, objective.theta, result)
         if solver.models_curvature and not self._start_is_given():
             problem = replace(problem, start=rescaled_start(problem)[0])
         L, done, history = problem.start, 0, list[float]()
         for passes_left in range(self.n_passes, 0, -1):
             if history:
-                aimed = self._with_new_targets(problem.objective, L)
-                if done == self.max_iter or aimed is None:
+                retargeted = self._with_new_targets(problem.objective, L)
+                if done == self.max_iter or retargeted is None:
                     break
-                problem = replace(problem, objective=aimed, start=L)
-            most = -(-(self.max_iter - done) // passes_left)  # saved iterations go to later passes
-            found = self._solve_pass(problem, solver, counted_from(watch, done), most)
+                problem = replace(problem, objective=retargeted, start=L)
+            # Iterations that a pass does not use go to the later passes.
+            limit = -(-(self.max_iter - done) // passes_left)
+            found = self._solve_pass(problem, solver, with_iteration_offset(callback, done), limit)
             L, done = found.map, done + found.result.n_iter
             history += found.result.history
             if found.result.reason == STOPPED_BY_CALLBACK:
                 break
         self._set_targets(objective, problem.objective)
-        history[0] = self._value(objective, start, ridge, estimate=history[0])
+        history[0] = self._sharp_objective(objective, start, ridge, estimate=history[0])
         return replace(found, result=replace(found.result, n_iter=done, history=tuple(history)))
 
     def _with_new_targets(self, objective: Smoothable, L: np.ndarray) -> Smoothable | None:
-        """Return the objective with the nearest targets under a map; None if these are the same."""
+        """Return the objective with targets chosen by a map, or None if they do not change."""
         if not isinstance(objective, MarginObjective):
             return None
         X = objective.points
-        targets = self._nearest(X @ asarray_like(L, X).T, objective.strata)
-        return None if np.array_equal(targets, objective.targets) else objective.aimed(targets)
+        targets = self._nearest_targets(X @ asarray_like(L, X).T, objective.strata)
+        return (
+            None if np.array_equal(targets, objective.targets) else objective.with_targets(targets)
+        )
 
-    def _set_targets(self, first: Smoothable, last: Smoothable) -> None:
-        """Set ``targets_`` to those of the last pass, for samples in the given order."""
-        if isinstance(first, MarginObjective) and isinstance(last, MarginObjective):
-            assert first.order is not None  # of the samples that were given
-            targets, X = in_given_order(last.targets, first.order), first.points
+    def _set_targets(self, initial: Smoothable, final: Smoothable) -> None:
+        """Set ``targets_`` to the targets of the final objective, in the order of the samples."""
+        if isinstance(initial, MarginObjective) and isinstance(final, MarginObjective):
+            assert initial.order is not None
+            targets, X = in_user_order(final.targets, initial.order), initial.points
             self.targets_ = asarray_like(targets, X, dtype=namespace(X).int64)
 
     def _solve_pass(
-        self, problem: Problem[Smoothable], solver: Solver, watch: Watch, max_iter: int
+        self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback, max_iter: int
     ) -> Solution:
-        """Solve for given targets, with a hinge that is smooth, and then less and less so."""
+        """Solve for fixed targets with a smoothed hinge, which is made sharper in stages."""
         objective, ridge, L = problem.objective, problem.ridge, problem.start
         smooth = solver.models_curvature
-        scale = pull_scale(objective, ridge) if smooth else None
+        preconditioner = pull_scale(objective, ridge) if smooth else None
         over_metrics = solver.steps_over == "metrics"
         is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
         done, history, certificate = 0, list[float](), None
         last_width, is_sharp, is_tight = np.inf, False, True
-        for width, precision in STAGES if smooth else ((0.0, 1.0),):
+        for width, tol_factor in STAGES if smooth else ((0.0, 1.0),):
             if width == last_width and is_tight:
                 continue
             if width < last_width and is_sharp:
                 break
+            remaining = max_iter - done
             stage = replace(problem, objective=objective.smoothed(width), start=L)
             found = solve(
-                loss_over(solver, stage, scale=scale, random_state=self.random_state),
+                loss_over(
+                    solver, stage, preconditioner=preconditioner, random_state=self.random_state
+                ),
                 solver,
-                max_iter=max_iter - done,
-                tol=precision * self.tol,
-                watch=counted_from(watch, done),
+                max_iter=remaining,
+                tol=tol_factor * self.tol,
+                callback=with_iteration_offset(callback, done),
             )
             L, result, last_width = found.map, found.result, width
-            value = self._value(objective, L, ridge, estimate=result.value)
+            value = self._sharp_objective(objective, L, ridge, estimate=result.value)
             done, history = done + result.n_iter, [*history, *result.history]
             if bounds is not None:
                 bounds.add(L, width or STAGES[0][0])
                 certificate = bounds.certificate(value, L)
                 is_tight = certificate.gap <= TIGHT_GAP_RATIO * max(1.0, value)
-            is_sharp = result.value - value <= SHARP_IN_TOLS * self.tol * max(1.0, value)
+            tolerated = MAX_SMOOTHING_ERROR_IN_TOLS * self.tol * max(1.0, value)
+            is_sharp = result.value - value <= tolerated
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
-        if reason.startswith("max_iter") or (done == max_iter and not is_sharp):
-            converged, reason = False, f"max_iter={self.max_iter} reached"
-        elif reason.startswith("the line search failed"):
-            if eps(objective.points) > 1e-10:  # float32: rounding hides what is left to gain
+        if reason == max_iter_reached(remaining) or (done == max_iter and not is_sharp):
+            converged, reason = False, max_iter_reached(self.max_iter)
+        elif reason.startswith(LINE_SEARCH_FAILED):
+            if eps(objective.points) > 1e-10:  # float32: rounding errors hide a further decrease
                 converged, reason = True, NO_DECREASE
             elif certificate is not None and is_tight:
                 converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
         return Solution(L, found.theta, result, certificate)
 
-    def _value(
+    def _sharp_objective(
         self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
     ) -> float:
-        """Return the objective with sharp hinges, or an estimate where that would take too long."""
+        """Return the objective without smoothing, or the estimate if evaluation takes too long."""
         if self._solver().uses_batches and objective.n_terms > MAX_SAMPLES_EVALUATED:
             return estimate
         return on_maps(objective, ridge=ridge)(L.ravel())[0]
 
-    def _facts(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
-        facts, found = super()._facts(problem, solution), solution.certificate
-        if found is None:
-            return facts
-        # No hinge and no pull is below 0.
-        return facts | certificate_facts(found, solution.result, 0.0, problem.unit)
+    def _extra_metadata(self, problem: Problem[Smoothable], solution: Solution) -> dict[str, Any]:
+        extra, certificate = super()._extra_metadata(problem, solution), solution.certificate
+        if certificate is None:
+            return extra
+        # The objective is never negative.
+        return extra | certificate_metadata(certificate, solution.result, 0.0, problem.sample_scale)

@@ -1,4 +1,4 @@
-"""Learning with side information, also known as Mahalanobis metric for clustering."""
+"""Learning with side information, also known as Mahalanobis metric for clustering (MMC)."""
 
 from typing import Any, ClassVar
 
@@ -7,9 +7,9 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.constrained import ConstrainedMetric
-from dimetric.learners._fitting.gain import GainOnSphere, GainOverMetrics, RegularizedGain
-from dimetric.learners._fitting.problem import Problem, Solution, Watch, solve
-from dimetric.objectives import numpy_kernels
+from dimetric.learners._fitting.gain import GainOverMaps, GainOverMetrics, RegularizedGain
+from dimetric.learners._fitting.problem import MapCallback, Problem, Solution, solve
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.listed import ListedObjective
 from dimetric.objectives.objective import Objective
@@ -21,17 +21,17 @@ from dimetric.supervision.pairs import Pairs
 
 
 class DistanceRule(Rule):
-    r"""The distances between samples of different classes, :math:`\sqrt{d^2 + \epsilon}`.
+    r"""The sum of distances :math:`\sqrt{d^2 + \epsilon}` between samples of different classes.
 
-    Each pair of samples is in the matrix of distances twice; each time it counts a half. Theta
-    holds :math:`\epsilon`, without which a distance of 0 would have no derivative.
+    Each pair appears twice in the matrix of distances, and has the weight 1/2 each time. Theta is
+    :math:`\epsilon`, which makes the root differentiable at a distance of 0.
     """
 
     def fast(
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
     ) -> tuple[float, np.ndarray, float]:
-        """Return what the engine does, see :class:`dimetric.objectives.engine.Rule`."""
-        return numpy_kernels.distances(Z, V, side, float(theta[0]))
+        """Implement the rule for NumPy, see :class:`dimetric.objectives.engine.Rule`."""
+        return fast_paths.lsi(Z, V, side, float(theta[0]))
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
@@ -48,66 +48,71 @@ class DistanceRule(Rule):
 
 
 class LSI(ConstrainedMetric[Objective]):
-    r"""Learning with side information: dissimilar samples far apart, similar ones near.
+    r"""Learning with side information (LSI): large distances between dissimilar samples.
 
     .. math:: \max_M \sum_D d_{ij} \quad \text{s.t.} \quad
               \sum_S d^2_{ij} + \delta \frac{\mathrm{tr} X_S}{d} \mathrm{tr} M \le 1, \;
               M \succeq 0, \qquad d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)
 
-    Similar pairs S (must link) are those of one class, or given; dissimilar ones D (cannot link)
-    are all others, or given; :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`. Distances between
-    dissimilar samples are not squared: squares would be best served by a single direction, the
-    top eigenvector of :math:`X_S^{-1} X_D` [1]_. The problem is convex, and ``metadata()`` holds
-    a proven bound of how far its optimum is away, ``gap``.
+    With labels, the similar pairs S (must-links) are the pairs of the same class, and the
+    dissimilar pairs D (cannot-links) are all other pairs. Otherwise both are given. With
+    :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`, the constraint limits the distances of similar
+    pairs. The distances of dissimilar pairs are not squared, because with squares the optimal M
+    has rank one: its only direction is the top eigenvector of :math:`X_S^{-1} X_D` [1]_. The
+    problem is convex, and ``metadata()["gap"]`` is a proven bound on how far the objective is below
+    its maximum.
 
     Parameters
     ----------
     reg : float, default=1.0
-        Weight of what keeps M from collapsing: the objective is multiplied by
-        :math:`\rho(M)^{reg}`, where :math:`\rho` is the geometric mean of the eigenvalues of M,
-        relative to the constraint, over their arithmetic mean. With 0 few directions matter, often
-        one less than classes; a large one leads to the inverse of the constraint's matrix, the
-        Mahalanobis distance within classes.
+        Strength of a factor that prevents M from collapsing to low rank. The objective is
+        multiplied by :math:`\rho(M)^{reg}`. With :math:`A = X_S + \delta \frac{\mathrm{tr} X_S}{d}
+        I`, :math:`\rho \le 1` is the ratio of the geometric mean of the eigenvalues of
+        :math:`A^{1/2} M A^{1/2}` to their arithmetic mean. With 0, the rank of M is often
+        ``n_classes - 1``. With large values, M approaches a multiple of :math:`A^{-1}`, which is
+        the Mahalanobis distance within classes.
     delta : float, default=0.1
-        Weight of the trace beside the similar pairs. Without it there is no optimum if similar
-        samples agree in a direction that others differ in: then 0 is an error.
+        Weight :math:`\delta` of the trace of M in the constraint. With 0, the problem is unbounded
+        if samples vary in a direction in which similar samples do not, such as a feature that is
+        constant within each class. `fit` then raises an error.
     diagonal : bool, default=False
-        Learn weights of the features alone, a diagonal M.
+        Whether to restrict M to diagonal matrices, which weight the features.
     solver : {"lbfgs", "projected"} or solver object, default="lbfgs"
-        :class:`~dimetric.solvers.LBFGS` maximises :math:`\sum_D d_{ij}` relative to the root of the
-        constraint over maps L, :math:`M = L^T L`, which leaves no constraint. "projected" is the
-        authors' gradient ascent over M with iterated projections,
-        :class:`~dimetric.solvers.ProjectedGradient`.
+        Solver. :class:`~dimetric.solvers.LBFGS` maximises over maps L, :math:`M = L^T L`. It
+        rescales each L to meet the constraint with equality, so that no constraint remains.
+        "projected" (:class:`~dimetric.solvers.ProjectedGradient`) is the authors' method: gradient
+        ascent over M with iterated projections.
     max_iter : int, default=100
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Tolerance on the logarithm of the objective. The solver stops when the largest entry of
-        its gradient is below `tol`, or an iteration gains less than ``tol / 10``.
+        its gradient is at most `tol`, or an iteration gains at most ``tol / 10``.
     unlabelled : float, str or None, default=None
-        Label that marks samples without a label, often -1. These samples are left out.
+        Value of `y` that marks unlabelled samples, often -1. These samples are ignored.
     verbose : int, default=0
         Log each iteration if positive.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The map L; of fewer rows if there are fewer samples than features, one for each direction
-        that they differ in.
+        The map L. With fewer samples than features, it has one row for each direction in which
+        the samples differ.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels, if there are any.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    Pairs of a class are summed in closed form, those of different classes over blocks of samples:
-    no list of them is ever made. Dissimilar pairs of identical samples stay at distance 0.
+    With labels, no list of pairs is stored. The sum over pairs of the same class has a closed form,
+    and pairs of different classes are evaluated block by block. Dissimilar pairs of identical
+    samples have no effect, because their distance is 0 for every metric.
 
     References
     ----------
@@ -155,7 +160,7 @@ class LSI(ConstrainedMetric[Objective]):
     def _objective(self, points: Array, supervision: Supervision, originals: Array) -> Objective:
         xp = namespace(points)
         centred = points - xp.mean(points, axis=0)
-        # Relative to the mean squared distance at the start, and above its rounding.
+        # Small compared with the mean squared distance, but larger than its rounding error.
         epsilon = max(1e-12, 100 * eps(points)) * float(xp.mean(centred * centred))
         if isinstance(supervision, Pairs):
             kinds = np.ones(len(supervision.dissimilar), dtype=np.int64)
@@ -165,19 +170,21 @@ class LSI(ConstrainedMetric[Objective]):
         )
 
     def _minimise(
-        self, problem: Problem[RegularizedGain[Objective]], solver: Solver, watch: Watch
+        self, problem: Problem[RegularizedGain[Objective]], solver: Solver, callback: MapCallback
     ) -> Solution:
         gain = problem.objective
-        kind = GainOnSphere if solver.steps_over == "maps" else GainOverMetrics
+        kind = GainOverMaps if solver.steps_over == "maps" else GainOverMetrics
         function = kind(gain, problem.start, gain.objective.theta)
-        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        return solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
 
-    def _value(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
+    def _exact_gain(self, gain: RegularizedGain[Objective], L: np.ndarray) -> float:
         Z = gain.objective.points @ asarray_like(L, gain.objective.points).T
         return float(gain.objective.evaluate(Z, Z[:, :1], np.zeros(1))[0])
 
-    def _certified(
+    def _objective_and_gap(
         self, gain: RegularizedGain[Objective], L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, float]:
-        # The smoothed sum is above that of distances.
-        return gain.certified(self._value(gain, L), L, *gain.sum_and_scatter(L, theta))
+        # The smoothed sum is an upper bound of the sum, so its tangent is one, too.
+        return gain.objective_and_gap(
+            self._exact_gain(gain, L), L, *gain.value_and_metric_gradient(L, theta)
+        )

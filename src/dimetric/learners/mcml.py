@@ -6,7 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.convex import ConvexMetric
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -14,23 +14,25 @@ from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class MCMLRule(Rule):
-    r"""The divergence of the softmax over neighbours from a uniform choice in the own class.
+    r"""The loss of MCML: the divergence between ideal and actual neighbour probabilities.
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and :math:`p^0_{ij}` uniform
-    over the other samples of i's class, the loss is the divergence of p from p0, up to the entropy
-    of p0: :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`, and the weights are
-    :math:`W = p^0 - p`. Samples that are alone in their class have no loss.
+    over the other samples of i's class, the loss is the divergence of p from p0 plus the entropy
+    of p0: :math:`\sum_j p^0_{ij} d^2_{ij} + \log \sum_{k \ne i} e^{-d^2_{ik}}`. The weights are
+    :math:`W = p^0 - p`. A sample that is alone in its class has no loss.
     """
 
-    fast = staticmethod(numpy_kernels.mcml)
+    fast = staticmethod(fast_paths.mcml)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        others = rows.is_other(columns)
+        others = rows.different_sample(columns)
         nearest = xp.min(xp.where(others, D, xp.inf), axis=1, keepdims=True)
-        D = xp.where(others, D - nearest, 0.0)  # which changes no loss: p0 sums to 1
+        # The subtraction prevents exp from underflowing. It does not change the loss, because p0
+        # sums to 1.
+        D = xp.where(others, D - nearest, 0.0)
         E = xp.where(others, xp.exp(-D), 0.0)
         total = xp.sum(E, axis=1, keepdims=True)
         friends = xp.astype(rows.same_label(columns) & others, D.dtype)
@@ -42,78 +44,80 @@ class MCMLRule(Rule):
         return loss, target - is_anchor * E / total, 0.0
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of samples that have another one of their class."""
+        """Return the number of samples that have another sample of their class."""
         return max(1.0, float(np.sum(rows.n_friends(columns) > 0)))
 
     def infimum(self, rows: Side, columns: Side) -> float:
-        """Return the mean entropy of p0; a single class attains it, by collapsing."""
+        """Return the mean entropy of p0, or -inf if a map attains it (as with a single class)."""
         n_friends = rows.n_friends(columns)
-        if not n_friends.any() or np.sum(n_friends) == rows.n_other(columns):
+        if not n_friends.any() or np.sum(n_friends) == rows.n_different_pairs(columns):
             return -np.inf
         return float(np.mean(np.log(n_friends[n_friends > 0])))
 
 
 class MCML(ConvexMetric[PairwiseObjective]):
-    r"""Maximally collapsing metric learning: classes as points, far from each other.
+    r"""Maximally collapsing metric learning (MCML).
 
     .. math:: \min_L \frac{1}{n} \sum_i \Big[\sum_j p^0_{ij} d^2_{ij}
               + \log \sum_{k \ne i} e^{-d^2_{ik}}\Big] + \frac{reg}{d} |L|_F^2, \qquad
               d^2_{ij} = |L x_i - L x_j|^2
 
-    If every sample picked a neighbour at random, near ones more likely, it ideally would pick all
-    others of its class equally often, :math:`p^0`, and nobody else. The objective is the mean
-    Kullback-Leibler divergence from that ideal, but for a constant [1]_. Unlike that of NCA it is
-    convex in :math:`M = L^T L`: a map with all rows has one optimum, and ``metadata()`` holds a
-    bound of how far away that is, ``gap`` (among metrics of trace ``gap_radius`` alone, unless
-    ``gap_proven``).
+    Each sample i picks a neighbour j at random, with a probability proportional to
+    :math:`e^{-d^2_{ij}}`. Ideally, each class collapses to one point, far from all others: the
+    probability :math:`p^0_{ij}` is then uniform over the other samples of i's class, and 0
+    elsewhere. Up to a constant, the objective is the mean Kullback-Leibler divergence from this
+    ideal [1]_.
+
+    Unlike the objective of NCA, it is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how
+    far it is above its minimum: over all metrics if ``gap_proven``, else over metrics of trace at
+    most ``gap_radius``. There is no such bound for "sgd", nor for fewer components than features.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
-        How the objective is minimised: by :class:`~dimetric.solvers.LBFGS`,
-        :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD` for data too
-        large to evaluate all pairs of samples, or, over the metric M instead of L,
-        :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
+        Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`,
+        :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples, or
+        :class:`~dimetric.solvers.ProjectedGradient` ("sdp"), which minimises over M instead of L.
     max_iter : int, default=50
-        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
-        mini-batches of them, and the objectives in the metadata are means over mini-batches.
+        Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
+        mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     Notes
     -----
-    The only sample of a class has no loss term, but counts as a neighbour of other samples. A start
-    given by name is rescaled to the size that fits best; a start given as an array is used as it
-    is.
+    A sample that is alone in its class has no loss term, but counts as a neighbour of other
+    samples. If `init` is a name, the initial map is rescaled to minimise the objective. An array is
+    used as it is.
 
     References
     ----------
@@ -129,7 +133,7 @@ class MCML(ConvexMetric[PairwiseObjective]):
     (4.08, True)
     """
 
-    _single_sample = "which has no class to collapse with"
+    _needs_class_neighbors = True
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

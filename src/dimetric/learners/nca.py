@@ -6,7 +6,7 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import Rule
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
@@ -14,20 +14,20 @@ from dimetric.supervision.labels import Supervision, checked_labels
 
 
 class NCARule(Rule):
-    r"""Minus the probability that a sample picks a neighbour of its class, :math:`-p_i`.
+    r"""The loss of NCA: minus the probability :math:`p_i` of picking a sample of the same class.
 
     With :math:`p_{ij} \propto e^{-d^2_{ij}}` over :math:`j \ne i`, and
     :math:`p_i = \sum_{j: y_j = y_i} p_{ij}`, the weights are
     :math:`W_{ij} = p_{ij} ([y_i = y_j] - p_i)`.
     """
 
-    fast = staticmethod(numpy_kernels.nca)
+    fast = staticmethod(fast_paths.nca)
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
         """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
-        D = xp.where(rows.is_other(columns), D, xp.inf)
+        D = xp.where(rows.different_sample(columns), D, xp.inf)
         E = xp.exp(xp.min(D, axis=1, keepdims=True) - D)
         P = E / xp.sum(E, axis=1, keepdims=True)
         same = xp.astype(rows.same_label(columns), D.dtype)
@@ -35,61 +35,60 @@ class NCARule(Rule):
         return -xp.sum(p, dtype=xp.float64), P * (same - p), 0.0
 
     def infimum(self, rows: Side, columns: Side) -> float:
-        """Return minus the share of samples that have another one of their class."""
+        """Return minus the fraction of samples that have another sample of their class."""
         return -float(np.mean(rows.n_friends(columns) > 0))
 
 
 class NCA(MeanLossMetric[PairwiseObjective]):
-    r"""Neighbourhood components analysis: the map that serves nearest neighbours best.
+    r"""Neighbourhood components analysis (NCA).
 
     .. math:: \max_L \frac{1}{n} \sum_i \sum_{j \ne i,\, y_j = y_i} p_{ij}
               - \frac{reg}{d} |L|_F^2, \qquad
               p_{ij} = \frac{e^{-|L x_i - L x_j|^2}}{\sum_{l \ne i} e^{-|L x_i - L x_l|^2}}
 
-    If every sample picked one neighbour at random, near ones more likely, the first term would be
-    the expected share of samples that pick one of their own class: a smooth stand-in for the
-    leave-one-out score of nearest neighbours [1]_.
+    Each sample i picks a neighbour j at random, with the probability :math:`p_{ij}`. The first term
+    is the expected fraction of samples that pick a neighbour of their own class. It is a smooth
+    approximation of the leave-one-out accuracy of nearest neighbours [1]_.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
-        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
-        :class:`~dimetric.solvers.GradientDescent`, or :class:`~dimetric.solvers.SGD` for data too
-        large to evaluate all pairs of samples.
+        Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`, or
+        :class:`~dimetric.solvers.SGD` for data too large to evaluate all pairs of samples.
     max_iter : int, default=50
-        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
-        mini-batches of them, and the objectives in the metadata are means over mini-batches.
+        Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
+        mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     References
     ----------
@@ -106,7 +105,7 @@ class NCA(MeanLossMetric[PairwiseObjective]):
     """
 
     _maximises = True
-    _single_sample = "which no neighbour can serve"
+    _needs_class_neighbors = True
 
     def _objective(
         self, X: Array, supervision: Supervision, order: np.ndarray

@@ -1,4 +1,4 @@
-"""Nearest class with multiple centroids metric learning."""
+"""Metric learning for nearest class multiple centroids."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -15,66 +15,67 @@ from dimetric.supervision.labels import Labels
 
 
 class NCMC(CentroidMetric):
-    r"""Metric learning for the nearest of several centroids per class.
+    r"""Metric learning for nearest class multiple centroids (NCMC).
 
     .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{\sum_{m: y_m = c} e^{-|L (x - \mu_m)|^2 / 2}}
                                 {\sum_m e^{-|L (x - \mu_m)|^2 / 2}}
 
-    The objective is the mean log-likelihood of the labels, if every sample drew one of all
-    centroids, near ones more likely, and took its class. The centroids :math:`\mu_m` of a class are
-    those of k-means, under the distance of X as it is given [1]_. With one centroid for each class
-    this is :class:`~dimetric.learners.ncmml.NCMML`; with more, classes need not be in one piece.
+    The objective is the mean log-likelihood of the labels. Each sample picks a centroid at random,
+    with a probability that decreases with the distance to the centroid, and :math:`p(c \mid x)` is
+    the probability that the centroid belongs to class c. The centroids :math:`\mu_m` of a class are
+    found by k-means with the Euclidean distance [1]_. With one centroid per class, this is
+    :class:`~dimetric.learners.ncmml.NCMML`. More centroids suit classes that consist of several
+    clusters.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     n_centroids : int or array-like of shape (n_classes,), default=3
-        Centroids of every class, or of each in the order of ``classes_``. A class has no more than
-        it has distinct samples.
+        Number of centroids per class: one number for all classes, or one per class in the order
+        of ``classes_``. A class gets at most as many centroids as it has distinct samples.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd"} or solver object, default="lbfgs"
-        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
-        :class:`~dimetric.solvers.GradientDescent`, or :class:`~dimetric.solvers.SGD`.
+        Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent` or
+        :class:`~dimetric.solvers.SGD`.
     max_iter : int, default=50
-        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
-        mini-batches of them, and the objectives in the metadata are means over mini-batches.
+        Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
+        mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of k-means, of mini-batches, of ``init="random"``, and of "pca" where that is
-        randomised.
+        Seed of k-means, of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     centroids_ : array of shape (n_all_centroids, n_features)
-        Centroids, sorted by class.
+        The centroids, sorted by class.
     centroid_classes_ : ndarray of shape (n_all_centroids,)
-        Their labels.
+        Class label of each centroid.
     n_centroids_ : tuple of int
-        How many centroids each class has got.
+        Number of centroids of each class.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     References
     ----------

@@ -6,63 +6,65 @@ from dimetric.objectives.centroids import CentroidObjective
 
 
 class NCMML(CentroidMetric, ConvexMetric[CentroidObjective]):
-    r"""Nearest class mean metric learning: the map that serves the nearest class mean best.
+    r"""Nearest class mean metric learning (NCMML).
 
     .. math:: \max_L \frac{1}{n} \sum_i \log p(y_i \mid x_i) - \frac{reg}{d} |L|_F^2, \qquad
               p(c \mid x) = \frac{e^{-|L (x - \mu_c)|^2 / 2}}
                                 {\sum_{c'} e^{-|L (x - \mu_{c'})|^2 / 2}}
 
-    The objective is the mean log-likelihood of the labels, if the class of a sample were drawn by
-    its distances to the class means :math:`\mu_c`, near ones more likely [1]_. It is concave in
-    :math:`M = L^T L`, so ``metadata()`` has a bound of what was left to gain, and a map of
-    ``n_classes - 1`` rows can do whatever one of more rows can.
+    The objective is the mean log-likelihood of the labels. The probability :math:`p(c \mid x)` of a
+    class decreases with the distance of the sample to the class mean :math:`\mu_c` [1]_. The
+    objective is concave in :math:`M = L^T L`, and a map with ``n_classes - 1`` rows can reach its
+    maximum. ``metadata()["gap"]`` bounds how far it is below its maximum: over all metrics if
+    ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is no such bound for
+    "sgd", nor for fewer rows.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of L; None is ``n_features``.
+        Number of rows of L. None stands for ``n_features``.
     init : str or array of shape (n_components, n_features), default="auto"
-        Start: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or a map.
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        Initial map: "identity", "pca", "lda" (at most ``n_classes - 1`` rows), "random", or an
+        array. "auto" chooses "lda" if that has enough rows, otherwise "pca" if L has fewer rows
+        than ``min(n_samples, n_features)``, otherwise "identity".
     solver : {"lbfgs", "bgd", "sgd", "sdp"} or solver object, default="lbfgs"
-        How the objective is maximised: by :class:`~dimetric.solvers.LBFGS`,
-        :class:`~dimetric.solvers.GradientDescent`, :class:`~dimetric.solvers.SGD`, or, over the
-        metric M instead of L, :class:`~dimetric.solvers.ProjectedGradient` ("sdp").
+        Solver: :class:`~dimetric.solvers.LBFGS`, :class:`~dimetric.solvers.GradientDescent`,
+        :class:`~dimetric.solvers.SGD`, or :class:`~dimetric.solvers.ProjectedGradient` ("sdp"),
+        which maximises over M instead of L.
     max_iter : int, default=50
-        Largest number of iterations. With "sgd" these are passes over the samples, or over 100
-        mini-batches of them, and the objectives in the metadata are means over mini-batches.
+        Maximum number of iterations. With "sgd", an iteration is an epoch of at most 100
+        mini-batches, and the objectives in the metadata are means over mini-batches.
     tol : float, default=1e-5
-        Tolerance at which the solver stops, see :class:`~dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criterion, see :class:`~dimetric.solvers.LBFGS`.
     reg : float, default=0.0
-        Weight of the ridge.
+        Weight of the ridge penalty.
     warm_start : bool, default=False
-        Start from the map of the last fit.
+        Whether to start from the map of the previous fit.
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches, of ``init="random"``, and of "pca" where that is randomised.
+        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The map L.
     offset_ : array of shape (n_features,)
-        0.
+        Zeros.
     centroids_ : array of shape (n_classes, n_features)
         Class means.
     centroid_classes_ : ndarray of shape (n_classes,)
-        ``classes_``.
+        Class label of each centroid: ``classes_``.
     n_centroids_ : tuple of int
-        How many centroids each class has: one.
+        Number of centroids of each class: one.
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
-        The objective at the start and after every iteration, as the solver saw it.
+        The solver's objective at the start and after each iteration.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. If X has feature names, they are in ``feature_names_in_``.
 
     References
     ----------

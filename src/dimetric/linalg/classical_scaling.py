@@ -1,8 +1,8 @@
-r"""Classical scaling: coordinates from dissimilarities, and places for new samples among them.
+r"""Classical scaling: coordinates of samples from their dissimilarities.
 
 The Gram matrix of centred coordinates is :math:`B = -\frac12 J (D \circ D) J` with
-:math:`J = I - \frac1n 1 1^T` [1]_. For many samples it is never formed: D is squared and centred
-as part of products with vectors, in float64 whatever its dtype.
+:math:`J = I - \frac1n 1 1^T` [1]_. For many samples B is not formed. Products of B with vectors
+square and centre D on the fly, in float64 for any dtype of D.
 
 References
 ----------
@@ -25,30 +25,31 @@ from dimetric.linalg.krylov import largest_eigenvectors
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
-BLOCK_ENTRIES = 2**19  # of a block of rows, which stays in a core's cache
-DENSE_SAMPLES = 512  # up to so many samples all eigenvalues are computed
+BLOCK_ENTRIES = 2**19  # entries in a block of rows, which fits into a core's cache
+DENSE_SAMPLES = 512  # up to this many samples, decompose the dense matrix
 
 Product = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class PrincipalCoordinates:
-    """Coordinates of samples, from the eigenvectors of their Gram matrix B, on the host.
+    """Coordinates of samples from the eigenvectors of their Gram matrix B, on the host.
 
     Attributes
     ----------
     values : ndarray of shape (k,)
-        The k largest eigenvalues of B, descending. Some may be negative.
+        The k largest eigenvalues of B in descending order. Some may be negative.
     V : ndarray of shape (k, n)
-        Their eigenvectors as rows, signs fixed.
+        The corresponding eigenvectors as rows, with fixed signs.
     means : ndarray of shape (n,)
-        Mean squared dissimilarity of each sample to all.
+        Mean squared dissimilarity of each sample to all samples.
     smallest : float
-        The smallest eigenvalue of B, approximately: below 0 if dissimilarities are not Euclidean.
+        Approximately the smallest eigenvalue of B. Negative if the dissimilarities are not
+        Euclidean.
     norm : float
         Frobenius norm of B.
     noise : float
-        Largest absolute eigenvalue that rounding alone can cause.
+        Eigenvalues of at most this absolute value may be rounding errors.
     """
 
     values: np.ndarray
@@ -60,36 +61,37 @@ class PrincipalCoordinates:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Return the norm of each coordinate: 0 where there is no positive eigenvalue."""
+        """Norm of each coordinate over all samples. 0 if its eigenvalue is not positive."""
         return np.sqrt(np.where(self.values > self.noise, self.values, 0))
 
     @property
     def coordinates(self) -> np.ndarray:
-        """Return the samples' coordinates, of shape (n, k)."""
+        """Coordinates of the samples, of shape (n, k)."""
         return self.V.T * self.lengths
 
     @property
     def strain(self) -> float:
-        """Return the root mean square of what the coordinates leave of B."""
-        left = self.norm**2 - float(np.sum(self.values**2))
-        return float(np.sqrt(max(left, 0))) / len(self.means)
+        """Root mean square of the entries of B after subtracting its k largest eigenpairs."""
+        remainder = self.norm**2 - float(np.sum(self.values**2))
+        return float(np.sqrt(max(remainder, 0))) / len(self.means)
 
-    def warn_of_negative(self, remedy: str) -> None:
-        """Warn if some of the k largest eigenvalues are negative; the warning ends on a remedy."""
+    def warn_if_negative(self, remedy: str) -> None:
+        """Warn if some of the k largest eigenvalues are negative, and suggest a remedy."""
         negative = int(np.sum(self.values < -self.noise))
         if negative:
             warnings.warn(
-                f"{negative} of {len(self.values)} eigenvalues are negative: the distances are "
-                f"not Euclidean in so many dimensions, and those coordinates are 0. {remedy}",
+                f"{negative} of {len(self.values)} eigenvalues are negative, because the "
+                f"distances are not Euclidean. The corresponding coordinates are 0. {remedy}",
                 stacklevel=4,
             )
 
     def place(self, D: Array) -> Array:
-        r"""Return coordinates for new samples by Gower's formula [1]_.
+        r"""Return coordinates of new samples by Gower's formula [1]_.
 
         .. math:: z = \tfrac12 \Lambda^{-1/2} V (\mu - d \circ d)
 
-        Samples of the fit get their own coordinates.
+        Here :math:`\Lambda` holds ``values``, :math:`\mu` is ``means`` and d is a row of D. For the
+        samples of the fit, the formula returns their coordinates.
 
         Parameters
         ----------
@@ -99,7 +101,7 @@ class PrincipalCoordinates:
         Returns
         -------
         Z : array of shape (m, k)
-            Float64, in D's namespace.
+            Coordinates in float64, in the namespace of D.
 
         References
         ----------
@@ -109,15 +111,15 @@ class PrincipalCoordinates:
         xp = namespace(D)
         lengths = self.lengths
         scale = np.where(lengths > 0, 0.5 / np.where(lengths > 0, lengths, 1), 0)
-        back = asarray_like((self.V * scale[:, None]).T, D, dtype=xp.float64)
+        projection = asarray_like((self.V * scale[:, None]).T, D, dtype=xp.float64)
         means = asarray_like(self.means, D, dtype=xp.float64)
         blocks = row_blocks(D.shape[0], max(1, BLOCK_ENTRIES // D.shape[1]))
-        placed = [(means - xp.astype(D[b, :], xp.float64) ** 2) @ back for b in blocks]
+        placed = [(means - xp.astype(D[b, :], xp.float64) ** 2) @ projection for b in blocks]
         return xp.concat(placed)
 
 
 def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
-    """Return the k largest principal coordinates of symmetric dissimilarities.
+    """Return the first k principal coordinates of symmetric dissimilarities.
 
     Parameters
     ----------
@@ -137,34 +139,34 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     array([[0.166667, 0.      ]])
     """
     n = D.shape[0]
-    means, fourth = _moments(D)
+    means, fourth_powers = _squared_moments(D)
     if n <= DENSE_SAMPLES or 8 * k > n:
-        B = gram(to_host(D))
+        B = centred_gram(to_host(D))
         values, V = np.linalg.eigh(B)
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
     else:
         tol = max(1e-12, eps(D) / 100)
         values, V, smallest = largest_eigenvectors(_gram_product(D), n, k, tol=tol)
     # |J A J|^2 = |A|^2 - 2 n |row means|^2 + n^2 mean^2
-    norm2 = (fourth - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
-    # Rounding errors of D are a random matrix, whose norm grows as the root of n only.
+    norm2 = (fourth_powers - 2 * n * float(means @ means) + n**2 * float(means.mean()) ** 2) / 4
+    # The rounding errors of D form a random matrix, whose norm grows only like sqrt(n).
     rounding = max(n * np.finfo(float).eps, 10 * eps(D) / n**0.5)
     noise = rounding * max(abs(float(values[0])), abs(smallest))
     return PrincipalCoordinates(values, V, means, smallest, max(norm2, 0) ** 0.5, noise)
 
 
-def gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
-    r"""Return the matrix :math:`-\frac12 J D^p J`, with powers of entries."""
+def centred_gram(D: np.ndarray, *, power: int = 2) -> np.ndarray:
+    r"""Return the matrix :math:`-\frac12 J D^p J`, where :math:`D^p` is taken entrywise."""
     A = np.asarray(D, np.float64) ** power
     centred = A - A.mean(axis=0) - A.mean(axis=1, keepdims=True) + A.mean()
     return -(centred + centred.T) / 4
 
 
 def additive_constant(D: np.ndarray) -> float:
-    r"""Return the smallest c for which the dissimilarities :math:`d_{ij} + c` are Euclidean.
+    r"""Return the smallest c >= 0 for which the dissimilarities :math:`d_{ij} + c` are Euclidean.
 
-    c is the largest eigenvalue of :math:`\begin{bmatrix} 0 & 2 B_2 \\ -I & -4 B_1 \end{bmatrix}`,
-    :math:`B_p = -\frac12 J D^p J` [1]_; 0 if they are Euclidean as they are.
+    c is the largest eigenvalue of :math:`\begin{bmatrix} 0 & 2 B_2 \\ -I & -4 B_1 \end{bmatrix}`
+    with :math:`B_p = -\frac12 J D^p J` [1]_.
 
     References
     ----------
@@ -177,14 +179,14 @@ def additive_constant(D: np.ndarray) -> float:
     >>> c = additive_constant(D)
     >>> round(c, 6)
     0.366025
-    >>> np.linalg.eigvalsh(gram(D + c * (1 - np.eye(4)))).round(6) + 0.0
+    >>> np.linalg.eigvalsh(centred_gram(D + c * (1 - np.eye(4)))).round(6) + 0.0
     array([0.      , 0.      , 2.799038, 2.799038])
     """
     n = len(D)
     if n <= DENSE_SAMPLES:
         zero, eye = np.zeros((n, n)), np.eye(n)
-        pencil = np.block([[zero, 2 * gram(D)], [-eye, -4 * gram(D, power=1)]])
-        return max(0.0, float(np.linalg.eigvals(pencil).real.max()))
+        companion = np.block([[zero, 2 * centred_gram(D)], [-eye, -4 * centred_gram(D, power=1)]])
+        return max(0.0, float(np.linalg.eigvals(companion).real.max()))
 
     times_B1, times_B2 = _gram_product(D, power=1), _gram_product(D)
 
@@ -199,16 +201,17 @@ def additive_constant(D: np.ndarray) -> float:
 
 
 def _gram_product(D: Array, *, power: int = 2) -> Product:
-    r"""Return the function V -> :math:`-\frac12 J D^p J V`; the matrix is not formed."""
+    r"""Return a function that maps V to :math:`-\frac12 J D^p J V` without forming the matrix."""
     times = centred_product(D, power=power)
     return lambda V: -0.5 * times(V)
 
 
 def centred_product(K: Array | PackedSymmetric, *, power: int = 1) -> Product:
-    r"""Return the function V -> :math:`J K^p J V`, with :math:`J = I - \frac1n 1 1^T`.
+    r"""Return a function that maps V to :math:`J K^p J V`, with :math:`J = I - \frac1n 1 1^T`.
 
-    Powers are those of entries. K is symmetric. On the host only its upper half is read, and
-    nothing of its size is formed. V and the result are on the host.
+    The power is taken entrywise, and must be 1 if K is packed. K is symmetric. For K on the host,
+    only its upper triangle is read and no other matrix of its size is formed. V and the result are
+    on the host.
     """
     product = _product(K, power)
 
@@ -227,9 +230,9 @@ def _product(K: Array | PackedSymmetric, power: int) -> Product:
     xp, rows = namespace(K), max(1, BLOCK_ENTRIES // K.shape[1])
 
     def product(V: np.ndarray) -> np.ndarray:
-        there = asarray_like(V, K, dtype=xp.float64)
+        V_on_device = asarray_like(V, K, dtype=xp.float64)
         blocks = (xp.astype(K[b, :], xp.float64) ** power for b in row_blocks(K.shape[0], rows))
-        return np.concatenate([to_host(block @ there) for block in blocks])
+        return np.concatenate([to_host(block @ V_on_device) for block in blocks])
 
     return product
 
@@ -245,23 +248,23 @@ def _tile_of_powers(
     return buffer
 
 
-def _moments(D: Array) -> tuple[np.ndarray, float]:
-    """Return the mean of each row's squares, and the sum of all fourth powers."""
+def _squared_moments(D: Array) -> tuple[np.ndarray, float]:
+    """Return the mean of the squares of each row, and the sum of all fourth powers."""
     xp = namespace(D)
     sums, fourth = np.empty(D.shape[0]), np.empty(D.shape[0])
 
-    def add(b: slice, squares: Array) -> None:
+    def store(b: slice, squares: Array) -> None:
         sums[b] = to_host(xp.sum(squares, axis=1))
         fourth[b] = to_host(xp.vecdot(squares, squares))
 
-    _over_squares(D, add)
+    _for_each_block_of_squares(D, store)
     return sums / D.shape[1], float(fourth.sum())
 
 
-def _over_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
-    """Call ``use(rows, block)`` for all blocks of the matrix of squares, in float64.
+def _for_each_block_of_squares(D: Array, use: Callable[[slice, Array], None]) -> None:
+    """Call ``use(rows, squares)`` for each block of rows, with their squared entries in float64.
 
-    For NumPy, several threads do so, and reuse the memory of a block after the call.
+    For NumPy arrays, several threads make the calls, and each reuses its block after the call.
     """
     n, m = D.shape
     rows = max(1, BLOCK_ENTRIES // m)

@@ -1,4 +1,4 @@
-"""Pearson's correlation from sums that add up block by block."""
+"""Pearson's correlation from sums that can be accumulated over blocks."""
 
 import numpy as np
 
@@ -6,14 +6,16 @@ from dimetric._arrays.namespaces import Array, namespace
 
 
 def moments(A: Array, B: Array) -> Array:
-    """Return the sums of a, b, a^2, b^2 and a b over each row."""
+    """Return the sums of a, b, a^2, b^2 and a b over each row of A and B."""
     xp = namespace(A)
     sums = [xp.sum(A, axis=1), xp.sum(B, axis=1)]
     return xp.stack([*sums, xp.vecdot(A, A), xp.vecdot(B, B), xp.vecdot(A, B)], axis=1)
 
 
 def correlation(M: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation from means of a, b, a^2, b^2 and a b; 0 for a constant.
+    """Return Pearson's correlation from the means of a, b, a^2, b^2 and a b.
+
+    The correlation with a constant is 0.
 
     Examples
     --------
@@ -29,5 +31,5 @@ def correlation(M: np.ndarray) -> np.ndarray:
 
 
 def residual_variance(M: np.ndarray) -> np.ndarray:
-    """Return the share of the variance that a straight line does not explain, 1 - r^2."""
+    """Return the fraction of the variance that a linear fit does not explain, 1 - r^2."""
     return 1 - correlation(M) ** 2

@@ -1,4 +1,4 @@
-"""The largest eigenvalues of a symmetric matrix that is given by its products alone."""
+"""Largest eigenpairs of a symmetric matrix that is given by its products with vectors."""
 
 import warnings
 from collections.abc import Callable
@@ -8,21 +8,21 @@ import numpy as np
 
 from dimetric.linalg.spectral import fixed_signs
 
-BASIS_VECTORS = 192  # before a restart; fewer for small matrices, more if many are asked for
-MAX_PASSES = 500
+BASIS_VECTORS = 192  # maximum size of the basis; less for small n, more for large k
+MAX_PASSES = 500  # products with a block of vectors
 
 
 class LargestEigenpairs(NamedTuple):
-    """The upper end of a spectrum, and its lower bound.
+    """The largest eigenpairs and the smallest eigenvalue of a matrix.
 
     Attributes
     ----------
     values : ndarray of shape (k,)
-        The k largest eigenvalues, descending.
+        The k largest eigenvalues in descending order.
     V : ndarray of shape (k, n)
-        Their eigenvectors as rows, signs fixed.
+        The corresponding eigenvectors as rows, with fixed signs.
     smallest : float
-        The smallest eigenvalue, to about 1 % of the largest absolute one.
+        The smallest eigenvalue, with an error of about 1 % of the largest absolute eigenvalue.
     """
 
     values: np.ndarray
@@ -38,11 +38,12 @@ def largest_eigenvectors(
     tol: float = 1e-12,
     noise: float = 0.0,
 ) -> LargestEigenpairs:
-    r"""Return the k largest eigenvalues of a symmetric matrix and their eigenvectors.
+    r"""Return the k largest eigenvalues of a symmetric matrix A and their eigenvectors.
 
-    A block Lanczos iteration with full orthogonalisation and thick restarts [1]_. A pass over the
-    matrix serves several vectors, and where the largest eigenvalues stand out, a handful of passes
-    is enough. The next block consists of the residuals :math:`A v - \lambda v` of those wanted.
+    The method is a block Lanczos iteration with full orthogonalisation and thick restarts [1]_.
+    Each pass over the matrix multiplies a block of vectors: the residuals :math:`A v - \lambda v`
+    of the eigenvectors that have not converged. If the largest eigenvalues are well separated, a
+    few passes are enough.
 
     Parameters
     ----------
@@ -51,11 +52,11 @@ def largest_eigenvectors(
     n : int
         Size of A.
     k : int
-        Number of eigenvalues, below n / 4.
+        Number of eigenvalues, less than n / 4.
     tol : float, default=1e-12
-        Largest residual, relative to the largest absolute eigenvalue.
+        Tolerance for the residuals, relative to the largest absolute eigenvalue.
     noise : float, default=0.0
-        Size of residuals that are nothing but rounding errors of A.
+        Residuals of at most this norm count as rounding errors of A.
 
     References
     ----------
@@ -75,34 +76,34 @@ def largest_eigenvectors(
     for _ in range(MAX_PASSES):
         m = space.add(new, product(new))
         values, S = space.eigenpairs()
-        # The largest, a few more that may overtake them, and the smallest.
-        shown = np.r_[: min(2 * block, m - 1), m - 1]
-        V, residuals = space.vectors_and_residuals(values[shown], S[:, shown])
-        size = np.linalg.norm(residuals, axis=0)
+        # The k largest, some that may still overtake them, and the smallest.
+        checked = np.r_[: min(2 * block, m - 1), m - 1]
+        V, residuals = space.vectors_and_residuals(values[checked], S[:, checked])
+        norms = np.linalg.norm(residuals, axis=0)
         largest = float(np.abs(values).max())
-        open_ = size > np.maximum(np.where(shown == m - 1, 0.01, tol) * largest, noise)
-        if not open_[:k].any() and not open_[-1]:
+        unconverged = norms > np.maximum(np.where(checked == m - 1, 0.01, tol) * largest, noise)
+        if not unconverged[:k].any() and not unconverged[-1]:
             break
         if m + block > width:
             kept = np.r_[: width // 2, m - 1]
             space.restart(values[kept], S[:, kept])
-        new = space.beside(residuals[:, np.flatnonzero(open_)[:block]])
+        new = space.extension(residuals[:, np.flatnonzero(unconverged)[:block]])
     else:
-        _warn_of_residual(k, size[:k].max() / largest)
+        _warn_not_converged(k, norms[:k].max() / largest)
     return LargestEigenpairs(values[:k], fixed_signs(V[:, :k].T), float(values[-1]))
 
 
 class _Subspace:
-    """An orthonormal basis Q of a subspace, its images A Q, and the projection H = Q^T A Q."""
+    """An orthonormal basis Q of a subspace, its image A Q, and the projection H = Q^T A Q."""
 
     def __init__(self, n: int, width: int) -> None:
-        # Allocated once: fresh memory costs as much as a product.
+        # Allocated once, because allocating memory takes as long as a product.
         self._basis, self._images = (np.empty((n, width), order="F") for _ in range(2))
         self._H = np.zeros((width, width))
         self.size = 0
 
     def add(self, new: np.ndarray, images: np.ndarray) -> int:
-        """Add orthonormal vectors, orthogonal to the basis, and their images; return the size."""
+        """Add orthonormal vectors to the basis, with their images under A. Return the new size."""
         old, m = self.size, self.size + new.shape[1]
         self._basis[:, old:m], self._images[:, old:m] = new, images
         self._H[:m, old:m] = self._basis[:, :m].T @ self._images[:, old:m]
@@ -111,7 +112,7 @@ class _Subspace:
         return m
 
     def eigenpairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the eigenvalues of H, descending, and its eigenvectors as columns."""
+        """Return the eigenvalues of H in descending order, and its eigenvectors as columns."""
         H = self._H[: self.size, : self.size]
         values, S = np.linalg.eigh((H + H.T) / 2)
         return values[::-1], S[:, ::-1]
@@ -119,30 +120,30 @@ class _Subspace:
     def vectors_and_residuals(
         self, values: np.ndarray, S: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the approximate eigenvectors V = Q S, and A V - V diag(values)."""
+        """Return the approximate eigenvectors V = Q S and the residuals A V - V diag(values)."""
         V = self._basis[:, : self.size] @ S
         return V, self._images[:, : self.size] @ S - V * values
 
     def restart(self, values: np.ndarray, S: np.ndarray) -> None:
-        """Keep the span of some approximate eigenvectors alone."""
+        """Reduce the subspace to the span of the approximate eigenvectors Q S."""
         kept = len(values)
         for A in (self._basis, self._images):
             A[:, :kept] = A[:, : self.size] @ S
         self._H[:kept, :kept] = np.diag(values)
         self.size = kept
 
-    def beside(self, R: np.ndarray) -> np.ndarray:
-        """Return an orthonormal basis of what R adds to the subspace."""
+    def extension(self, R: np.ndarray) -> np.ndarray:
+        """Return orthonormal vectors that extend the basis to the span of the basis and R."""
         basis = self._basis[:, : self.size]
         new = R / np.linalg.norm(R, axis=0)
-        for _ in range(2):  # the first pass is not exact where R is mostly rounding errors
+        for _ in range(2):  # one pass is inaccurate if R is nearly in the subspace
             new = np.linalg.qr(new - basis @ (basis.T @ new)).Q
         return new
 
 
-def _warn_of_residual(k: int, residual: float) -> None:
+def _warn_not_converged(k: int, residual: float) -> None:
     warnings.warn(
-        f"{k} eigenvectors were not found to the last digit in {MAX_PASSES} passes: the residual "
-        f"is {residual:.0e}.",
+        f"The eigenvectors of the {k} largest eigenvalues did not converge in {MAX_PASSES} passes. "
+        f"The relative residual is {residual:.0e}.",
         stacklevel=4,
     )

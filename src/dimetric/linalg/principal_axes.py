@@ -1,4 +1,4 @@
-"""Principal axes of samples: from their moments, or by iteration."""
+"""Principal axes of samples, computed from their moments or by an iterative SVD."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from dimetric.linalg.spectral import top_eigenvectors, top_singular
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """A singular value decomposition of centred samples, without its left factor."""
+    """Singular values and right singular vectors of the centred samples."""
 
     n: int
     mean: Array
-    total: Array  # trace of the scatter
+    total: Array  # trace of the scatter matrix
     s: Array  # singular values, descending
     V: Array  # right singular vectors, as rows
 
-    def times(self, factor: float) -> "PrincipalAxes":
-        """Return the axes of the samples times a factor."""
+    def rescaled(self, factor: float) -> "PrincipalAxes":
+        """Return the axes of the samples multiplied by `factor`."""
         mean, total, s = self.mean * factor, self.total * factor**2, self.s * factor
         return PrincipalAxes(self.n, mean, total, s, self.V)
 
     def lost_digits(self, X: Array) -> bool:
-        """Tell whether squaring cost the variances half the digits of the samples."""
+        """Return whether squaring X cost the smallest variance more than half of its digits."""
         s = self.s
         return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
 
 
-def from_moments(moments: Moments, k: int) -> PrincipalAxes:
-    """Return the k largest axes from a scatter, or from a root of it."""
+def axes_from_moments(moments: Moments, k: int) -> PrincipalAxes:
+    """Return the first k principal axes from a scatter matrix, or from a root of it."""
     xp = namespace(moments.means)
     if moments.is_root:
         s, V = top_singular(moments.spread, k)
@@ -45,13 +45,16 @@ def from_moments(moments: Moments, k: int) -> PrincipalAxes:
     return PrincipalAxes(int(moments.n_samples), moments.mean, total, s, V)
 
 
-def by_iteration(
+def axes_by_iteration(
     X: Array, k: int, svd: Callable[[Array, Array, int], tuple[Array, Array]]
 ) -> PrincipalAxes:
-    """Return the k largest axes by ``svd(X, mean, k)``, which is not called if X is constant."""
+    """Return the first k principal axes from ``svd(X, mean, k)``.
+
+    If X is constant, `svd` is not called, and the first k unit vectors are returned.
+    """
     n, d = X.shape
     mean, total = _mean_and_total(X)
-    constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # but for rounding
+    constant = float(total) <= n * (8 * eps(mean)) ** 2 * float(mean @ mean)  # up to rounding
     if constant:
         V = namespace(mean).eye(k, d, dtype=mean.dtype, device=mean.device)
         return PrincipalAxes(n, mean, 0 * total, 0 * V[:, 0], V)

@@ -1,4 +1,4 @@
-"""Positive semidefinite (PSD) matrices: projection, roots, and the way between M and L."""
+"""Positive semidefinite (PSD) matrices: projection, square roots, maps of metrics."""
 
 from dimetric._arrays.namespaces import Array, eps, namespace
 from dimetric.linalg.spectral import fixed_signs
@@ -9,8 +9,8 @@ def project_psd(M: Array) -> Array:
 
     .. math:: P = \sum_i \max(\lambda_i, 0)\, v_i v_i^T
 
-    with the eigenpairs of :math:`(M + M^T) / 2`. The skew part of M is orthogonal to every
-    symmetric matrix, so it changes the distance but not the answer [1]_.
+    with the eigenpairs of :math:`(M + M^T) / 2`. The skew-symmetric part of M is orthogonal to
+    every symmetric matrix, so it does not affect the nearest one [1]_.
 
     References
     ----------
@@ -30,7 +30,7 @@ def project_psd(M: Array) -> Array:
 
 
 def metric_of(L: Array) -> Array:
-    r"""Return the metric :math:`M = L^T L` of a map, symmetric to the last bit.
+    r"""Return the metric :math:`M = L^T L` of a linear map L, exactly symmetric.
 
     Examples
     --------
@@ -43,13 +43,14 @@ def metric_of(L: Array) -> Array:
 
 
 def map_of(M: Array) -> Array:
-    r"""Return the map L of a metric, :math:`L^T L = M`, with as many rows as M has rank.
+    r"""Return the linear map L of a metric M, :math:`L^T L = M`.
 
     .. math:: L = \Lambda^{1/2} V^T
 
-    over the eigenvalues above rounding, :math:`d\,\epsilon\,\lambda_{\max}`, descending. The
-    rows are orthogonal, with their largest absolute entry positive. If M has an eigenvalue below
-    minus that, a ValueError names the most negative one.
+    Only eigenvalues above the rounding level :math:`d\,\epsilon\,\lambda_{\max}` are used, in
+    descending order, so the number of rows of L is the rank of M. The rows are orthogonal, and the
+    entry of largest absolute value in each is positive. Raise ValueError if an eigenvalue is
+    negative beyond rounding.
 
     Examples
     --------
@@ -58,48 +59,50 @@ def map_of(M: Array) -> Array:
     array([[0., 0., 3.],
            [2., 0., 0.]])
     """
-    values, V = _range(M)
+    values, V = _positive_eigenpairs(M)
     return V * namespace(M).sqrt(values)[:, None]
 
 
-def root(M: Array) -> Array:
-    r"""Return the PSD matrix :math:`M^{1/2}` whose square is M; ValueError as :func:`map_of`.
+def square_root(M: Array) -> Array:
+    r"""Return the PSD matrix :math:`M^{1/2}` whose square is M.
+
+    Raise ValueError in the same cases as :func:`map_of`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> root(np.diag([4.0, 9.0]))
+    >>> square_root(np.diag([4.0, 9.0]))
     array([[2., 0.],
            [0., 3.]])
     """
-    values, V = _range(M)
+    values, V = _positive_eigenpairs(M)
     return _symmetric((V.T * namespace(M).sqrt(values)) @ V)
 
 
-def inverse_root(M: Array) -> Array:
-    r"""Return :math:`M^{-1/2}`, the pseudo-inverse of :func:`root` if M is singular.
+def inverse_square_root(M: Array) -> Array:
+    r"""Return :math:`M^{-1/2}`, or the pseudo-inverse of :math:`M^{1/2}` if M is singular.
 
     Examples
     --------
     >>> import numpy as np
-    >>> inverse_root(np.diag([4.0, 0.0]))
+    >>> inverse_square_root(np.diag([4.0, 0.0]))
     array([[0.5, 0. ],
            [0. , 0. ]])
     """
-    values, V = _range(M)
+    values, V = _positive_eigenpairs(M)
     return _symmetric((V.T / namespace(M).sqrt(values)) @ V)
 
 
-def _range(M: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of a PSD matrix above rounding, descending, and vectors as rows."""
+def _positive_eigenpairs(M: Array) -> tuple[Array, Array]:
+    """Return the positive eigenvalues of a PSD matrix, descending, and eigenvectors as rows."""
     xp = namespace(M)
-    # Not `largest_eigenpairs`: LAPACK's partial solver errs by several times the tolerance here.
+    # Not `largest_eigenpairs`: the errors of LAPACK's partial solver exceed the tolerance.
     values, V = xp.linalg.eigh(_symmetric(M))
     tol = _tolerance(values)
     if not values[0] >= -tol:  # written so that NaN fails the comparison
         raise ValueError(
             f"M must be positive semidefinite, but its most negative eigenvalue is "
-            f"{float(values[0]):.3g} (its largest is {float(values[-1]):.3g})."
+            f"{float(values[0]):.3g} (largest eigenvalue: {float(values[-1]):.3g})."
         )
     rank = int(xp.sum(xp.astype(values > tol, xp.int64)))
     return xp.flip(values)[:rank], fixed_signs(xp.flip(V, axis=1).T[:rank, :])

@@ -1,7 +1,7 @@
 """Sums of a statistic over blocks of rows.
 
-A statistic is a function ``stat(X_block, y_block)`` that returns something small that can be
-added. The same function works on arrays of any namespace and on any iterator of blocks.
+A statistic is a function ``stat(X_block, y_block)`` whose results are small and can be added. The
+same function serves arrays of any namespace and iterables of blocks.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +12,7 @@ from dimetric._arrays.namespaces import Array
 
 
 class Addable(Protocol):
-    """What a statistic returns."""
+    """Type of the results of a statistic."""
 
     def __add__(self, other: Any, /) -> Any: ...
 
@@ -29,20 +29,19 @@ def tree_reduce(
 ) -> T:
     r"""Return :math:`\sum_b \mathrm{stat}(X_b, y_b)` over blocks of rows.
 
-    Sums are paired like the branches of a tree. Rounding then grows with the logarithm of the
-    number of blocks, and no more partial sums than that are in memory.
+    Partial sums are added in pairs, as in a binary tree. The rounding error and the number of
+    partial sums in memory then grow with the logarithm of the number of blocks.
 
     Parameters
     ----------
     stat : callable
-        ``stat(X_block, y_block)``; its results are added.
+        Called as ``stat(X_block, y_block)``. Its results are added.
     X : array of shape (n, d), or iterable of blocks
-        Rows, or blocks of rows; with ``y=None`` an item of an iterable may be a pair
-        ``(X_block, y_block)``.
+        Samples, or blocks of samples. Items of an iterable may be pairs ``(X_block, y_block)``.
     y : array of shape (n,), optional
-        Labels or targets of the rows of an array X.
+        Labels or targets, if X is an array.
     block : int, default=8192
-        Rows in a block of an array.
+        Number of rows in a block, if X is an array.
 
     Examples
     --------
@@ -54,25 +53,25 @@ def tree_reduce(
     array([6., 9.])
     """
     branches: list[tuple[int, T]] = []  # (number of blocks summed, their sum)
-    for X_block, y_block in _pairs(X, y, block):
+    for X_block, y_block in _blocks_with_targets(X, y, block):
         size, total = 1, stat(X_block, y_block)
         while branches and branches[-1][0] == size:
             size, total = 2 * size, branches.pop()[1] + total
         branches.append((size, total))
     if not branches:
-        raise ValueError("X holds no blocks: there is nothing to reduce.")
+        raise ValueError("X is empty: it must have at least one block.")
     total = branches.pop()[1]
     while branches:
         total = branches.pop()[1] + total
     return total
 
 
-def _pairs(X: Any, y: Any, block: int) -> Iterator[tuple[Any, Any]]:
+def _blocks_with_targets(X: Any, y: Any, block: int) -> Iterator[tuple[Any, Any]]:
     if hasattr(X, "shape"):
         for rows in row_blocks(X.shape[0], block):
             yield X[rows, :], None if y is None else y[rows]
         return
     if y is not None:
-        raise TypeError("y goes with an array X; an iterable of blocks holds (X, y) pairs.")
+        raise TypeError("y requires an array X. Pass (X, y) pairs as the items of an iterable.")
     for item in X:
         yield item if isinstance(item, tuple) else (item, None)

@@ -1,4 +1,7 @@
-"""The subspace in which samples differ: distances depend on a metric there alone."""
+"""The subspace spanned by the differences between samples.
+
+Distances between the samples depend on a metric only through its restriction to this subspace.
+"""
 
 from collections.abc import Callable
 
@@ -10,13 +13,14 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Return (B, E, Q): E spans all differences between samples, B is its dual basis.
+    r"""Return (B, E, Q): a basis E of the span of all differences between samples, and its dual B.
 
-    E and B have shape (d, r), and :math:`B^T E = I`, :math:`Q = (E^T E)^{-1}`. Squared
-    distances under a metric N depend on :math:`K = E^T N E` alone. A linear function of distances
-    :math:`\langle G, N \rangle` equals :math:`\langle B^T G B, K \rangle`. The trace of N is at
-    least :math:`\langle Q, K \rangle`, with equality for the N of least trace. Features are
-    measured in units of their own spread, so that none is lost in the rounding of a larger one.
+    The bases are the columns of E and B, both of shape (d, r), with :math:`B^T E = I`. The third
+    matrix is :math:`Q = (E^T E)^{-1}`. Squared distances under a metric N depend only on
+    :math:`K = E^T N E`: a linear function :math:`\langle G, N \rangle` of squared distances equals
+    :math:`\langle B^T G B, K \rangle`. The trace of N is at least :math:`\langle Q, K \rangle`,
+    with equality for the N of least trace. Features are scaled to equal spread first, so that
+    features with small values are not lost to rounding.
 
     Examples
     --------
@@ -24,23 +28,23 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     >>> B.shape, E.shape, Q.shape
     ((2, 1), (2, 1), (1, 1))
     """
-    root = to_host(Moments.of_all(X, root=True).above_rounding().spread)
+    root = to_host(Moments.of_all(X, root=True).without_rounding_noise().spread)
     sizes = np.sqrt(np.sum(root**2, axis=0))
     sizes[sizes == 0] = 1.0
     _, lengths, V = np.linalg.svd(root / sizes, full_matrices=False)
-    # Samples count as exact in whatever precision they come: only the sums here are rounded.
+    # Samples count as exact in any dtype. Only the float64 sums here have rounding errors.
     V = V[lengths > max(X.shape) * eps(root) * lengths[0]].T
     B, E = V / sizes[:, None], V * sizes[:, None]
-    inverse = B.T if B.shape[0] == B.shape[1] else np.linalg.pinv(E)  # the transpose is more exact
+    inverse = B.T if B.shape[0] == B.shape[1] else np.linalg.pinv(E)  # B.T is more accurate
     return B, E, inverse @ inverse.T
 
 
-def in_span(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
-    """Return samples in coordinates of their span, and the way back for the rows of a map.
+def span_coordinates(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
+    """Return coordinates of X in the span of its samples, and a function that lifts maps.
 
-    With fewer samples than features, all directions outside the span are alike to a function of
-    the differences between samples: `extra` of them are kept. If the coordinates would not be
-    fewer than the features, X stays as it is.
+    The function converts a linear map of the coordinates to a linear map of the features. The
+    coordinates include `extra` arbitrary directions outside the span, in which the samples do not
+    differ. If there would be at least as many coordinates as features, X is returned unchanged.
     """
     xp = namespace(X)
     n, d = X.shape
@@ -48,7 +52,7 @@ def in_span(X: Array, extra: int) -> tuple[Array, Callable[[Array], Array]]:
         return X, lambda L: L
     X = xp.astype(X, xp.float64)
     X = X - xp.mean(X, axis=0)
-    room = xp.zeros((d, extra), dtype=X.dtype, device=X.device)
-    # Householder's Q has orthonormal columns whatever the rank.
-    Q = xp.linalg.qr(xp.concat([X.T, room], axis=1), mode="reduced").Q
+    padding = xp.zeros((d, extra), dtype=X.dtype, device=X.device)
+    # The factor Q of a Householder QR has orthonormal columns for any rank.
+    Q = xp.linalg.qr(xp.concat([X.T, padding], axis=1), mode="reduced").Q
     return X @ Q, lambda L: fixed_signs(L @ Q.T)

@@ -1,4 +1,4 @@
-"""Scatter matrices: the moments of samples by class, and the scatter of neighbour differences."""
+"""Scatter matrices of samples by class, and of the differences between neighbours."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from dimetric._arrays.blocks import row_blocks, tall_block
+from dimetric._arrays.blocks import row_blocks, scatter_block_rows
 from dimetric._arrays.namespaces import (
     Array,
     asarray_like,
@@ -21,19 +21,19 @@ from dimetric.linalg.reductions import tree_reduce
 
 @dataclass(frozen=True)
 class Moments:
-    r"""Counts, means and the pooled within-class scatter of samples, which add up over blocks.
+    r"""Counts, means and pooled within-class scatter of samples. Moments of blocks can be added.
 
     .. math:: S = \sum_c \sum_{i: y_i = c} (x_i - \mu_c)(x_i - \mu_c)^T
 
-    PCA needs it with one class, LDA with several. Two blocks add by the update of Chan, Golub and
-    LeVeque [1]_, with :math:`\delta_c` the difference of their means:
-    :math:`S_{ab} = S_a + S_b + \sum_c \frac{n_a n_b}{n_a + n_b} \delta_c \delta_c^T`. It never
-    subtracts large numbers, wherever the origin is.
+    PCA uses S with one class, LDA with several. Moments of two blocks are added by the update of
+    Chan, Golub and LeVeque [1]_, where :math:`\delta_c` is the difference of the means:
+    :math:`S_{ab} = S_a + S_b + \sum_c \frac{n_a n_b}{n_a + n_b} \delta_c \delta_c^T`. The update
+    is accurate for any origin, because it does not subtract large numbers.
 
-    `spread` holds S itself (:meth:`scatter_of`, one matrix product), or a root R with
-    :math:`R^T R = S` (:meth:`root_of`, a QR decomposition). A root takes three times as long, but
-    does not square the conditioning of the samples. All are float64, also for float32 samples,
-    since rounding would add up over many of them.
+    `spread` holds S (:meth:`scatter_of`, one matrix product) or a root R with :math:`R^T R = S`
+    (:meth:`root_of`, a QR decomposition). A root takes three times as long, but does not square
+    the condition number of the samples. All arrays are float64, because rounding errors of float32
+    would accumulate over many samples.
 
     References
     ----------
@@ -55,14 +55,14 @@ class Moments:
 
     @classmethod
     def scatter_of(cls, X: Array, codes: Array | None = None, n_classes: int = 1) -> Self:
-        """Return the moments of a block with the scatter itself; CSR blocks stay sparse."""
+        """Return the moments of a block, with its scatter matrix. CSR blocks stay sparse."""
         X = _in_float64(X)
         counts, means = _counts_means(X, codes, n_classes)
         if sparse.issparse(X):
-            # Centred implicitly: a centred block would be dense.
+            # Centre after the product: a centred block would be dense.
             S = (X.T @ X).toarray() - (means.T * counts) @ means
-        elif _is_central(X, codes, means):
-            S = X.T @ X  # saves a pass over memory
+        elif _means_are_small(X, codes, means):
+            S = X.T @ X  # centring after the product saves a pass over memory
             S -= (means.T * counts) @ means
         else:
             residual = X - _means_by_sample(means, codes)
@@ -71,7 +71,7 @@ class Moments:
 
     @classmethod
     def root_of(cls, X: Array, codes: Array | None = None, n_classes: int = 1) -> Self:
-        """Return the moments of a block with a root of the scatter."""
+        """Return the moments of a block, with a root of its scatter matrix."""
         X = _in_float64(X)
         counts, means = _counts_means(X, codes, n_classes)
         return cls(counts, means, _compress(X - _means_by_sample(means, codes)), is_root=True)
@@ -80,15 +80,15 @@ class Moments:
     def of_all(
         cls, X: Array, codes: Array | None = None, n_classes: int = 1, *, root: bool
     ) -> "Moments":
-        """Return the moments of all samples, reduced block by block."""
+        """Return the moments of all samples, computed in blocks."""
         of_block = partial(cls.root_of if root else cls.scatter_of, n_classes=n_classes)
         if sparse.issparse(X):
             return of_block(X, codes)
-        return tree_reduce(of_block, X, codes, block=tall_block(X.shape[1]))
+        return tree_reduce(of_block, X, codes, block=scatter_block_rows(X.shape[1]))
 
     @property
     def n_samples(self) -> float:
-        """Number of samples seen."""
+        """Number of samples."""
         return float(namespace(self.counts).sum(self.counts))
 
     @property
@@ -101,35 +101,35 @@ class Moments:
         """Return the moments of both blocks together."""
         xp = namespace(self.counts)
         counts = self.counts + other.counts
-        share = other.counts / xp.where(counts > 0, counts, xp.ones_like(counts))
+        fraction = other.counts / xp.where(counts > 0, counts, xp.ones_like(counts))
         delta = other.means - self.means
-        means = self.means + share[:, None] * delta
-        between = xp.sqrt(self.counts * share)[:, None] * delta
+        means = self.means + fraction[:, None] * delta
+        between = xp.sqrt(self.counts * fraction)[:, None] * delta
         if self.is_root:
             spread = _compress(xp.concat([self.spread, other.spread, between]))
         else:
             spread = self.spread + other.spread + between.T @ between
         return Moments(counts, means, spread, self.is_root)
 
-    def above_rounding(self) -> "Moments":
-        """Return the moments with spreads of 0 for features that are constant but for rounding.
+    def without_rounding_noise(self) -> "Moments":
+        """Return the moments, with zero spread for features that are constant up to rounding.
 
-        The mean of n equal numbers may be off by some roundings. That leaves a spread where there
-        is none, which nothing must be divided by.
+        Rounding errors in the mean of a constant feature leave a tiny spread. Dividing by it would
+        amplify these errors.
         """
         xp = namespace(self.means)
         squares = (
             xp.sum(self.spread**2, axis=0) if self.is_root else xp.linalg.diagonal(self.spread)
         )
         size = xp.max(xp.abs(self.means), axis=0)
-        # n squares, each of a mean that is off by about sqrt(n) roundings
-        real = squares > (8 * self.n_samples * eps(self.means) * size) ** 2
-        real = xp.astype(real, self.means.dtype)
-        spread = self.spread * real if self.is_root else self.spread * real * real[:, None]
+        # The relative error of a mean is about sqrt(n) eps, so n squared errors sum to (n eps)^2.
+        varies = squares > (8 * self.n_samples * eps(self.means) * size) ** 2
+        varies = xp.astype(varies, self.means.dtype)
+        spread = self.spread * varies if self.is_root else self.spread * varies * varies[:, None]
         return Moments(self.counts, self.means, spread, self.is_root)
 
     def moved_to(self, other: "Moments") -> "Moments":
-        """Return the moments in the namespace and on the device of others."""
+        """Return the moments in the namespace and on the device of `other`."""
         return Moments(
             asarray_like(self.counts, other.counts),
             asarray_like(self.means, other.means),
@@ -137,11 +137,11 @@ class Moments:
             self.is_root,
         )
 
-    def widened(self, positions: np.ndarray, n_classes: int) -> "Moments":
-        """Return the same moments among more classes: old class c becomes ``positions[c]``."""
+    def with_classes_at(self, positions: np.ndarray, n_classes: int) -> "Moments":
+        """Return the moments for `n_classes` classes, where class c becomes ``positions[c]``."""
         xp = namespace(self.counts)
-        place = asarray_like(np.eye(n_classes)[:, positions], self.means)
-        return Moments(place @ self.counts, xp.matmul(place, self.means), self.spread, self.is_root)
+        P = asarray_like(np.eye(n_classes)[:, positions], self.means)
+        return Moments(P @ self.counts, xp.matmul(P, self.means), self.spread, self.is_root)
 
 
 def _in_float64(X: Array) -> Array:
@@ -156,7 +156,7 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
         if sparse.issparse(X):
             mean = np.asarray(X.mean(axis=0))
         else:
-            mean = xp.ones((n,), dtype=X.dtype, device=X.device) @ X / n  # BLAS beats a plain sum
+            mean = xp.ones((n,), dtype=X.dtype, device=X.device) @ X / n  # faster than a sum
         return asarray_like(np.asarray([n]), mean), xp.reshape(mean, (1, -1))
     member = one_hot(codes, n_classes, X.dtype)
     counts = xp.sum(member, axis=0)
@@ -164,14 +164,15 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
     return counts, sums / xp.where(counts > 0, counts, xp.ones_like(counts))[:, None]
 
 
-def _is_central(X: Array, codes: Array | None, means: Array) -> bool:
-    """Tell from the first rows whether means are small enough to subtract their product later.
+def _means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
+    """Return whether the means are small enough to be subtracted after the product X^T X.
 
-    False if that would cost digits, also for a constant feature, whose spread must become 0.
+    Subtracting larger means would cost digits. Only the first rows are examined. Return False if a
+    feature is constant in them, because the spread of a constant feature must be exactly 0.
     """
     xp = namespace(X)
-    few = min(128, X.shape[0])
-    residual = X[:few, :] - _means_by_sample(means, None if codes is None else codes[:few])
+    n = min(128, X.shape[0])
+    residual = X[:n, :] - _means_by_sample(means, None if codes is None else codes[:n])
     return bool(xp.all(xp.max(means**2, axis=0) < 4 * xp.mean(residual**2, axis=0)))
 
 
@@ -180,13 +181,13 @@ def _means_by_sample(means: Array, codes: Array | None) -> Array:
 
 
 def _compress(rows: Array) -> Array:
-    """Return at most d rows with the same Gram matrix."""
+    """Return at most d rows R with the same product R^T R."""
     n, d = rows.shape
     return rows if n <= d else triangular_factor(rows)
 
 
-def rounding_of(X: Array) -> Array:
-    """Return generous bounds of the deviations that rounding alone can give each feature."""
+def rounding_bounds(X: Array) -> Array:
+    """Return generous bounds on the deviations that rounding alone can cause in each feature."""
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=0), -xp.min(X, axis=0))
     return 16 * eps(X) * xp.astype(largest, xp.float64)
@@ -197,19 +198,20 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
 
     .. math:: S = \sum_i \frac{1}{|N_i|} \sum_{j \in N_i} (x_i - x_j)(x_i - x_j)^T
 
-    A sample without neighbours adds nothing. Differences are computed before they are squared, so
-    that neither the origin nor near-duplicates cost digits. Memory is O(block d).
+    A sample without neighbours contributes nothing. Differences are computed before squaring, so
+    the result is accurate for any origin and for near-duplicates. They are computed in blocks of
+    rows to bound the memory.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples.
     indices : array of shape (n, k)
-        Rows of their neighbours :math:`N_i`; a missing one is the sample itself.
+        Indices of the neighbours :math:`N_i`. A missing neighbour has the index of the sample.
     counts : ndarray of shape (n,)
         Number of neighbours of each sample.
     root : bool
-        Return R with :math:`R^T R = S` instead, whose conditioning is not squared.
+        Return a root R with :math:`R^T R = S` instead, which does not square the condition number.
 
     Examples
     --------
@@ -221,9 +223,9 @@ def difference_scatter(X: Array, indices: Array, counts: np.ndarray, *, root: bo
     xp = namespace(X)
     d = X.shape[1]
     weight = asarray_like(np.sqrt(1 / np.maximum(counts, 1)), X, dtype=xp.float64)[:, None]
-    # A root begins with a row of zeros, as there may be no neighbours.
+    # A root starts with a row of zeros, because there may be no neighbours.
     total = xp.zeros((1 if root else d, d), dtype=xp.float64, device=X.device)
-    for rows in row_blocks(X.shape[0], tall_block(d)):
+    for rows in row_blocks(X.shape[0], scatter_block_rows(d)):
         for rank in range(indices.shape[1]):
             difference = _in_float64(X[rows, :] - xp.take(X, indices[rows, rank], axis=0))
             difference = weight[rows, :] * difference

@@ -1,4 +1,4 @@
-"""The smallest eigenvectors of a large sparse matrix that maps constants to 0."""
+"""Eigenvectors for the smallest eigenvalues of a large sparse matrix with constant null vector."""
 
 from typing import Any
 
@@ -10,28 +10,29 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the k smallest eigenvalues of M, and eigenvectors, orthogonal to constants.
+    r"""Return the k smallest eigenvalues of M and their eigenvectors, except the constant one.
 
-    M is symmetric, positive semidefinite, and :math:`M 1 = 0`. The method is a Lanczos iteration
-    on :math:`(M + \varepsilon I)^{-1}`. The shift is just large enough for a factorisation without
-    pivoting, which keeps the fill-in symmetric. Constants are projected out, so the shift need not
-    be small beside the eigenvalues.
+    M is symmetric and positive semidefinite, with :math:`M 1 = 0`. The constant eigenvector is left
+    out, and the others are orthogonal to it. The method is a Lanczos iteration on
+    :math:`(M + \varepsilon I)^{-1}`. The shift :math:`\varepsilon` is just large enough for a
+    factorisation without pivoting, which keeps the fill-in symmetric. It need not be small compared
+    with the eigenvalues, because constants are projected out.
 
     Parameters
     ----------
     M : csc_array of shape (n, n)
         The matrix.
     k : int
-        Number of eigenvectors, below n.
+        Number of eigenvectors, less than n.
     dense : bool, default=False
-        Decompose the dense matrix instead: for small n, or k near n.
+        Decompose the dense matrix instead. Use it for small n, or k close to n.
 
     Returns
     -------
     values : ndarray of shape (k,)
-        Ascending.
+        The eigenvalues in ascending order.
     V : ndarray of shape (k, n)
-        Eigenvectors as rows, signs fixed.
+        The eigenvectors as rows, with fixed signs.
 
     Examples
     --------
@@ -44,7 +45,7 @@ def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.nd
     n = M.shape[0]
     scale = float(M.diagonal().mean()) or 1.0
     if dense:
-        # Move constants to the other end of the spectrum.
+        # Move the eigenvalue of constants to the upper end of the spectrum.
         raised = M.toarray() + 2 * float(abs(M).sum(axis=0).max() or 1) / n
         _, V = scipy.linalg.eigh(raised, subset_by_index=(0, k - 1))
     else:

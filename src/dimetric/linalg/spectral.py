@@ -1,4 +1,4 @@
-"""Eigenproblems of the learners: traces and ratios of scatters, truncated SVD, the sign rule."""
+"""Eigenproblems of scatter matrices, whitening, truncated SVD, and signs of eigenvectors."""
 
 from collections.abc import Callable
 
@@ -17,10 +17,10 @@ from dimetric._arrays.namespaces import (
 
 
 def fixed_signs(V: Array) -> Array:
-    """Return the rows of V with their largest absolute entry positive.
+    """Return V with each row's sign chosen to make its entry of largest absolute value positive.
 
-    Eigenvectors are defined up to sign only; this makes them reproducible. Of several entries that
-    are the largest up to rounding, the first decides.
+    Eigenvectors are defined only up to sign, and this makes them reproducible. If several entries
+    are the largest up to rounding, the first one decides.
 
     Examples
     --------
@@ -37,21 +37,21 @@ def fixed_signs(V: Array) -> Array:
 
 
 def top_eigenvectors(S: Array, k: int) -> tuple[Array, Array]:
-    r"""Maximise :math:`\mathrm{tr}(V S V^T)` over :math:`V V^T = I` with k rows.
+    r"""Maximise :math:`\mathrm{tr}(V S V^T)` over matrices V with k orthonormal rows.
 
     Parameters
     ----------
     S : array of shape (d, d)
-        Symmetric.
+        Symmetric matrix.
     k : int
-        Number of rows.
+        Number of rows of V.
 
     Returns
     -------
     values : array of shape (k,)
-        The k largest eigenvalues, descending.
+        The k largest eigenvalues in descending order.
     V : array of shape (k, d)
-        Their eigenvectors as rows, signs fixed.
+        The corresponding eigenvectors as rows, with fixed signs.
 
     Examples
     --------
@@ -63,9 +63,10 @@ def top_eigenvectors(S: Array, k: int) -> tuple[Array, Array]:
 
 
 def top_singular(R: Array, k: int) -> tuple[Array, Array]:
-    """Return the k largest singular values of R, and its right singular vectors as rows.
+    """Return the k largest singular values of R, and the right singular vectors as rows.
 
-    The same as :func:`top_eigenvectors` of ``R.T @ R``, without squaring the conditioning.
+    The squared values and the vectors are those of :func:`top_eigenvectors` for ``R.T @ R``, but
+    the condition number is not squared.
     """
     _, s, V = namespace(R).linalg.svd(R, full_matrices=False)
     return s[:k], fixed_signs(V[:k, :])
@@ -79,33 +80,33 @@ def whitening(
     by_feature: bool = True,
     rounding: Array | float = 0.0,
 ) -> tuple[Array, bool]:
-    r"""Return T with :math:`T (B + \rho I) T^T = I`, as many rows as that has rank.
+    r"""Return a whitening T of B, with :math:`T (B + \rho I) T^T = I`.
 
-    Without a ridge the whitening acts in the range of B alone: directions with nothing but
-    rounding errors are left out.
+    The number of rows of T is the rank of :math:`B + \rho I`. Without a ridge, directions in which
+    B holds only rounding errors are left out.
 
     Parameters
     ----------
     B : array of shape (d, d), or (m, d)
-        A scatter matrix, or a root R of it, :math:`B = R^T R`.
+        A scatter matrix, or a root R of it with :math:`B = R^T R`.
     is_root : bool
-        Whether B is a root. A root costs more and does not square the conditioning.
+        Whether B is a root. A root takes longer, but does not square the condition number.
     ridge : float, default=0.0
-        :math:`\rho`.
+        The ridge :math:`\rho`.
     by_feature : bool, default=True
-        Bring the coordinates to one scale first, so that a feature with small values is not taken
-        for a null direction beside one with large values.
+        Scale the features to equal spread first, so that a feature with small values is not
+        mistaken for a null direction.
     rounding : array of shape (d,) or float, default=0.0
-        Deviations that rounding alone can give the coordinates, as in a feature that is the sum of
-        others. Ignored with a ridge.
+        Bounds on the deviations that rounding alone can cause in each feature, for example in a
+        feature that is the sum of others. Ignored if there is a ridge.
 
     Returns
     -------
     T : array of shape (rank, d)
         The whitening.
     reliable : bool
-        False if B is so ill-conditioned that its small directions lost half their digits; a root
-        would have kept them.
+        False if B is so ill-conditioned that its directions of small variance lost half of their
+        digits. Pass a root of B then.
     """
     xp = namespace(B)
     d = B.shape[1]
@@ -115,7 +116,7 @@ def whitening(
         rounding = 0.0
     scale = xp.sqrt(xp.sum(B * B, axis=0)) if is_root else xp.sqrt(xp.linalg.diagonal(B))
     flat = scale <= rounding
-    empty = int(xp.sum(xp.astype(flat, xp.int64)))
+    n_flat = int(xp.sum(xp.astype(flat, xp.int64)))
     scale = xp.where(flat, xp.inf, scale) if by_feature else xp.ones_like(scale)
     if is_root:
         _, s, V = xp.linalg.svd(B / scale, full_matrices=False)
@@ -127,35 +128,35 @@ def whitening(
         noise = (noise * s[0]) ** 0.5
     noise = xp.maximum(noise, d**0.5 * xp.max(rounding / scale))
     rank = int(xp.sum(xp.astype(s > noise, xp.int64)))
-    smallest = s[d - empty - 1] if not is_root and empty < d else s[0]
+    smallest = s[d - n_flat - 1] if not is_root and n_flat < d else s[0]
     reliable = is_root or bool(smallest**2 >= eps(B) ** 0.5 * s[0] ** 2)
     return V[:rank, :] / s[:rank, None] / scale, reliable
 
 
 def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Array, Array]:
-    r"""Maximise :math:`\mathrm{tr}((L B L^T)^{-1} L A L^T)`, scaled so that :math:`L B L^T = I`.
+    r"""Maximise :math:`\mathrm{tr}((L B L^T)^{-1} L A L^T)` over L with :math:`L B L^T = I`.
 
-    The rows of L are eigenvectors of :math:`B^{-1} A` for its k largest eigenvalues, found in the
-    coordinates where B is the identity.
+    The rows of L are the eigenvectors of :math:`B^{-1} A` for its k largest eigenvalues. They are
+    computed in coordinates in which B is the identity.
 
     Parameters
     ----------
     A : array of shape (d, d), or (m, d)
-        A symmetric matrix, or a root R of it, :math:`A = R^T R`. If B is ill-conditioned, T is
-        large, and only a root keeps its digits.
+        A symmetric matrix, or a root R of it with :math:`A = R^T R`. If B is ill-conditioned, T
+        has large entries, and only a root of A is accurate enough.
     T : array of shape (r, d)
         A :func:`whitening` of B.
     k : int
-        Number of rows, at most r.
+        Number of rows of L, at most r.
     is_root : bool
         Whether A is a root.
 
     Returns
     -------
     values : array of shape (k,)
-        Eigenvalues, descending.
+        The k largest eigenvalues in descending order.
     L : array of shape (k, d)
-        Signs fixed.
+        The maximiser, with fixed signs of its rows.
     total : array
         Sum of all eigenvalues.
     """
@@ -166,7 +167,7 @@ def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Arra
         return values, fixed_signs(V @ T), xp.linalg.trace(whitened)
     R = A @ T.T
     missing = k - R.shape[0]
-    if missing > 0:  # the rest has eigenvalue 0
+    if missing > 0:  # the remaining eigenvalues are 0
         R = xp.concat([R, xp.zeros((missing, R.shape[1]), dtype=R.dtype, device=R.device)])
     _, s, V = xp.linalg.svd(R, full_matrices=False)
     return s[:k] ** 2, fixed_signs(V[:k, :] @ T), xp.sum(s**2)
@@ -175,9 +176,9 @@ def top_ratio(A: Array, T: Array, k: int, *, is_root: bool) -> tuple[Array, Arra
 def lanczos_svd(
     X: Array, mean: Array, k: int, start: np.ndarray, tol: float
 ) -> tuple[Array, Array]:
-    """Return the k largest singular values and right vectors of ``X - mean``, by Lanczos (ARPACK).
+    """Return the k largest singular values and right singular vectors of ``X - mean`` by ARPACK.
 
-    Only products with vectors are computed, so that a sparse X is never centred in memory.
+    ARPACK needs only products with vectors, so a sparse X is not centred in memory.
     """
     product, transposed = _centred_products(X, mean)
     operator = LinearOperator(
@@ -194,9 +195,10 @@ def lanczos_svd(
 def randomized_svd(
     X: Array, mean: Array, k: int, start: np.ndarray, n_iter: int
 ) -> tuple[Array, Array]:
-    """Return about the k largest singular values and right vectors of ``X - mean``.
+    """Return approximately the k largest singular values and right singular vectors of X - mean.
 
-    A block power iteration from the random columns of `start` [1]_, orthonormalised in each step.
+    The method is a block power iteration from the random columns of `start` [1]_, with
+    orthonormalisation in each step.
 
     References
     ----------
@@ -215,9 +217,10 @@ def randomized_svd(
 def _centred_products(
     X: Array, mean: Array
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """Return the products of ``X - mean`` and of its transpose with a vector or a matrix.
+    """Return two functions: products of ``X - mean`` and of its transpose with vectors or matrices.
 
-    Dense samples are centred once: a difference of products would lose digits to a large mean.
+    Dense samples are centred in memory, because subtracting products would lose digits if the mean
+    is large.
     """
     xp = namespace(mean)
     if not sparse.issparse(X):

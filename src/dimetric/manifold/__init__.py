@@ -1,9 +1,9 @@
-"""Embeddings: low-dimensional coordinates that keep distances or neighbours.
+"""Embeddings: low-dimensional coordinates that preserve distances or neighbourhoods.
 
-``mds``, ``isomap`` and ``lle`` hold one method each. ``_embedding`` is what they share,
-``_classical`` is what classical scaling starts from, ``_smacof`` and ``_stress`` minimise a stress,
-``_patches`` holds the local geometry for LLE and its relatives. ``scan_neighbors``, in
-``_neighbor_scan``, helps to choose a number of neighbours.
+``mds``, ``isomap`` and ``lle`` contain one method each. ``_embedding`` contains their base classes,
+``_classical`` prepares classical scaling, ``_smacof`` and ``_stress`` minimise the stress, and
+``_patches`` computes the local geometry for LLE and its variants. ``scan_neighbors``, in
+``_neighbor_scan``, helps to choose the number of neighbours.
 """
 
 import lazy_loader

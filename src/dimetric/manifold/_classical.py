@@ -1,4 +1,4 @@
-"""What classical scaling starts from: principal axes, or dissimilarities to reference samples."""
+"""Input of classical scaling: principal axes, or dissimilarities to reference samples."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,7 @@ from dimetric.neighbors.metric_search import Metric, distances_between
 
 @dataclass(frozen=True)
 class Axes:
-    """The principal axes of samples, which give the principal coordinates of their distances.
+    """Principal axes of samples, which give the principal coordinates of Euclidean distances.
 
     Attributes
     ----------
@@ -27,10 +27,10 @@ class Axes:
     offset : array of shape (d,)
         Mean of the samples.
     L : array of shape (k, d)
-        Axes, 0 where there are fewer than asked for. Signs are fixed by the coordinates, not by
-        the axes.
+        Axes, padded with rows of zeros if there are fewer than k. Along each axis, the
+        coordinate of largest absolute value is positive.
     share : float
-        Sum of `values` divided by the trace of the Gram matrix.
+        Fraction of the eigenvalues: the sum of `values` divided by the trace of the Gram matrix.
     """
 
     values: np.ndarray
@@ -55,34 +55,34 @@ def principal_axes(X: Array, k: int) -> Axes:
            [ 1.666667]])
     """
     n, d = X.shape
-    there = min(k, n, d)
+    n_axes = min(k, n, d)
     solver = "auto" if d <= 1000 and n >= 10 * d else "full"
-    if solver == "full" and min(n, d) > 1000 and there < min(n, d):
+    if solver == "full" and min(n, d) > 1000 and n_axes < min(n, d):
         solver = "arpack"
-    pca = PCA(there, svd_solver=solver, random_state=0).fit(X)
+    pca = PCA(n_axes, svd_solver=solver, random_state=0).fit(X)
     L, scores = to_host(pca.components_), to_host(pca.transform(X)).T
     flip = np.any(fixed_signs(scores) != scores, axis=1, keepdims=True)
-    L = np.pad(np.where(flip, -L, L), [(0, k - there), (0, 0)])
-    values = np.pad(to_host(pca.singular_values_).astype(np.float64) ** 2, (0, k - there))
-    share = pca.metadata()["accumulated_eigenvalues"]
-    return Axes(values, pca.offset_, asarray_like(L, X), share)
+    L = np.pad(np.where(flip, -L, L), [(0, k - n_axes), (0, 0)])
+    values = np.pad(to_host(pca.singular_values_).astype(np.float64) ** 2, (0, k - n_axes))
+    fraction = pca.metadata()["accumulated_eigenvalues"]
+    return Axes(values, pca.offset_, asarray_like(L, X), fraction)
 
 
 @dataclass(frozen=True)
 class References:
-    """The samples that all samples are compared with.
+    """Reference samples, to which the dissimilarities of all samples are computed.
 
     Attributes
     ----------
     points : ndarray of shape (m, d) or None
-        The samples; None if dissimilarities to them are given.
+        The reference samples. None if dissimilarities are precomputed.
     rows : ndarray of shape (m,) or None
-        Their rows among the samples of the fit; None for all.
+        Row indices of the references among the training samples. None if all are references.
     metric, metric_params
         As in :func:`sklearn.metrics.pairwise_distances`.
     constant : float
-        Added to all dissimilarities but those of a sample to itself. A new sample counts as the
-        first reference at dissimilarity 0, if there is one.
+        Constant added to all dissimilarities except those of a sample to itself. If a new sample
+        has dissimilarity 0 to a reference, it counts as this reference (the first one, if several).
     """
 
     points: np.ndarray | None
@@ -91,10 +91,11 @@ class References:
     metric_params: dict[str, Any] | None = None
     constant: float = 0.0
 
-    def dissimilarities(self, X: Array, *, fitted: bool = False) -> Array:
-        """Return the dissimilarities of samples to the references, of shape (n, m), where X is.
+    def dissimilarities(self, X: Array, *, is_training: bool = False) -> Array:
+        """Return the dissimilarities of samples to the references, of shape (n, m).
 
-        With `fitted`, X are the samples of the fit, in their order.
+        They are in the array namespace and on the device of X. `is_training` says that X holds the
+        training samples.
         """
         xp = namespace(X)
         if self.points is not None:
@@ -109,54 +110,54 @@ class References:
                 if self.rows is None
                 else xp.take(X, asarray_like(self.rows, X, dtype=xp.int64), axis=1)
             )
-        return D if self.constant == 0 else self._raised(D, fitted)
+        return D if self.constant == 0 else self._with_constant(D, is_training)
 
     def rows_of(self, D: Array) -> Array:
         """Return the rows of D that belong to the references; D has a row for each sample."""
         return D if self.rows is None else take_rows(D, self.rows)
 
-    def _raised(self, D: Array, fitted: bool) -> Array:
-        """Return dissimilarities with the constant added."""
+    def _with_constant(self, D: Array, is_training: bool) -> Array:
+        """Return dissimilarities plus the constant, except those of a sample to itself."""
         xp = namespace(D)
         own = to_host(xp.argmin(D, axis=1))
         own = np.where(to_host(xp.min(D, axis=1)) == 0, own, -1)
-        if fitted:
+        if is_training:
             own[slice(None) if self.rows is None else self.rows] = np.arange(D.shape[1])
         columns = np.arange(D.shape[1])
         itself = asarray_like(own[:, None] == columns, D, dtype=xp.bool)
         return xp.where(itself, 0.0, D + self.constant)
 
 
-def scaled_references(
+def scale_references(
     references: References, X: Array, k: int, *, additive: bool
 ) -> tuple[References, PrincipalCoordinates, Array]:
-    """Scale the dissimilarities between the references, and place all samples among them.
+    """Apply classical scaling to the references, and place all samples among them.
 
     Parameters
     ----------
     references : References
         All samples, or landmarks.
     X : array of shape (n, d) or (n, n)
-        Samples of the fit, or their dissimilarities.
+        Training samples, or their dissimilarities.
     k : int
         Number of coordinates.
     additive : bool
-        Add the smallest constant that makes the dissimilarities Euclidean.
+        Whether to add the smallest constant that makes the dissimilarities Euclidean.
 
     Returns
     -------
     references : References
-        With that constant.
+        The references with this constant.
     model : PrincipalCoordinates
         Coordinates of the references.
     Z : array of shape (n, k)
         Coordinates of all samples.
     """
     D = references.dissimilarities(X)
-    core = references.rows_of(D)
+    between_references = references.rows_of(D)
     if additive:
-        references = replace(references, constant=additive_constant(to_host(core)))
-        D = references.dissimilarities(X, fitted=True)
-        core = references.rows_of(D)
-    model = principal_coordinates(core, k)
-    return references, model, model.coordinates if core is D else model.place(D)
+        references = replace(references, constant=additive_constant(to_host(between_references)))
+        D = references.dissimilarities(X, is_training=True)
+        between_references = references.rows_of(D)
+    model = principal_coordinates(between_references, k)
+    return references, model, model.coordinates if between_references is D else model.place(D)

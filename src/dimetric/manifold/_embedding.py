@@ -1,4 +1,4 @@
-"""What embeddings share: coordinates of the training samples, and places for new ones."""
+"""Base classes of embeddings, which have coordinates for training samples and place new ones."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -9,17 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace
 from dimetric._arrays.validation import checked_samples
-from dimetric._compat import check_same_namespace, framed
+from dimetric._compat import check_same_namespace, wrap_like_input
 from dimetric.learners._base import Learner
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import Metric
 
 
 class Embedding(Learner, ABC):
-    """A learner of coordinates for its training samples that can also place new samples.
+    """Base class of learners that embed their training samples and can place new samples.
 
-    There is no linear map, hence no ``metric()``. ``_fit`` sets ``embedding_``, and ``_place``
-    returns the coordinates of new samples. Both are in X's namespace, dtype and device.
+    An embedding has no linear map and therefore no ``metric()``. ``_fit`` sets ``embedding_`` in
+    the array namespace, dtype and device of X. ``_place`` returns the coordinates of new samples.
     """
 
     embedding_: Array
@@ -28,10 +28,12 @@ class Embedding(Learner, ABC):
 
     @abstractmethod
     def _place(self, X: Array) -> Array:
-        """Return the coordinates of checked new samples, in any namespace."""
+        """Return the coordinates of validated new samples, in any namespace."""
 
     def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
-        """Learn the embedding and return it: ``embedding_``, not the training samples as new ones.
+        """Fit the embedding and return the coordinates of the training samples, ``embedding_``.
+
+        ``fit(X).transform(X)`` may differ, because it places X like new samples.
 
         Parameters
         ----------
@@ -40,17 +42,17 @@ class Embedding(Learner, ABC):
         y : object
             Ignored.
         **given : object
-            Pairs and triplets are refused: an embedding learns from X alone.
+            Pairs and triplets raise an error, because embeddings are unsupervised.
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
+            Coordinates, in the array namespace, dtype and device of X; a data frame if X is one.
         """
-        return framed(self.fit(X, y, **given).embedding_, X, self)
+        return wrap_like_input(self.fit(X, y, **given).embedding_, X, self)
 
     def transform(self, X: Array) -> Array:
-        """Place new samples among the embedded ones.
+        """Return the coordinates of new samples.
 
         Parameters
         ----------
@@ -60,12 +62,12 @@ class Embedding(Learner, ABC):
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            In X's namespace, dtype and device; a data frame where X is one.
+            Coordinates, in the array namespace, dtype and device of X; a data frame if X is one.
         """
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="embedding_", method="transform")
         samples = checked_samples(self, X, reset=False)
-        return framed(asarray_like(self._place(samples), samples), X, self)
+        return wrap_like_input(asarray_like(self._place(samples), samples), X, self)
 
     @property
     def _n_features_out(self) -> int:
@@ -73,7 +75,7 @@ class Embedding(Learner, ABC):
 
 
 class LandmarkEmbedding(Embedding):
-    """An embedding by dissimilarities: between all samples, or of all samples to landmarks."""
+    """Base class of embeddings that use dissimilarities between all samples or to landmarks."""
 
     n_components: int
     metric: Metric
@@ -87,7 +89,7 @@ class LandmarkEmbedding(Embedding):
         return tags
 
     def _checked_n_references(self, n: int) -> int:
-        """Return the number of samples that others are compared with, all n or the landmarks."""
+        """Return the number of reference samples: all n samples, or the landmarks."""
         m = min(n, self.n_landmarks or n)
         if self.n_components > m:
             name = "n_samples" if m == n else "n_landmarks"
@@ -95,9 +97,9 @@ class LandmarkEmbedding(Embedding):
         return m
 
     def _landmark_rows(self, X: Array, on_host: Any) -> np.ndarray | None:
-        """Draw landmarks, set ``landmarks_`` and return their rows; None if all samples are used.
+        """Choose landmarks, set ``landmarks_`` and return their rows; None if all samples are used.
 
-        `on_host` are the samples or dissimilarities X in host memory.
+        `on_host` is X in host memory.
         """
         n = X.shape[0]
         if self.n_landmarks is None or self.n_landmarks >= n:

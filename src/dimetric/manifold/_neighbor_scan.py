@@ -1,4 +1,4 @@
-"""A scan over numbers of neighbours: graphs that fall apart, and graphs with edges across gaps."""
+"""Scan over numbers of neighbours, to detect disconnected graphs and edges across gaps."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from dimetric._arrays.namespaces import Array, to_host
-from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 from dimetric.neighbors.graph import directed, undirected
 from dimetric.neighbors.landmarks import draw_landmarks
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.neighbors.paths import geodesics
 
-NOTICEABLE_DROP = 0.02  # share of the mean geodesic
-SUDDEN_FACTOR = 3.0  # times the smallest drop before
+NOTICEABLE_DROP = 0.02  # as a fraction of the mean geodesic distance
+SUDDEN_FACTOR = 3.0  # ratio to the smallest earlier drop
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class NeighborScan:
     mean_geodesic : ndarray
         Mean length of the shortest paths that exist.
     drop : ndarray
-        Share by which the mean has fallen since the number before, over the paths that both graphs
-        have; 0 for the first number.
+        Relative decrease of the mean since the previous number of neighbours, over the paths that
+        exist in both graphs. 0 for the first number.
     """
 
     n_neighbors: np.ndarray
@@ -42,15 +42,15 @@ class NeighborScan:
 
     @property
     def open_circuit(self) -> np.ndarray:
-        """Tell where the graph has several components."""
+        """Whether the graph has several connected components."""
         return self.n_parts > 1
 
     @property
     def short_circuit(self) -> np.ndarray:
-        """Tell where geodesics fall suddenly.
+        """Whether geodesic distances drop suddenly.
 
-        With every further neighbour they fall a little, and less and less. A drop of 2 % or more,
-        and more than three times the smallest drop before, means an edge across a gap.
+        Each additional neighbour shortens them a little, by less and less. A drop of at least 2 %
+        that is more than three times the smallest earlier drop indicates an edge across a gap.
         """
         drops = np.where(np.arange(len(self.drop)) == 0, np.inf, self.drop)
         before = np.r_[np.inf, np.minimum.accumulate(drops)[:-1]]
@@ -58,7 +58,7 @@ class NeighborScan:
 
     @property
     def usable(self) -> np.ndarray:
-        """Tell which numbers of neighbours are large enough and not too large."""
+        """Whether the number of neighbours is neither too small nor too large."""
         return ~self.open_circuit & (np.cumsum(self.short_circuit) == 0)
 
 
@@ -71,24 +71,24 @@ def scan_neighbors(
     n_sources: int = 50,
     random_state: Any = None,
 ) -> NeighborScan:
-    """Build the neighbour graph for many numbers of neighbours, and compare their geodesics.
+    """Build the neighbour graph for several numbers of neighbours and compare geodesic distances.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Samples, or all distances if `metric` is ``"precomputed"``.
+        Samples, or all pairwise distances if `metric` is ``"precomputed"``.
     n_neighbors : iterable of int, default=range(3, 31)
         Numbers of neighbours, below the number of samples.
     metric, metric_params
         As in :class:`Isomap`.
     n_sources : int, default=50
-        Number of samples, drawn at random, whose geodesics to all others are computed.
+        Number of random samples whose geodesic distances to all others are computed.
     random_state : int, RandomState or None, default=None
-        Draws these samples.
+        Random seed of these samples.
 
     Examples
     --------
-    On this roll four neighbours are enough, and sixteen link its turns:
+    On this Swiss roll four neighbours are enough, and sixteen create edges between its turns:
 
     >>> from dimetric.data import make_swiss_roll
     >>> X = make_swiss_roll(1000, random_state=0).X
@@ -100,11 +100,11 @@ def scan_neighbors(
     """
     X = checked_array(X, "X")
     if metric == "precomputed":
-        checked_dissimilarities(X)
+        check_dissimilarities(X)
     X, factor = rescale_for_squares(X)
     X, numbers = to_host(X), np.unique(list(n_neighbors))
     if len(numbers) == 0 or numbers.dtype.kind != "i" or numbers[0] < 1:
-        raise ValueError("n_neighbors must hold numbers of neighbours, from 1 on.")
+        raise ValueError("n_neighbors must contain one or more ints, all of at least 1.")
     if n_sources < 1:
         raise ValueError(f"n_sources={n_sources} must be at least 1.")
     n = len(X)
@@ -125,7 +125,7 @@ def scan_neighbors(
 
 
 def _drop(previous: np.ndarray | None, G: np.ndarray) -> float:
-    """Return the share by which geodesics have fallen, over the paths that existed before."""
+    """Return the relative decrease of geodesic distances, over the paths of the previous graph."""
     if previous is None:
         return 0.0
     both = np.isfinite(previous)

@@ -1,9 +1,9 @@
-r"""The local geometry of neighbourhoods, for locally linear embedding and its relatives.
+r"""Local geometry of neighbourhoods, for locally linear embedding and its variants.
 
-A patch is a sample with its k nearest neighbours (for Hessians the neighbours alone). Each method
-has a matrix :math:`P_i` for the patch of sample i: :math:`y^T P_i y` is small for coordinates y of
-the patch that fit the local geometry. The embedding makes :math:`y^T M y` small, with M the sum of
-all patches. All functions work on many patches at once.
+A patch is a sample with its k nearest neighbours (for Hessians, only the neighbours). Each method
+defines a matrix :math:`P_i` for the patch of sample i: :math:`y^T P_i y` is small if the
+coordinates y of the patch fit the local geometry. The embedding minimises :math:`y^T M y`, where M
+is the sum of all :math:`P_i`. All functions process many patches at once.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Patch = Callable[[np.ndarray], np.ndarray]  # from (b, p, d) coordinates to (b, 
 def reconstruction_weights(
     X: np.ndarray, points: np.ndarray, neighbors: np.ndarray, reg: float
 ) -> np.ndarray:
-    r"""Return the weights, summing to 1, by which neighbours reconstruct each sample best.
+    r"""Return the weights, summing to 1, with which neighbours best reconstruct each sample.
 
     .. math:: \min_w |x - \sum_j w_j p_j|^2 + \rho |w|^2, \quad
               \rho = \mathrm{reg} \cdot \sum_j |x - p_j|^2
@@ -31,11 +31,12 @@ def reconstruction_weights(
     X : ndarray of shape (n, d)
         Samples.
     points : ndarray of shape (m, d)
-        Points that the neighbours are among.
+        Points p, which include the neighbours.
     neighbors : ndarray of shape (n, k)
-        Rows of `points`.
+        Row indices into `points` of the neighbours of each sample.
     reg : float
-        Ridge of the Gram matrix; at least the size of rounding errors.
+        Ridge, relative to the sum of squared distances. A minimum of a few rounding errors
+        prevents singular systems.
 
     Returns
     -------
@@ -55,10 +56,10 @@ def reconstruction_weights(
 
 
 def _weights(C: np.ndarray, reg: float) -> np.ndarray:
-    r"""Return the weights of neighbours, given as differences of shape (b, k, d).
+    r"""Return the weights of neighbours, given their differences C from the sample.
 
-    They are proportional to :math:`(C C^T + \rho I)^{-1} 1`. With fewer features than neighbours,
-    the smaller system is solved (Woodbury's identity).
+    C has shape (b, k, d). The weights are proportional to :math:`(C C^T + \rho I)^{-1} 1`. With
+    fewer features than neighbours, Woodbury's identity gives a smaller system.
     """
     b, k, d = C.shape
     square = np.einsum("nkd,nkd->n", C, C)
@@ -74,53 +75,57 @@ def _weights(C: np.ndarray, reg: float) -> np.ndarray:
     return w / w.sum(axis=1, keepdims=True)
 
 
-def alignment(
+def alignment_matrix(
     X: np.ndarray, neighbors: np.ndarray, n_components: int, *, method: str, reg: float
 ) -> Any:
-    r"""Return the matrix M whose smallest eigenvectors are the embedding; :math:`M 1 = 0`.
+    r"""Return the matrix M whose eigenvectors with the smallest eigenvalues are the embedding.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
         Samples.
     neighbors : ndarray of shape (n, k)
-        Of each sample.
+        Row indices of the neighbours of each sample.
     n_components : int
         Dimension of the tangent spaces.
     method : {"standard", "modified", "hessian", "ltsa"}
         See :class:`~dimetric.manifold.lle.LLE`.
     reg : float
-        Of :func:`reconstruction_weights`.
+        Ridge of :func:`reconstruction_weights`.
 
     Returns
     -------
     M : csc_array of shape (n, n)
-        Symmetric, positive semidefinite.
+        Symmetric and positive semidefinite, with :math:`M 1 = 0`.
     """
     n, k = neighbors.shape
     if method == "ltsa":
-        return _sum_of(partial(tangent_patch, n_components=n_components), X, _patches(neighbors))
+        return _sum_of_patches(
+            partial(tangent_patch, n_components=n_components), X, _patch_members(neighbors)
+        )
     if method == "hessian":
-        # Neighbours alone: at the end of a curve several samples share one patch, and only without
-        # themselves they give different equations. A sample that is no one's neighbour would be in
-        # no equation, so its patch with itself is added.
-        alone = np.bincount(neighbors.ravel(), minlength=n) == 0
+        # Patches contain only the neighbours. If they contained the sample too, the patches of the
+        # samples at the end of a curve would be equal and repeat one equation. A sample that is
+        # not a neighbour of any other is in no such patch, so a patch with the sample is added.
+        unused = np.bincount(neighbors.ravel(), minlength=n) == 0
         patch = partial(hessian_patch, n_components=n_components)
-        M = _sum_of(patch, X, neighbors)
-        return M + _sum_of(patch, X, _patches(neighbors)[alone]) if alone.any() else M
+        M = _sum_of_patches(patch, X, neighbors)
+        return (
+            M + _sum_of_patches(patch, X, _patch_members(neighbors)[unused]) if unused.any() else M
+        )
     if method == "modified":
-        limit = _null_share(X, neighbors, n_components)
+        limit = _null_ratio(X, neighbors, n_components)
         patch = partial(modified_patch, n_components=n_components, reg=reg, limit=limit)
-        return _sum_of(patch, X, _patches(neighbors))
+        return _sum_of_patches(patch, X, _patch_members(neighbors))
     weights = reconstruction_weights(X, X, neighbors, reg)
     values = np.hstack([np.ones((n, 1)), -weights]).ravel()
     starts = np.arange(0, n * (k + 1) + 1, k + 1)
-    R = sparse.csr_array((values, _patches(neighbors).ravel(), starts), shape=(n, n))
-    return (R.T.tocsr() @ R).T  # symmetric: the transpose only has another format
+    R = sparse.csr_array((values, _patch_members(neighbors).ravel(), starts), shape=(n, n))
+    return (R.T.tocsr() @ R).T  # symmetric: transposing only changes the format to CSC
 
 
 def tangent_patch(P: np.ndarray, n_components: int) -> np.ndarray:
-    """Return the projection away from constants and the coordinates in the tangent space."""
+    """Return the projection orthogonal to constants and to the tangent space coordinates."""
     C = P - P.mean(axis=1, keepdims=True)
     U = _left_singular(C)[0][:, :, :n_components]
     p = P.shape[1]
@@ -130,8 +135,8 @@ def tangent_patch(P: np.ndarray, n_components: int) -> np.ndarray:
 def hessian_patch(P: np.ndarray, n_components: int) -> np.ndarray:
     """Return the sum of squared second derivatives in the tangent space, as a quadratic form.
 
-    The second derivatives are the coefficients of products of two coordinates, after these are made
-    orthogonal to constants and coordinates.
+    The second derivatives are the coefficients of products of two coordinates. The products are
+    first made orthogonal to constants and coordinates.
     """
     C = P - P.mean(axis=1, keepdims=True)
     U = _left_singular(C)[0][:, :, :n_components]
@@ -142,12 +147,12 @@ def hessian_patch(P: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def modified_patch(P: np.ndarray, n_components: int, reg: float, limit: float) -> np.ndarray:
-    r"""Return the sum of the errors of several reconstructions, by independent weights.
+    r"""Return the sum of the errors of several reconstructions with independent weights.
 
-    The s weights are the columns of :math:`V H + (1 - \alpha) w 1^T`: V spans the directions in
-    which the neighbours hardly spread, w are the regularised weights, and the Householder matrix H
-    makes each column of :math:`V H` sum to :math:`\alpha = |V^T 1| / \sqrt{s}`. In the sum of the
-    errors V and H leave no trace but the projection :math:`V V^T`.
+    The s weight vectors are the columns of :math:`V H + (1 - \alpha) w 1^T`. V spans the directions
+    in which the neighbours hardly vary, w is the vector of regularised weights, and the Householder
+    matrix H makes each column of :math:`V H` sum to :math:`\alpha = |V^T 1| / \sqrt{s}`. The sum of
+    the errors depends on V and H only through the projection :math:`V V^T`.
     """
     b, k = len(P), P.shape[1] - 1
     C = P[:, 1:] - P[:, :1]
@@ -155,34 +160,35 @@ def modified_patch(P: np.ndarray, n_components: int, reg: float, limit: float) -
     kept = _n_kept(spread, n_components, k, limit)
     U = U * (np.arange(U.shape[2]) < kept[:, None])[:, None, :]
     project = np.eye(k) - U @ U.transpose(0, 2, 1)
-    of_ones, s = project.sum(axis=2), (k - kept).astype(float)
-    alpha = np.sqrt(np.maximum(of_ones.sum(axis=1), 0) / s)[:, None]
-    ones = np.divide(of_ones, alpha, out=np.zeros_like(of_ones), where=alpha > 1e-12)
+    projected_ones, s = project.sum(axis=2), (k - kept).astype(float)
+    alpha = np.sqrt(np.maximum(projected_ones.sum(axis=1), 0) / s)[:, None]
+    zeros = np.zeros_like(projected_ones)
+    sum_of_columns = np.divide(projected_ones, alpha, out=zeros, where=alpha > 1e-12)  # of V H
     w = (1 - alpha) * _weights(C, reg)
-    cross = ones[:, :, None] * w[:, None, :]
+    cross = sum_of_columns[:, :, None] * w[:, None, :]
     M = np.empty((b, k + 1, k + 1))
     M[:, 0, 0] = s
-    M[:, 1:, 0] = M[:, 0, 1:] = -(ones + s[:, None] * w)
+    M[:, 1:, 0] = M[:, 0, 1:] = -(sum_of_columns + s[:, None] * w)
     M[:, 1:, 1:] = project + cross + cross.transpose(0, 2, 1)
     M[:, 1:, 1:] += s[:, None, None] * w[:, :, None] * w[:, None, :]
     return M
 
 
-def _null_share(X: np.ndarray, neighbors: np.ndarray, n_components: int) -> float:
-    """Return the median ratio of the spread outside the tangent space to that inside."""
-    (n, k), shares = neighbors.shape, []
+def _null_ratio(X: np.ndarray, neighbors: np.ndarray, n_components: int) -> float:
+    """Return the median ratio of the spread outside the tangent space to the spread inside."""
+    (n, k), ratios = neighbors.shape, []
     for b in _blocks(n, k, X.shape[1]):
         spread = _left_singular(X[neighbors[b]] - X[b][:, None])[1]
         inside = spread[:, :n_components].sum(axis=1)
-        shares.append(spread[:, n_components:].sum(axis=1) / inside)
-    return float(np.median(np.concatenate(shares)))
+        ratios.append(spread[:, n_components:].sum(axis=1) / inside)
+    return float(np.median(np.concatenate(ratios)))
 
 
 def _n_kept(spread: np.ndarray, n_components: int, k: int, limit: float) -> np.ndarray:
     """Return the number of directions of each patch that are not null directions.
 
-    The remaining directions have less than `limit` of their spread. There are at least as many as
-    the tangent space has, and at most all but one.
+    The spread in null directions is less than `limit` times the spread in the others. The number
+    is at least the dimension of the tangent space, and at most k - 1.
     """
     total = np.cumsum(spread, axis=1)
     rest = total[:, -1:] / total[:, :-1] - 1
@@ -191,7 +197,7 @@ def _n_kept(spread: np.ndarray, n_components: int, k: int, limit: float) -> np.n
 
 
 def _left_singular(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return orthonormal columns and squared singular values of each matrix, largest first."""
+    """Return the left singular vectors and squared singular values of matrices, largest first."""
     if C.shape[2] < C.shape[1]:
         U, s, _ = np.linalg.svd(C, full_matrices=False)
         return U, s**2
@@ -199,8 +205,8 @@ def _left_singular(C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return V[:, :, ::-1], np.maximum(values[:, ::-1], 0)
 
 
-def _sum_of(patch: Patch, X: np.ndarray, members: np.ndarray) -> Any:
-    """Return the sum over all patches, each in the rows and columns of its members."""
+def _sum_of_patches(patch: Patch, X: np.ndarray, members: np.ndarray) -> Any:
+    """Return the sum of all patch matrices, each in the rows and columns of its members."""
     n, p = len(X), members.shape[1]
     M = sparse.csc_array((n, n))
     for b in _blocks(len(members), p, X.shape[1]):
@@ -212,14 +218,14 @@ def _sum_of(patch: Patch, X: np.ndarray, members: np.ndarray) -> Any:
     return M
 
 
-def _patches(neighbors: np.ndarray) -> np.ndarray:
+def _patch_members(neighbors: np.ndarray) -> np.ndarray:
     """Return the members of each patch: the sample, then its neighbours."""
     n = len(neighbors)
-    # Indices of half the size make a sparse product faster.
-    index = np.int32 if n < 2**31 else np.int64
-    return np.hstack([np.arange(n)[:, None], neighbors]).astype(index)
+    # 32-bit indices make sparse products faster.
+    dtype = np.int32 if n < 2**31 else np.int64
+    return np.hstack([np.arange(n)[:, None], neighbors]).astype(dtype)
 
 
 def _blocks(n: int, p: int, d: int) -> Iterator[slice]:
-    """Yield blocks of samples whose patches need a few megabytes."""
+    """Yield blocks of samples whose patches take a few megabytes."""
     return row_blocks(n, max(1, 2**20 // (p * max(p, d))))

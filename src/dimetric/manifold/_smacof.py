@@ -1,7 +1,7 @@
-r"""SMACOF: scaling by majorising a complicated function, the stress.
+r"""SMACOF (scaling by majorising a complicated function) minimises the stress.
 
-Each step goes to the minimum of a function that touches the stress at the current coordinates and
-is nowhere below it, so that no step raises the stress [1]_.
+Each step minimises a function that equals the stress at the current coordinates and is nowhere
+below it. Therefore no step increases the stress [1]_.
 
 References
 ----------
@@ -25,7 +25,9 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric.linalg.classical_scaling import principal_coordinates
 from dimetric.manifold._stress import BLOCK_ENTRIES, Stress
 from dimetric.neighbors.paths import geodesics
-from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result
+from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result, max_iter_reached
+
+STRESS_NO_DECREASE = "stress no longer decreases"  # a reason to stop
 
 
 def smacof(
@@ -36,21 +38,21 @@ def smacof(
     eps: float = 1e-6,
     callback: Callable[[np.ndarray, float, int], bool] | None = None,
 ) -> Result:
-    """Minimise a stress from a start.
+    """Minimise the stress from starting coordinates.
 
     Parameters
     ----------
     objective : Stress
-        Metric or non-metric.
+        Metric or non-metric stress.
     Z : ndarray of shape (n, k)
-        The start.
+        Starting coordinates.
     max_iter : int, default=300
         Maximum number of iterations.
     eps : float, default=1e-6
-        Stop when an iteration lowers the stress by less than this share of the sum of squared
+        Stop when an iteration lowers the stress by less than this fraction of the sum of squared
         distances.
     callback : callable, optional
-        ``callback(Z, stress, n_iter)`` after every iteration; return True to stop.
+        Called as ``callback(Z, stress, n_iter)`` after each iteration. It returns True to stop.
 
     Examples
     --------
@@ -60,18 +62,18 @@ def smacof(
     ('stress no longer decreases', True)
     """
     stress, _, pull = objective.evaluate(Z)
-    history, reason = [stress], f"max_iter={max_iter} reached"
+    history, reason = [stress], max_iter_reached(max_iter)
     while len(history) <= max_iter:
         Z = objective.minimum(pull)
-        stress, size, pull = objective.evaluate(Z)
+        stress, sum_of_squares, pull = objective.evaluate(Z)
         history.append(stress)
         if callback is not None and callback(Z, stress, len(history) - 1):
             reason = STOPPED_BY_CALLBACK
             break
-        if history[-2] - stress <= eps * size:
-            reason = "stress no longer decreases"
+        if history[-2] - stress <= eps * sum_of_squares:
+            reason = STRESS_NO_DECREASE
             break
-    converged = reason == "stress no longer decreases"
+    converged = reason == STRESS_NO_DECREASE
     value = objective.value(Z)
     return Result(Z, value, len(history) - 1, converged, reason, tuple(history))
 
@@ -83,38 +85,38 @@ def best_smacof(
     eps: float,
     callback: Callable[[Stress, np.ndarray, float, int], bool],
 ) -> tuple[Result, Stress]:
-    """Return the result of least stress over several starts, and its objective.
+    """Run SMACOF from several starts; return the result of lowest stress and its objective.
 
-    ``callback(objective, Z, stress, n_iter)`` is called after every iteration. If it returns True,
+    ``callback(objective, Z, stress, n_iter)`` is called after each iteration. If it returns True,
     no further start is tried.
     """
-    ends = []
+    results = []
     for start in starts:
         objective = make_objective()
-        after = partial(callback, objective)
-        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=after)
-        ends.append((result, objective))
+        own_callback = partial(callback, objective)
+        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=own_callback)
+        results.append((result, objective))
         if result.reason == STOPPED_BY_CALLBACK:
             break
-    return min(ends, key=lambda end: end[0].value)
+    return min(results, key=lambda pair: pair[0].value)
 
 
-def starts(
+def starting_coordinates(
     D: Array, W: np.ndarray | None, k: int, init: str | Array, n_init: int, random_state: Any
 ) -> Iterator[np.ndarray]:
-    """Yield coordinates to start from: the first as `init` says, the others at random.
+    """Yield starting coordinates: the first given by `init`, the others random.
 
-    For dissimilarities without weight, classical scaling uses the shortest paths along those with
-    weight.
+    If some dissimilarities have weight 0, classical scaling uses the shortest paths over the
+    others instead.
     """
     random = check_random_state(random_state)
     shape = (D.shape[0], k)
     if not isinstance(init, str):
         start = check_array(to_host(init), dtype=np.float64, input_name="init")
         if start.shape != shape:
-            raise ValueError(f"init has shape {start.shape}; it must be {shape}.")
+            raise ValueError(f"init has shape {start.shape}, but must have shape {shape}.")
         if np.array_equal(start, np.broadcast_to(start[:1], shape)):
-            raise ValueError("init has all samples at one place: they would stay there.")
+            raise ValueError("init has all samples at the same point, where they would stay.")
         yield start
     elif init == "classical_mds":
         if W is not None and np.count_nonzero(W) < W.size - len(W):
@@ -123,7 +125,7 @@ def starts(
             ends = known.row, known.col
             D = asarray_like(geodesics(sparse.csr_array((edges, ends), shape=W.shape)), D)
         classical = principal_coordinates(D, k)
-        # A coordinate that is 0 everywhere would never change.
+        # Perturb coordinates that are 0 for all samples, because SMACOF would never change them.
         flat = classical.lengths == 0
         size = float(classical.lengths.max()) / shape[0] ** 0.5
         yield classical.coordinates + flat * 1e-2 * size * random.normal(size=shape)
@@ -135,29 +137,30 @@ def starts(
 
 @dataclass(frozen=True)
 class Configuration:
-    """Coordinates of samples, and how to place new samples among them.
+    """Coordinates of the training samples, among which new samples can be placed.
 
     Attributes
     ----------
     Z : ndarray of shape (n, k)
         Coordinates.
     steps : tuple of (ndarray, ndarray) or None
-        Dissimilarities and their disparities, for interpolation; None if they are equal.
+        Dissimilarities and their disparities, between which disparities of new samples are
+        interpolated. None if disparities equal dissimilarities.
     """
 
     Z: np.ndarray
     steps: tuple[np.ndarray, np.ndarray] | None = None
 
     def place(self, D: Array, *, max_iter: int = 300, tol: float = 1e-9) -> Array:
-        """Return coordinates of least stress for each new sample, with all others fixed.
+        """Return the coordinates of lowest stress of each new sample; training samples are fixed.
 
-        Each starts at the sample that it is least dissimilar to, and stays there if that
-        dissimilarity is 0, as for samples of the fit.
+        A new sample starts at the least dissimilar training sample, and stays there if the
+        dissimilarity is 0.
 
         Parameters
         ----------
         D : array of shape (m, n)
-            Dissimilarities between the new samples and those of the fit.
+            Dissimilarities between new samples and training samples.
         max_iter : int, default=300
             Maximum number of iterations.
         tol : float, default=1e-9
@@ -170,21 +173,21 @@ class Configuration:
             wanted = np.interp(wanted, *self.steps)
         for b in row_blocks(len(moving), max(1, BLOCK_ENTRIES // len(Z))):
             rows = moving[b]
-            placed[rows] = self._settled(placed[rows], wanted[rows], max_iter, tol)
+            placed[rows] = self._iterate(placed[rows], wanted[rows], max_iter, tol)
         return asarray_like(placed, D, dtype=namespace(D).float64)
 
-    def _settled(
+    def _iterate(
         self, new: np.ndarray, wanted: np.ndarray, max_iter: int, tol: float
     ) -> np.ndarray:
-        """Return the new samples where they stop moving."""
+        """Return the coordinates of new samples after they stop moving."""
         Z = self.Z
-        centre, reach = Z.mean(axis=0), float(np.abs(Z).max())
+        centre, largest = Z.mean(axis=0), float(np.abs(Z).max())
         for _ in range(max_iter):
             distance = cdist(new, Z)
-            # A sample at the same place pulls in no direction.
+            # A training sample at the same point does not pull.
             ratio = np.divide(wanted, distance, out=np.zeros_like(distance), where=distance > 0)
             pull = np.sum(ratio, axis=1, keepdims=True) * new - ratio @ Z
             before, new = new, centre + pull / len(Z)
-            if np.abs(new - before).max() <= tol * reach:
+            if np.abs(new - before).max() <= tol * largest:
                 break
         return new

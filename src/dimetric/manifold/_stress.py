@@ -1,11 +1,12 @@
-r"""The stress of coordinates, and the function that majorises it.
+r"""The stress of coordinates, and a function that majorises it.
 
 .. math:: \sigma(Z) = \sum_{i<j} w_{ij} (\delta_{ij} - d_{ij}(Z))^2
           = \eta^2 + \mathrm{tr}(Z^T V Z) - 2\, \mathrm{tr}(Z^T B(Z) Z)
 
-with the Laplacians V of the weights and B(Z) of :math:`w_{ij} \delta_{ij} / d_{ij}(Z)`. The
-quadratic function that touches it at Z and lies above it elsewhere has its minimum at
-:math:`V^+ B(Z) Z` [1]_. One pass over the dissimilarities gives the stress at Z and this minimum.
+Here :math:`\eta^2 = \sum_{i<j} w_{ij} \delta_{ij}^2`, and V and B(Z) are the graph Laplacians of
+the weights :math:`w_{ij}` and :math:`w_{ij} \delta_{ij} / d_{ij}(Z)`. The quadratic function that
+equals the stress at Z and is nowhere below it has its minimum at :math:`V^+ B(Z) Z` [1]_. One pass
+over the dissimilarities gives the stress at Z and this minimum.
 
 References
 ----------
@@ -28,33 +29,34 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_
 from dimetric._arrays.squared_distances import left_factor, right_factor, squared_distances
 from dimetric._arrays.threads import run_on_threads
 
-BLOCK_ENTRIES = 2**18  # distances of a block, which stays in a core's cache
+BLOCK_ENTRIES = 2**18  # distances per block, to fit the cache of a core
 
 
 class Evaluation(NamedTuple):
     """The stress at Z, the weighted sum of squared distances, and B(Z) Z."""
 
     stress: float
-    size: float
+    sum_of_squares: float
     pull: np.ndarray
 
 
 class Stress:
-    """The stress of metric scaling: distances should equal the dissimilarities.
+    """Stress of metric scaling, which compares distances with the dissimilarities.
 
     Parameters
     ----------
     D : array of shape (n, n)
         Dissimilarities, in any namespace.
     W : ndarray of shape (n, n), optional
-        Weights, symmetric, 0 for missing dissimilarities; by default 1.
+        Symmetric weights, 0 for missing dissimilarities. By default all weights are 1.
     """
 
     def __init__(self, D: Array, W: np.ndarray | None = None) -> None:
         self._n, self._W = D.shape[0], W
         if W is not None:
             self._V = np.diag(W.sum(axis=1)) - W
-            self._root = cho_factor(self._V + 1)  # equals V on vectors that sum to 0
+            # V is singular. V + 1 is not, and has the same effect on vectors whose sum is 0.
+            self._root = cho_factor(self._V + 1)
         self._set_target(D)
 
     def _set_target(self, D: Array) -> None:
@@ -63,16 +65,16 @@ class Stress:
         self._square = self.value(np.zeros((self._n, 1)))
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
-        """Return the stress at Z, and what the next step needs."""
+        """Return the stress at Z, and B(Z) Z for the next step."""
         pull = pull_of(self._weighted, Z)
-        size = self.size(Z)
-        stress = self._square + size - 2 * float(np.vdot(Z, pull))
-        if stress < 1e-9 * self._square:  # the difference has lost its digits
+        sum_of_squares = self.sum_of_squares(Z)
+        stress = self._square + sum_of_squares - 2 * float(np.vdot(Z, pull))
+        if stress < 1e-9 * self._square:  # cancellation has made the difference inaccurate
             stress = self.value(Z)
-        return Evaluation(stress, size, pull)
+        return Evaluation(stress, sum_of_squares, pull)
 
     def value(self, Z: np.ndarray) -> float:
-        """Return the stress at Z by its definition."""
+        """Return the stress at Z, computed by its definition."""
         total = 0.0
         for b in row_blocks(self._n, max(1, BLOCK_ENTRIES // self._n)):
             square = (to_host(self._D[b, :]) - cdist(Z[b], Z)) ** 2
@@ -80,14 +82,14 @@ class Stress:
         return total / 2
 
     def minimum(self, pull: np.ndarray) -> np.ndarray:
-        """Return the minimum of the majorising function."""
+        """Return the coordinates that minimise the majorising function, given B(Z) Z."""
         return pull / self._n if self._W is None else cho_solve(self._root, pull)
 
     def steps(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return corners of the curve from dissimilarities to disparities; None if equal."""
+        """Return None: disparities equal the dissimilarities."""
         return None
 
-    def size(self, Z: np.ndarray) -> float:
+    def sum_of_squares(self, Z: np.ndarray) -> float:
         """Return the weighted sum of squared distances."""
         if self._W is not None:
             return float(np.vdot(Z, self._V @ Z))
@@ -95,32 +97,33 @@ class Stress:
 
 
 class NonmetricStress(Stress):
-    """The stress of non-metric scaling: distances should increase with the dissimilarities.
+    """Stress of non-metric scaling, which uses only the order of the dissimilarities.
 
-    Distances are compared with disparities, the nearest numbers that do increase, scaled to a mean
-    square of 1. Equal dissimilarities have equal disparities. The first evaluation compares with
-    the dissimilarities themselves.
+    Distances are compared with disparities: the isotonic regression of the distances on the
+    dissimilarities, scaled to a mean square of 1. Equal dissimilarities have equal disparities.
+    The first evaluation uses the dissimilarities as disparities.
     """
 
     def __init__(self, D: Array, W: np.ndarray | None = None) -> None:
-        given = squareform(to_host(D), checks=False).astype(np.float64)
-        weights = np.ones_like(given) if W is None else squareform(W, checks=False)
+        condensed = squareform(to_host(D), checks=False).astype(np.float64)
+        weights = np.ones_like(condensed) if W is None else squareform(W, checks=False)
         self._known = np.flatnonzero(weights)
         self._weights = weights[self._known]
-        self.levels, self._level = _levels(given[self._known], 100 * float(eps(D)))
-        self._level_weights = np.bincount(self._level, self._weights)
-        self._condensed = np.zeros_like(given)
+        rounding = 100 * float(eps(D))
+        self.levels, self._level_index = _levels(condensed[self._known], rounding)
+        self._level_weights = np.bincount(self._level_index, self._weights)
+        self._condensed = np.zeros_like(condensed)
         self._started = False
-        super().__init__(self._matrix(self.levels), W)
+        super().__init__(self._disparity_matrix(self.levels), W)
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
-        """Return the stress at Z with the best disparities, and what the next step needs."""
+        """Return the stress at Z with the best disparities, and B(Z) Z for the next step."""
         if self._started:
             distances = pdist(Z)[self._known]
-            means = np.bincount(self._level, self._weights * distances) / self._level_weights
-            self._set_target(
-                self._matrix(isotonic_regression(means, weights=self._level_weights).x)
-            )
+            sums = np.bincount(self._level_index, self._weights * distances)
+            means = sums / self._level_weights
+            increasing = isotonic_regression(means, weights=self._level_weights).x
+            self._set_target(self._disparity_matrix(increasing))
         self._started = True
         return super().evaluate(Z)
 
@@ -130,65 +133,67 @@ class NonmetricStress(Stress):
         corner = np.r_[True, step] | np.r_[step, True]
         return self.levels[corner], self.disparities[corner]
 
-    def _matrix(self, rising: np.ndarray) -> np.ndarray:
-        """Return the disparities of all pairs, from those of the levels, up to scale."""
-        square = float(np.sum(self._level_weights * rising**2)) / float(np.sum(self._weights))
-        self.disparities = rising / square**0.5 if square > 0 else rising
-        self._condensed[self._known] = self.disparities[self._level]
+    def _disparity_matrix(self, increasing: np.ndarray) -> np.ndarray:
+        """Set the disparity of each level, given increasing values; return those of all pairs."""
+        square = float(np.sum(self._level_weights * increasing**2)) / float(np.sum(self._weights))
+        self.disparities = increasing / square**0.5 if square > 0 else increasing
+        self._condensed[self._known] = self.disparities[self._level_index]
         return squareform(self._condensed)
 
 
 def _levels(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values up to rounding, ascending, and the number of each value."""
-    different, which = np.unique(values, return_inverse=True)
-    first = np.r_[True, np.diff(different) > rounding * different[-1]]
-    return different[first], (np.cumsum(first) - 1)[which]
+    """Return the levels (values distinct up to rounding), and the level index of each value."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    first = np.r_[True, np.diff(distinct) > rounding * distinct[-1]]
+    return distinct[first], (np.cumsum(first) - 1)[inverse]
 
 
 def checked_weights(W: Array, n: int) -> np.ndarray:
-    """Return weights as an array; raise unless they are symmetric, >= 0 and connect all samples."""
+    """Return weights as an array; raise if they are invalid or do not connect all samples."""
     W = check_array(to_host(W), dtype=np.float64, input_name="weights")
     if W.shape != (n, n):
-        raise ValueError(f"weights has shape {W.shape}; it must be {(n, n)}, as many as samples.")
+        raise ValueError(
+            f"weights has shape {W.shape}, but must have shape {(n, n)} for {n} samples."
+        )
     if (W < 0).any() or not np.array_equal(W, W.T):
-        raise ValueError("weights must be symmetric, and not negative.")
+        raise ValueError("weights must be symmetric and non-negative.")
     W = W * (1 - np.eye(n))
     parts = connected_components(W > 0, directed=False)[0]
     if parts > 1:
         raise ValueError(
-            f"weights leave the samples in {parts} parts between which no dissimilarity counts: "
-            "scale each part alone, or give some dissimilarity between them a weight."
+            f"weights are 0 between {parts} groups of samples. Embed each group separately, or set "
+            "positive weights between the groups."
         )
     return W
 
 
 def pull_of(D: Array, Z: np.ndarray) -> np.ndarray:
-    """Return B(Z) Z, on the host. Samples at the same place do not pull each other."""
+    """Return B(Z) Z in host memory. Samples at the same point do not pull each other."""
     if compat.is_numpy_array(D):
-        return _pull_by_halves(D, Z)
+        return _pull_from_upper_triangle(D, Z)
     xp = namespace(D)
-    there = asarray_like(Z - Z.mean(axis=0), D, dtype=xp.float64)
+    centred = asarray_like(Z - Z.mean(axis=0), D, dtype=xp.float64)
     parts = []
     for b in row_blocks(len(Z), max(1, BLOCK_ENTRIES // len(Z))):
-        square = xp.clip(squared_distances(there[b, :], there), _least(Z))
+        square = xp.clip(squared_distances(centred[b, :], centred), _rounding_bound(Z))
         ratio = xp.astype(D[b, :], xp.float64) / xp.sqrt(square)
-        parts.append(xp.sum(ratio, axis=1)[:, None] * there[b, :] - ratio @ there)
+        parts.append(xp.sum(ratio, axis=1)[:, None] * centred[b, :] - ratio @ centred)
     return to_host(xp.concat(parts))
 
 
-def _least(Z: np.ndarray) -> float:
-    """Return a bound of the squared distances that may be rounding errors of a product."""
+def _rounding_bound(Z: np.ndarray) -> float:
+    """Return the bound below which a squared distance may be a rounding error."""
     largest = float(np.abs(Z - Z.mean(axis=0)).max())
     return 16 * Z.shape[1] * float(np.finfo(float).eps) * largest**2 or 1.0
 
 
-def _pull_by_halves(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """Return B(Z) Z from the upper half of D, in blocks, on several threads."""
+def _pull_from_upper_triangle(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Return B(Z) Z from the upper triangle of D, in blocks on several threads."""
     n, k = Z.shape
     Z = Z - Z.mean(axis=0)
-    least = _least(Z)
+    bound = _rounding_bound(Z)
     left, right = left_factor(Z), np.ascontiguousarray(right_factor(Z).T)
-    Z1 = np.hstack([Z, np.ones((n, 1))])  # the column of ones gives the sums of rows
+    Z1 = np.hstack([Z, np.ones((n, 1))])  # the column of ones gives the row sums
     rows = max(1, BLOCK_ENTRIES // n)
     blocks = list(row_blocks(n, rows))
 
@@ -198,10 +203,10 @@ def _pull_by_halves(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
             height, rest = b.stop - b.start, slice(b.start, n)
             ratio = buffer[: height * (n - b.start)].reshape(height, n - b.start)
             np.matmul(left[b], right[:, rest], out=ratio)
-            np.maximum(ratio, least, out=ratio)
+            np.maximum(ratio, bound, out=ratio)
             np.sqrt(ratio, out=ratio)
             np.divide(D[b, rest], ratio, out=ratio)
-            ratio[:, :height] = np.triu(ratio[:, :height], 1)  # each pair once
+            ratio[:, :height] = np.triu(ratio[:, :height], 1)  # count each pair once
             total[b] += ratio @ Z1[rest]
             total[rest] += ratio.T @ Z1[b]
         return total

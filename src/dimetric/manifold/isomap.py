@@ -1,4 +1,4 @@
-"""Isomap: multidimensional scaling of distances along the data."""
+"""Isomap: multidimensional scaling of geodesic distances."""
 
 import warnings
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
 from dimetric._compat import HasMethods, Interval, Progress, StrOptions
 from dimetric.linalg.classical_scaling import PrincipalCoordinates, principal_coordinates
 from dimetric.linalg.correlation import moments, residual_variance
@@ -24,20 +24,20 @@ from dimetric.neighbors.graph import Neighborhood
 from dimetric.neighbors.paths import geodesics
 from dimetric.supervision.labels import Supervision
 
-BLOCK_ENTRIES = 2**22  # numbers in memory at once
-DOUBLE_PRECISION = 2**23  # up to so many geodesics are kept in double precision
+BLOCK_ENTRIES = 2**22  # distances per block
+MAX_DOUBLE_GEODESICS = 2**23  # up to this many geodesic distances are stored in double precision
 
 
 @dataclass(frozen=True)
 class Geodesics:
-    """What places new samples: paths from the samples of the fit, and coordinates.
+    """Data for placing new samples: geodesic distances and coordinates of the training samples.
 
     Attributes
     ----------
     samples : array or sparse array of shape (n, d), or None
-        Samples of the fit, on the host; None if distances to them are given.
+        Training samples in host memory. None if distances are precomputed.
     lengths : ndarray of shape (n, m)
-        Lengths of the shortest paths from each sample to all, or to m landmarks.
+        Lengths of the shortest paths from each sample to all samples, or to m landmarks.
     coordinates : PrincipalCoordinates
         Coordinates of all samples, or of the landmarks.
     """
@@ -48,61 +48,66 @@ class Geodesics:
 
 
 class Isomap(LandmarkEmbedding):
-    r"""Isometric mapping: coordinates whose distances are those along the data [1]_.
+    r"""Isometric mapping: coordinates that preserve geodesic distances along the data [1]_.
 
-    Near samples are linked by edges. The length of the shortest path between two samples is their
-    geodesic distance. Classical scaling (:class:`MDS`) turns these distances into coordinates:
+    A graph links neighbouring samples. The length of the shortest path between two samples is their
+    geodesic distance. Classical scaling (:class:`MDS`) turns the matrix G of these distances into
+    coordinates:
 
     .. math:: B = -\tfrac12 J (G \circ G) J = V^T \Lambda V, \qquad Z = V^T \Lambda^{1/2}
 
-    New samples are linked to their neighbours, and placed by their geodesic distances.
+    New samples are linked to their neighbours and placed by their geodesic distances.
 
     With too few neighbours the graph has several components (an open circuit). They are joined by
-    the shortest possible edges, with a warning. With too many, edges cross gaps (a short circuit).
-    See :func:`dimetric.manifold.scan_neighbors`.
+    the shortest possible edges, with a warning. With too many neighbours, edges cross gaps (a short
+    circuit). :func:`dimetric.manifold.scan_neighbors` detects both.
 
     Parameters
     ----------
     n_components : int, default=2
-        k.
+        Dimension k of the embedding.
     n_neighbors : int or None, default=5
-        Number of nearest samples that each sample is linked with.
+        Number of nearest neighbours that each sample is linked to.
     radius : float or None, default=None
-        Link each sample with all within this distance instead; `n_neighbors` must then be None.
+        If given, link each sample to all samples within this distance. `n_neighbors` must then be
+        None.
     path_method : {"auto", "D", "FW"}, default="auto"
-        Shortest paths by Dijkstra's algorithm, or by Floyd's and Warshall's (small graphs with
-        many edges). With numba installed, the first is several times as fast.
+        Algorithm for shortest paths: Dijkstra (``"D"``), or Floyd-Warshall (``"FW"``), which is
+        faster for small graphs with many edges. With numba installed, Dijkstra is several times
+        faster.
     metric : str or callable, default="euclidean"
-        Any metric of scikit-learn. ``"precomputed"``: X holds all distances, or is a sparse graph
-        of neighbours, and :meth:`transform` takes the distances of new samples to the samples of
-        the fit. With `n_neighbors` and `radius` both None a sparse graph is used as it is.
+        Any metric of scikit-learn. With ``"precomputed"``, X contains all distances or is a sparse
+        neighbour graph, and :meth:`transform` takes the distances from new samples to training
+        samples. If `n_neighbors` and `radius` are both None, a sparse graph is used unchanged.
     metric_params : dict, optional
         Parameters of the metric.
     n_landmarks : int, optional
-        Compute paths from this number of samples, drawn at random, and place all others by their
-        geodesics to these [2]_. Time and memory are O(n n_landmarks) instead of n^2.
+        If given, compute paths only from this number of random samples, the landmarks, and place
+        all others by their geodesic distances to the landmarks [2]_. Time and memory are
+        O(n n_landmarks) instead of O(n^2).
     regressor : regressor, optional
-        Learns the embedding from the samples, and places new ones instead of their geodesics.
+        If given, it is fitted to predict the embedding. New samples are then placed by its
+        predictions, not by their geodesic distances.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks.
+        Random seed of the landmarks.
 
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        Z.
+        Coordinates Z of the training samples.
     eigenvalues_ : array of shape (n_components,)
-        The k largest of B, descending.
+        The k largest eigenvalues of B, in descending order.
     landmarks_ : array of shape (n_landmarks,)
-        Rows of the landmarks, if there are any.
+        Row indices of the landmarks, if there are any.
     regressor_ : regressor
-        Fitted, if there is one.
+        The fitted regressor, if there is one.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     Notes
     -----
-    Paths are summed in double precision. More than 8 million geodesics are kept in single
-    precision, which changes the embedding in the eighth digit.
+    Path lengths are summed in double precision. More than 8 million geodesic distances are stored
+    in single precision, which changes the embedding in the eighth digit.
 
     References
     ----------
@@ -113,7 +118,7 @@ class Isomap(LandmarkEmbedding):
 
     Examples
     --------
-    A sheet rolled up is unrolled: the first coordinate is the length along the roll.
+    Isomap unrolls a rolled-up sheet: the first coordinate is the length along the roll.
 
     >>> from dimetric.data import make_swiss_roll
     >>> X, _, truth = make_swiss_roll(1000, random_state=0)
@@ -166,11 +171,11 @@ class Isomap(LandmarkEmbedding):
         graph = self._neighborhood().graph(samples, connected=True)
         rows = self._landmark_rows(X, samples)
         n, m = X.shape[0], X.shape[0] if rows is None else len(rows)
-        single = X.dtype == namespace(X).float32 or n * m > DOUBLE_PRECISION
+        single = X.dtype == namespace(X).float32 or n * m > MAX_DOUBLE_GEODESICS
         dtype = np.float32 if single else np.float64
         G = geodesics(graph, rows, method=self.path_method, dtype=dtype)
         model = principal_coordinates(G if rows is None else G[:, rows], self.n_components)
-        model.warn_of_negative("Ask for fewer.")
+        model.warn_if_negative("Reduce n_components.")
         kept = None if self.metric == "precomputed" else samples
         self._map = Geodesics(kept, G.T, model)
         Z = model.coordinates if rows is None else model.place(G.T)
@@ -186,20 +191,20 @@ class Isomap(LandmarkEmbedding):
         }
 
     def reconstruction_error(self) -> float:
-        r"""Return :math:`|B - Z Z^T|_F / n`, of the landmarks where there are any."""
+        r"""Return :math:`|B - Z Z^T|_F / n`, for the landmarks only if there are any."""
         check_is_fitted(self)
         return self._map.coordinates.strain / self._factor**2
 
     def residual_variance(self, n_components: int | None = None) -> float:
-        """Return the share of the variance of geodesics that the embedding does not explain.
+        """Return the fraction of the variance of geodesic distances that is not explained.
 
-        This is 1 - r^2, with r the correlation of geodesics and distances of the embedding over
-        all pairs, or over all pairs with a landmark.
+        It is 1 - r^2, where r is the correlation between geodesic distances and distances in the
+        embedding, over all pairs or over all pairs with a landmark.
 
         Parameters
         ----------
         n_components : int, optional
-            Number of coordinates to use, the first ones: the embedding in fewer dimensions.
+            Number of leading coordinates to use. By default all.
         """
         check_is_fitted(self)
         G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)[:, :n_components]
@@ -222,67 +227,75 @@ class Isomap(LandmarkEmbedding):
         return np.concatenate(placed) / self._factor
 
     def _links(self, X: Any) -> Any:
-        """Return the edges from new samples to those of the fit, at least one each."""
-        near, samples = self._neighborhood(), self._map.samples
-        nearest = replace(near, n_neighbors=1, radius=None)
-        given = samples is None
-        links = near.given(X) if given else near.links(X, samples)
-        alone = np.diff(links.indptr) == 0
-        if not alone.any():
+        """Return the edges from new samples to training samples, at least one per new sample."""
+        neighborhood, samples = self._neighborhood(), self._map.samples
+        nearest = replace(neighborhood, n_neighbors=1, radius=None)
+        precomputed = samples is None
+        links = neighborhood.precomputed_edges(X) if precomputed else neighborhood.links(X, samples)
+        isolated = np.diff(links.indptr) == 0
+        if not isolated.any():
             return links
-        if sparse.issparse(X) and given:
-            raise ValueError(f"{alone.sum()} samples have no edge in the graph given.")
+        if sparse.issparse(X) and precomputed:
+            raise ValueError(
+                f"{isolated.sum()} samples have no edge in the given graph. Add at least one edge "
+                "for each sample."
+            )
         warnings.warn(
-            f"{alone.sum()} of {len(alone)} samples have no neighbour within radius="
-            f"{self.radius}: each was linked to its nearest one. Raise radius.",
+            f"{isolated.sum()} of {len(isolated)} samples have no neighbour within radius="
+            f"{self.radius}. Each was linked to its nearest neighbour. Increase radius.",
             stacklevel=2,
         )
-        added = nearest.given(X[alone]) if given else nearest.links(X[alone], samples)
-        order = np.argsort(np.concatenate([np.flatnonzero(~alone), np.flatnonzero(alone)]))
-        return sparse.vstack([links[~alone], added], format="csr")[order]
+        added = (
+            nearest.precomputed_edges(X[isolated])
+            if precomputed
+            else nearest.links(X[isolated], samples)
+        )
+        order = np.argsort(np.concatenate([np.flatnonzero(~isolated), np.flatnonzero(isolated)]))
+        return sparse.vstack([links[~isolated], added], format="csr")[order]
 
     def _neighborhood(self) -> Neighborhood:
         radius = None if self.radius is None else self.radius * self._factor
         return Neighborhood(self.n_neighbors, radius, self.metric, self.metric_params)
 
     def _on_host(self, X: Any) -> Any:
-        """Return samples on the host, dense unless they are a graph or too many."""
+        """Return samples in host memory, as a dense array unless X is a graph or too large."""
         if not sparse.issparse(X):
             return to_host(X)
         dense = self.metric != "precomputed" and X.shape[0] * X.shape[1] <= 8 * BLOCK_ENTRIES
         return X.toarray() if dense else X
 
     def _check_parameters(self, X: Any) -> None:
-        """Raise if parameters do not go with each other, or with the samples."""
-        n, given = X.shape[0], self.metric == "precomputed"
+        """Raise if parameters are inconsistent with each other or with the samples."""
+        n, precomputed = X.shape[0], self.metric == "precomputed"
         if self.n_neighbors is not None and self.radius is not None:
             raise ValueError(
-                f"Both n_neighbors and radius are provided: for radius={self.radius} set "
+                f"Both n_neighbors and radius are provided. To use radius={self.radius}, set "
                 "n_neighbors=None."
             )
-        as_it_is = given and sparse.issparse(X)
-        if self.n_neighbors is None and self.radius is None and not as_it_is:
-            raise ValueError("Set n_neighbors or radius: without either there are no neighbours.")
+        is_graph = precomputed and sparse.issparse(X)
+        if self.n_neighbors is None and self.radius is None and not is_graph:
+            raise ValueError("n_neighbors and radius are both None. Set one of them.")
         m = self._checked_n_references(n)
-        remedy = "Set n_landmarks, for instance to 1000."
-        require_memory(4 * n * m, f"The geodesics of {n} samples", remedy)
-        if given and not sparse.issparse(X):
-            checked_dissimilarities(X)
-        elif given and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
+        remedy = "Set n_landmarks, for example to 1000."
+        require_memory(4 * n * m, f"The geodesic distances of {n} samples", remedy)
+        if precomputed and not sparse.issparse(X):
+            check_dissimilarities(X)
+        elif precomputed and (X.shape[0] != X.shape[1] or (X.nnz and X.data.min() < 0)):
             raise ValueError(
-                f"A graph must be square, with lengths >= 0; X has shape {X.shape}, and values "
-                f"from {X.data.min() if X.nnz else 0}."
+                "A precomputed graph must be square with non-negative lengths, but X has shape "
+                f"{X.shape} and minimum {X.data.min() if X.nnz else 0}."
             )
 
 
 def _lengths_through(links: Any, G: np.ndarray) -> np.ndarray:
     """Return the lengths of the shortest paths that begin with one of the links of each sample.
 
-    A sample at the place of one of the fit gets exactly its paths. Among neighbours at equal
-    distance the fit may have chosen others, whose links could give shorter paths.
+    A sample that equals a training sample gets exactly the path lengths of that training sample.
+    Its other links are ignored. If neighbours are tied, these links may differ from the links of
+    the training sample and give shorter paths.
     """
     starts = links.indptr[:-1]
     nearest = np.minimum.reduceat(links.data, starts)
-    first = (links.data == 0) | np.repeat(nearest > 0, np.diff(links.indptr))
-    lengths = G[links.indices] + np.where(first, links.data, np.inf)[:, None]
+    is_used = (links.data == 0) | np.repeat(nearest > 0, np.diff(links.indptr))
+    lengths = G[links.indices] + np.where(is_used, links.data, np.inf)[:, None]
     return np.minimum.reduceat(lengths, starts, axis=0)

@@ -1,4 +1,4 @@
-"""Locally linear embedding, and its relatives."""
+"""Locally linear embedding and its variants."""
 
 import warnings
 from numbers import Integral, Real
@@ -14,30 +14,30 @@ from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners.pca import PCA
 from dimetric.linalg.smallest_eigenvectors import smallest_eigenvectors
 from dimetric.manifold._embedding import Embedding
-from dimetric.manifold._patches import alignment, reconstruction_weights
+from dimetric.manifold._patches import alignment_matrix, reconstruction_weights
 from dimetric.neighbors.graph import directed
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.supervision.labels import Supervision
 
 
 class LLE(Embedding):
-    r"""Locally linear embedding: coordinates that neighbours reconstruct as they do the samples.
+    r"""Locally linear embedding: coordinates that preserve how neighbours reconstruct samples.
 
-    With :math:`w_{ij}` the weights, summing to 1, by which the k nearest neighbours of
-    :math:`x_i` reconstruct it best [1]_:
+    The weights :math:`w_{ij}` sum to 1 and best reconstruct :math:`x_i` from its k nearest
+    neighbours. The coordinates Y are best reconstructed with the same weights [1]_:
 
     .. math:: \min_Y \sum_i |y_i - \sum_j w_{ij} y_j|^2 = \mathrm{tr}(Y^T M Y), \quad
               M = (I - W)^T (I - W), \quad Y^T Y = I, \; Y^T 1 = 0
 
     The columns of Y are the eigenvectors of M with the smallest eigenvalues, without the constant
-    one. The other methods have other matrices M: several independent weights for each
-    neighbourhood (``"modified"`` [2]_), the second derivatives in the tangent space (``"hessian"``
-    [3]_), or what the coordinates in the tangent space do not explain (``"ltsa"`` [4]_). On a sheet
-    that is bent but not stretched, with enough samples, these three recover the coordinates on the
-    sheet up to a linear map.
+    one. The other methods define M differently: by several independent weight vectors for each
+    neighbourhood (``"modified"`` [2]_), by the second derivatives in the tangent space
+    (``"hessian"`` [3]_), or by the part of Y that the coordinates in the tangent space do not
+    explain (``"ltsa"`` [4]_). With enough samples of a sheet that is bent but not stretched, these
+    three recover the coordinates on the sheet up to a linear map.
 
-    Repeated samples count once and get the same coordinates. If the neighbour graph has several
-    components, each is embedded by itself, then rotated, scaled and moved to its place among the
+    Duplicate samples count once and get the same coordinates. If the neighbour graph has several
+    connected components, each is embedded separately, then rotated, scaled and shifted to match the
     principal components of all samples, with a warning.
 
     Parameters
@@ -45,24 +45,26 @@ class LLE(Embedding):
     n_components : int, default=2
         Dimension of the embedding.
     n_neighbors : int, default=5
-        k. With ``"hessian"`` more than ``n_components * (n_components + 3) / 2``, with
-        ``"modified"`` and ``"ltsa"`` more than `n_components`.
+        Number of neighbours k. ``"hessian"`` requires more than
+        ``n_components * (n_components + 3) / 2``, and ``"modified"`` and ``"ltsa"`` require more
+        than `n_components`.
     reg : float, default=1e-3
         Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
-        The matrix M, as above.
+        Definition of the matrix M; see above.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
-        Lanczos iteration on a factorisation of the sparse M, or all eigenvectors of a dense one;
-        ``"auto"`` uses the dense one for up to 200 samples.
+        ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse M. ``"dense"``
+        computes all eigenvectors of a dense M. ``"auto"`` uses ``"dense"`` if there are at most 200
+        samples, or at most ``4 * n_components``.
 
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        Y.
+        Coordinates Y of the training samples.
     reconstruction_error_ : float
-        The sum of the eigenvalues that belong to Y, over all components of the graph.
+        Sum of the eigenvalues of M that belong to Y, over all connected components.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     References
     ----------
@@ -110,22 +112,23 @@ class LLE(Embedding):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         scaled, self._factor = rescale_for_squares(X)
-        points, member = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
+        points, point_of_sample = distinct_rows(np.asarray(to_host(scaled), dtype=np.float64))
         k = self._checked_neighbors(X.shape[0], X.shape[1], len(points))
         _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
         if self.method == "standard":
             _warn_of_closed_groups(neighbors, len(parts))
         if len(parts) == 1:
-            Y, error = self._embedded(points, neighbors)
+            Y, error = self._embed_component(points, neighbors)
         else:
             within = [np.searchsorted(rows, neighbors[rows]) for rows in parts]
             embedded = [
-                self._embedded(points[rows], own) for rows, own in zip(parts, within, strict=True)
+                self._embed_component(points[rows], own)
+                for rows, own in zip(parts, within, strict=True)
             ]
-            Y = _side_by_side(points, parts, [piece for piece, _ in embedded])
+            Y = _align_components(points, parts, [piece for piece, _ in embedded])
             error = sum(error for _, error in embedded)
-        self.embedding_ = asarray_like(Y[member], X)
+        self.embedding_ = asarray_like(Y[point_of_sample], X)
         self._points, self._coordinates = asarray_like(points, X), asarray_like(Y, X)
         self.reconstruction_error_ = error
         return {
@@ -136,40 +139,42 @@ class LLE(Embedding):
 
     def _place(self, X: Array) -> Array:
         """Return the weighted means of the coordinates of the nearest training samples."""
-        rescale_for_squares(X)  # refuses values whose squares the dtype cannot hold
+        rescale_for_squares(X)  # raises if the dtype cannot hold squares of the values
         samples = self._factor * np.asarray(to_host(X), dtype=np.float64)
         points = np.asarray(to_host(self._points), dtype=np.float64)
         k = min(int(self.n_neighbors), len(points) - 1)
         distances, neighbors = metric_neighbors(samples, k, points)
         weights = reconstruction_weights(samples, points, neighbors, self.reg)
-        weights[distances[:, 0] == 0] = np.eye(1, k)  # a training sample
+        weights[distances[:, 0] == 0] = np.eye(1, k)  # a training sample keeps its coordinates
         return np.einsum("ij,ijk->ik", weights, to_host(self._coordinates)[neighbors])
 
-    def _embedded(self, points: np.ndarray, neighbors: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return the coordinates of one component of the neighbour graph, and their error."""
+    def _embed_component(
+        self, points: np.ndarray, neighbors: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Return the coordinates of one connected component, and the sum of their eigenvalues."""
         n, k = len(points), int(self.n_components)
-        M = alignment(points, neighbors, k, method=self.method, reg=self.reg)
-        few = min(k, n - 1)  # with n_neighbors < n_components a component can be small
-        small = n <= 200 or 4 * few >= n
+        M = alignment_matrix(points, neighbors, k, method=self.method, reg=self.reg)
+        n_vectors = min(k, n - 1)  # a small connected component has fewer vectors
+        small = n <= 200 or 4 * n_vectors >= n
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
-        values, V = smallest_eigenvectors(M, few, dense=dense or few >= n - 1)
-        return np.pad(V.T, [(0, 0), (0, k - few)]), float(values.sum())
+        values, V = smallest_eigenvectors(M, n_vectors, dense=dense or n_vectors >= n - 1)
+        return np.pad(V.T, [(0, 0), (0, k - n_vectors)]), float(values.sum())
 
     def _checked_neighbors(self, n: int, d: int, distinct: int) -> int:
-        """Return the number of neighbours to use; raise if there is none."""
+        """Return the number of neighbours to use; raise if parameters do not fit the samples."""
         k, n_components = self.n_neighbors, self.n_components
         if distinct == 1:
-            raise ValueError("All samples are equal: there is nothing to embed.")
+            raise ValueError("All samples are equal, so there is nothing to embed.")
         if n_components > d or n_components >= distinct:
             raise ValueError(
-                f"n_components={n_components} must be at most n_features = {d}, and less than the "
-                f"number of distinct samples, {distinct}, of n_samples = {n}."
+                f"n_components={n_components} must be at most n_features = {d} and less than the "
+                f"number of distinct samples, {distinct} (n_samples = {n})."
             )
         if k >= n:
             raise ValueError(f"n_neighbors={k} must be at most n_samples - 1 = {n - 1}.")
         if k >= distinct:
             warnings.warn(
-                f"X holds {distinct} distinct samples: n_neighbors={k} was lowered to "
+                f"X has only {distinct} distinct samples. n_neighbors={k} was reduced to "
                 f"{distinct - 1}.",
                 stacklevel=2,
             )
@@ -188,44 +193,49 @@ class LLE(Embedding):
         return k
 
 
-def _links(neighbors: np.ndarray) -> Any:
-    """Return the neighbour graph, an edge from each sample to each of its neighbours."""
+def _neighbor_graph(neighbors: np.ndarray) -> Any:
+    """Return the neighbour graph, with an edge from each sample to each of its neighbours."""
     return directed(neighbors, np.ones(neighbors.shape, dtype=np.int8), len(neighbors))
 
 
 def _components(neighbors: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each component of the neighbour graph, and warn of several."""
-    n_parts, label = csgraph.connected_components(_links(neighbors), directed=False)
+    """Return the rows of each connected component; warn if there are several."""
+    n_parts, label = csgraph.connected_components(_neighbor_graph(neighbors), directed=False)
     if n_parts > 1:
         warnings.warn(
-            f"The neighbour graph has {n_parts} connected components: each was embedded by itself "
-            "and put where the principal components of X are. Raise n_neighbors to embed them "
-            "as one.",
+            f"The neighbour graph has {n_parts} connected components. Each was embedded separately "
+            "and aligned with the principal components of X. Increase n_neighbors to embed them "
+            "together.",
             stacklevel=2,
         )
     return [np.flatnonzero(label == part) for part in range(n_parts)]
 
 
 def _warn_of_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
-    """Warn of groups whose samples have all their neighbours in the group, inside a component.
+    """Warn of groups in a connected component whose samples have no neighbour outside the group.
 
-    M has a null vector for each such group: the group has one value, and all other samples
-    interpolate between groups.
+    M has a null vector for each such group. In a null vector, all samples of a group have the same
+    value, and all other samples interpolate between groups.
     """
-    links = _links(neighbors).tocoo()
+    links = _neighbor_graph(neighbors).tocoo()
     n_groups, label = csgraph.connected_components(links, connection="strong")
     leaves = label[links.row] != label[links.col]
     n_closed = n_groups - len(np.unique(label[links.row[leaves]]))
     if n_closed > n_parts:
         warnings.warn(
-            f"{n_closed} groups of samples have no neighbour outside their group: the embedding "
-            "is little more than where they are. Raise n_neighbors, or take another method.",
+            f"{n_closed} groups of samples have no neighbour outside their group. The embedding "
+            "mainly shows these groups. Increase n_neighbors or choose another method.",
             stacklevel=2,
         )
 
 
-def _side_by_side(X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]) -> np.ndarray:
-    """Return all components in the space of the principal components, each with its own spread."""
+def _align_components(
+    X: np.ndarray, parts: list[np.ndarray], pieces: list[np.ndarray]
+) -> np.ndarray:
+    """Align the coordinates of each component with the principal components of X.
+
+    Each component keeps the spread of its samples.
+    """
     k = pieces[0].shape[1]
     plane = PCA(k).fit_transform(X)
     Y = np.empty((len(X), k))

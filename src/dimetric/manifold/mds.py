@@ -9,96 +9,97 @@ import numpy as np
 
 from dimetric._arrays.memory import require_memory
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric._arrays.validation import checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, rescale_for_squares
 from dimetric._compat import Interval, Progress, StrOptions
 from dimetric.learners._fitting.verbose import report
-from dimetric.manifold._classical import Axes, References, principal_axes, scaled_references
+from dimetric.manifold._classical import Axes, References, principal_axes, scale_references
 from dimetric.manifold._embedding import LandmarkEmbedding
-from dimetric.manifold._smacof import Configuration, best_smacof, starts
+from dimetric.manifold._smacof import Configuration, best_smacof, starting_coordinates
 from dimetric.manifold._stress import NonmetricStress, Stress, checked_weights
 from dimetric.neighbors.metric_search import is_euclidean
 from dimetric.supervision.labels import Supervision
 
 
 class MDS(LandmarkEmbedding):
-    r"""Multidimensional scaling: coordinates whose distances are the dissimilarities given.
+    r"""Multidimensional scaling: coordinates whose distances match given dissimilarities.
 
-    ``algorithm="classical"`` [1]_ takes the k largest eigenvalues of the Gram matrix
+    ``algorithm="classical"`` [1]_ uses the k largest eigenvalues of the Gram matrix
 
     .. math:: B = -\tfrac12 J (D \circ D) J = V^T \Lambda V, \quad J = I - \tfrac1n 1 1^T,
               \qquad Z = V^T \Lambda^{1/2}
 
-    It gives exact distances if k dimensions are enough for them, and PCA's scores if the
-    dissimilarities are Euclidean distances. New samples are placed by Gower's formula.
+    where D is the matrix of dissimilarities. The distances are exact if k dimensions are enough.
+    For Euclidean distances, Z equals the scores of PCA. New samples are placed by Gower's formula.
 
     ``algorithm="smacof"`` [2]_ minimises the stress from one or more starts,
 
     .. math:: \sigma(Z) = \sum_{i<j} w_{ij} (\hat d_{ij} - |z_i - z_j|)^2
 
-    where :math:`\hat d` are the dissimilarities (``metric_mds=True``), or the numbers nearest to
-    the distances that increase with the dissimilarities. New samples get the place of least stress.
+    where :math:`\hat d` are the dissimilarities if ``metric_mds=True``, otherwise the isotonic
+    regression of the distances on the dissimilarities. New samples are placed where the stress is
+    lowest.
 
     Parameters
     ----------
     n_components : int, default=2
-        k.
+        Dimension k of the embedding.
     algorithm : {"classical", "smacof"}, default="classical"
-        As above.
+        Classical scaling or SMACOF; see above.
     metric : str or callable, default="euclidean"
-        Any of :func:`sklearn.metrics.pairwise_distances`. ``"precomputed"``: X holds the
-        dissimilarities, and :meth:`transform` takes those of new samples to the samples of the fit.
+        Any metric of :func:`sklearn.metrics.pairwise_distances`. With ``"precomputed"``, X contains
+        the dissimilarities, and :meth:`transform` takes those from new samples to training samples.
     metric_params : dict, optional
         Parameters of the metric.
     n_landmarks : int, optional
-        For ``"classical"``: scale this number of samples, drawn at random, and place all others
-        as new samples [3]_. Time and memory are O(n n_landmarks) instead of n^2. With no more
-        samples than that, all are scaled.
+        For ``"classical"``: scale only this number of random samples, the landmarks, and place all
+        others as new samples [3]_. Time and memory are O(n n_landmarks) instead of O(n^2). If X has
+        no more samples than this, all are scaled.
     additive_constant : bool, default=False
-        For ``"classical"``: add the smallest constant to all dissimilarities that makes them
-        Euclidean, so that no eigenvalue is negative.
+        For ``"classical"``: whether to add to all dissimilarities the smallest constant that makes
+        them Euclidean. No eigenvalue is then negative.
     metric_mds : bool, default=True
-        For ``"smacof"``: whether the dissimilarities themselves count, or only their order.
+        For ``"smacof"``: whether to use the values of the dissimilarities, or only their order.
     weights : array-like of shape (n_samples, n_samples), optional
-        For ``"smacof"``: w, symmetric. A weight of 0 marks a missing dissimilarity: the value in X
-        is ignored.
+        For ``"smacof"``: symmetric weights w. A weight of 0 marks a missing dissimilarity, whose
+        value in X is ignored.
     init : {"classical_mds", "random"} or array-like, default="classical_mds"
-        The first start of ``"smacof"``.
+        First start of ``"smacof"``.
     n_init : int, default=1
-        Number of starts, all but the first at random; the result of least stress is kept.
+        Number of starts. All but the first are random, and the result of lowest stress is kept.
     max_iter : int, default=300
-        Maximum number of iterations from a start.
+        Maximum number of iterations from each start.
     eps : float, default=1e-6
-        Stop when an iteration lowers the stress by less than this share of the sum of squared
+        Stop when an iteration lowers the stress by less than this fraction of the sum of squared
         distances.
     normalized_stress : bool or "auto", default="auto"
-        Whether ``stress_`` is Kruskal's stress-1, the root of the stress divided by the sum of
-        squared distances; ``"auto"``: in non-metric scaling.
+        Whether ``stress_`` is Kruskal's stress-1, the square root of the stress divided by the sum
+        of squared distances. ``"auto"`` means True for non-metric scaling only.
     verbose : int, default=0
-        Log the stress after every iteration.
+        If not 0, log the stress after each iteration.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks and the random starts.
+        Random seed of the landmarks and of random starts.
 
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        Z.
+        Coordinates Z of the training samples.
     eigenvalues_ : array of shape (n_components,)
-        Of ``"classical"``: the k largest of B, descending. A coordinate whose eigenvalue is not
-        positive is 0.
+        For ``"classical"``: the k largest eigenvalues of B, in descending order. A coordinate is 0
+        if its eigenvalue is not positive.
     landmarks_ : array of shape (n_landmarks,)
-        Rows of the landmarks, if there are any.
+        Row indices of the landmarks, if there are any.
     stress_ : float
-        Of ``"smacof"``.
+        For ``"smacof"``: the final stress.
     n_iter_ : int
-        Iterations of ``"smacof"`` from the best start; 1 otherwise.
+        For ``"smacof"``: number of iterations from the best start; otherwise 1.
     history_ : tuple of float
-        Of ``"smacof"``: the stress at that start and after every iteration.
+        For ``"smacof"``: the stress at the best start and after each iteration from there.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` holds their names where X has any.
+        Number of features. ``feature_names_in_`` holds their names if X has any.
 
     See Also
     --------
-    Isomap : The same with distances along the data.
+    Isomap : Classical scaling of geodesic distances.
 
     References
     ----------
@@ -126,7 +127,7 @@ class MDS(LandmarkEmbedding):
     >>> mds.eigenvalues_.round(1), round(mds.metadata()["smallest_eigenvalue"], 1)
     (array([52.2,  8.2]), -3.5)
 
-    Flying distances between ten cities of the United States, in miles [4]_, give their map, here
+    Flying distances in miles between ten cities of the United States [4]_ reproduce their map, here
     with the west on the left:
 
     >>> from scipy.spatial.distance import pdist, squareform
@@ -201,49 +202,52 @@ class MDS(LandmarkEmbedding):
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X.shape[0])
         if self.metric == "precomputed":
-            checked_dissimilarities(X)
+            check_dissimilarities(X)
         X, self._factor = rescale_for_squares(X)
         self._unit = self._factor if self.metric_mds else 1.0  # disparities have no unit
         if self.algorithm == "smacof":
             return self._fit_stress(X, progress)
         exact = self.n_landmarks is None and not self.additive_constant
         if exact and is_euclidean(self.metric, self.metric_params):
-            self._references = References(None, None, self.metric)  # none are needed
+            self._references = References(None, None, self.metric)  # axes map samples directly
             self._model: Any = principal_axes(X, self.n_components)
             return self._set_coordinates(X, self._model.place(X), self._model.share, 0.0)
         return self._fit_coordinates(X)
 
     def _check_parameters(self, n: int) -> None:
-        """Raise if parameters do not go with the number of samples, or with the algorithm."""
+        """Raise if parameters are inconsistent with the number of samples or the algorithm."""
         self._checked_n_references(n)
-        used = {"metric_mds": not self.metric_mds, "weights": self.weights is not None}
+        misused = {"metric_mds": not self.metric_mds, "weights": self.weights is not None}
         if self.algorithm == "smacof":
-            used = {
+            misused = {
                 "n_landmarks": self.n_landmarks is not None,
                 "additive_constant": self.additive_constant,
             }
-        for name in filter(used.get, used):
-            raise ValueError(f"{name} has no meaning for algorithm={self.algorithm!r}: drop it.")
+        for name in filter(misused.get, misused):
+            raise ValueError(
+                f"{name} is not supported by algorithm={self.algorithm!r}. Remove it, or choose "
+                "the other algorithm."
+            )
 
     def _fit_coordinates(self, X: Array) -> dict[str, Any]:
-        """Scale the dissimilarities of all samples, or of landmarks."""
-        self._references, model, Z = scaled_references(
+        """Apply classical scaling to the dissimilarities of all samples, or of landmarks."""
+        self._references, model, Z = scale_references(
             self._chosen_references(X), X, self.n_components, additive=self.additive_constant
         )
         self._model = model
-        share = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
-        also = "" if self.additive_constant else "additive_constant=True or "
-        model.warn_of_negative(f"Ask for fewer, or try {also}algorithm='smacof'.")
-        return self._set_coordinates(X, Z, share, model.smallest / self._factor**2)
+        fraction = float(np.sum(model.lengths**2)) / (float(np.sum(model.means)) / 2 or 1.0)
+        option = "" if self.additive_constant else "additive_constant=True or "
+        model.warn_if_negative(f"Reduce n_components, or try {option}algorithm='smacof'.")
+        return self._set_coordinates(X, Z, fraction, model.smallest / self._factor**2)
 
     def _chosen_references(self, X: Array) -> References:
-        """Choose the samples that all samples are compared with."""
+        """Return the reference samples, to which the dissimilarities of all are computed."""
         n = X.shape[0]
-        smacof_only = self.algorithm == "smacof"
+        is_smacof = self.algorithm == "smacof"
         require_memory(
             8 * n * min(self.n_landmarks or n, n),
             f"The dissimilarities of {n} samples",
-            "Take fewer samples." if smacof_only else "Set n_landmarks, for instance to 1000.",
+            "Use fewer samples." if is_smacof else "Set n_landmarks, for example to 1000.",
         )
         points = None if self.metric == "precomputed" else to_host(X)
         rows = self._landmark_rows(X, points)
@@ -251,35 +255,39 @@ class MDS(LandmarkEmbedding):
             points = points[rows]
         return References(points, rows, self.metric, self.metric_params)
 
-    def _set_coordinates(self, X: Array, Z: Array, share: float, smallest: float) -> dict[str, Any]:
-        """Set the attributes of classical scaling; return metadata."""
+    def _set_coordinates(
+        self, X: Array, Z: Array, eigenvalue_fraction: float, smallest: float
+    ) -> dict[str, Any]:
+        """Set the fitted attributes of classical scaling and return the metadata."""
         self.embedding_ = asarray_like(Z, X) / self._factor
         self.n_iter_ = 1
         self.eigenvalues_ = asarray_like(self._model.values / self._factor**2, X)
         return {
             "n_components": self.n_components,
-            "accumulated_eigenvalues": share,
+            "accumulated_eigenvalues": eigenvalue_fraction,
             "smallest_eigenvalue": smallest,
             "additive_constant": self._references.constant / self._factor,
         }
 
     def _fit_stress(self, X: Array, progress: Progress) -> dict[str, Any]:
-        """Minimise the stress from every start, and keep the best end."""
+        """Minimise the stress from each start, and keep the best result."""
         self._references = self._chosen_references(X)
-        # In single precision rounding would decide on the order of dissimilarities.
+        # In single precision, rounding errors could change the order of dissimilarities.
         xp = namespace(X)
         D = self._references.dissimilarities(X if self.metric_mds else xp.astype(X, xp.float64))
         W = None if self.weights is None else checked_weights(self.weights, X.shape[0])
-        begin = starts(D, W, self.n_components, self.init, self.n_init, self.random_state)
-        make = partial(Stress if self.metric_mds else NonmetricStress, D, W)
-        after = partial(self._after_iteration, X, progress)
-        best, objective = best_smacof(make, begin, self.max_iter, self.eps, after)
+        starts = starting_coordinates(
+            D, W, self.n_components, self.init, self.n_init, self.random_state
+        )
+        make_objective = partial(Stress if self.metric_mds else NonmetricStress, D, W)
+        callback = partial(self._after_iteration, X, progress)
+        best, objective = best_smacof(make_objective, starts, self.max_iter, self.eps, callback)
         best.warn_unless_converged("MDS", "Raise max_iter or eps.")
-        for name, value in self._at(best.x, objective, X).items():
+        for name, value in self._attributes_at(best.x, objective, X).items():
             setattr(self, name, value)
         self.n_iter_ = best.n_iter
         self.history_ = tuple(stress / self._unit**2 for stress in best.history)
-        stress1 = (best.value / (objective.size(best.x) or 1.0)) ** 0.5
+        stress1 = (best.value / (objective.sum_of_squares(best.x) or 1.0)) ** 0.5
         automatic = self.normalized_stress == "auto"
         normalized = not self.metric_mds if automatic else self.normalized_stress
         self.stress_ = stress1 if normalized else best.value / self._unit**2
@@ -298,10 +306,10 @@ class MDS(LandmarkEmbedding):
     ) -> bool:
         if self.verbose:
             report("[MDS] iteration %d: stress %.6g", i, stress / self._unit**2)
-        return progress.step(lambda: self._at(Z, objective, X))
+        return progress.step(lambda: self._attributes_at(Z, objective, X))
 
-    def _at(self, Z: np.ndarray, objective: Stress, X: Array) -> dict[str, Any]:
-        """Return the fitted attributes for coordinates that SMACOF has reached."""
+    def _attributes_at(self, Z: np.ndarray, objective: Stress, X: Array) -> dict[str, Any]:
+        """Return the fitted attributes for the current coordinates Z of SMACOF."""
         model = Configuration(Z, objective.steps())
         return {"_model": model, "embedding_": asarray_like(Z / self._unit, X)}
 

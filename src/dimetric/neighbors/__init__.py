@@ -1,12 +1,13 @@
-"""Neighbours: which samples are near which, and what follows from it.
+"""Nearest neighbours, neighbour graphs and shortest paths.
 
 - ``euclidean_search``: exact Euclidean neighbours by matrix products, in any array namespace and
-  on any device (``euclidean_neighbors``); also among some of the points only (``EuclideanSearch``).
+  on any device. ``euclidean_neighbors`` searches all points, ``EuclideanSearch`` also subsets.
 - ``metric_search``: exact neighbours under any metric, on the host, by the fastest method that
   applies (``metric_neighbors``).
-- ``numba_search``, ``numba_paths``: the compiled forms of two searches, with the extra ``fast``.
+- ``numba_search``, ``numba_paths``: compiled neighbour search and shortest paths, which require
+  the extra ``fast``.
 - ``roles``: friends and enemies, the nearest samples of the same class and of other classes.
-- ``graph``: neighbour graphs, made connected.
-- ``paths``: shortest paths along a graph.
-- ``landmarks``: samples drawn at random that stand for all.
+- ``graph``: neighbour graphs, optionally made connected.
+- ``paths``: lengths of shortest paths in a graph.
+- ``landmarks``: a random subset of the samples that represents all of them.
 """

@@ -1,4 +1,4 @@
-"""Where the compiled modules of this room come from."""
+"""Import of the modules that need numba."""
 
 from functools import cache
 from importlib import import_module
@@ -6,10 +6,10 @@ from types import ModuleType
 
 
 @cache
-def compiled(name: str) -> ModuleType | None:
-    """Return the module ``numba_search`` or ``numba_paths``; None if numba is not installed.
+def import_compiled(name: str) -> ModuleType | None:
+    """Import ``numba_search`` or ``numba_paths``. Return None if numba is not installed.
 
-    numba is an extra (``fast``), and takes a while to import: it is imported on first use.
+    numba is optional (the extra ``fast``) and slow to import, so it is imported on first use.
     """
     try:
         return import_module(f"dimetric.neighbors.{name}")

@@ -10,13 +10,14 @@ from dimetric._arrays.namespaces import Array, eps, is_host, namespace, smallest
 from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import map_on_threads
 
-TILE_POINTS = 2**13  # columns of one product
-SPARE = 6  # candidates of the first attempt beyond those asked for
-MORE = 4  # times as many candidates in each further attempt
-HOST_BLOCK, DEVICE_BLOCK = 128, 4096  # queries: what fits a cache, what keeps a device busy
+TILE_POINTS = 2**13  # points in one matrix product
+SPARE_CANDIDATES = 6  # candidates of the first attempt in addition to the k neighbours
+CANDIDATE_GROWTH = 4  # factor by which each further attempt increases the candidates
+HOST_BLOCK_QUERIES = 128  # fits into a core's cache
+DEVICE_BLOCK_QUERIES = 4096  # large enough to keep a device busy
 
-# A slice of the points, and a function that hides some of them: hide(D, rows, columns) returns the
-# distances D from queries to points with infinity where a point is hidden.
+# A slice of the points, and an optional function that hides some of them: hide(D, rows, columns)
+# returns the distances D from queries to points, set to infinity where a point is hidden.
 Part = tuple[slice, Callable[[Array, Array, slice], Array] | None]
 
 
@@ -25,7 +26,7 @@ def euclidean_neighbors(
 ) -> tuple[Array, Array]:
     """Return the k nearest points of every row of X in Euclidean distance, nearest first.
 
-    Exact, see :class:`EuclideanSearch`.
+    The search is exact. See :class:`EuclideanSearch`.
 
     Parameters
     ----------
@@ -34,16 +35,16 @@ def euclidean_neighbors(
     k : int
         Number of neighbours.
     points : array of shape (m, d), optional
-        Where to search. By default X itself, and a row is not its own neighbour.
+        Points to search. By default X, where a row is not its own neighbour.
     block : int, optional
-        Number of queries handled at once; the default depends on the device.
+        Number of queries handled at once. The default depends on the device.
 
     Returns
     -------
     distances : array of shape (n, k)
-        Ascending.
+        Distances in ascending order.
     indices : array of shape (n, k)
-        Rows of `points`.
+        Row indices of `points`.
 
     Examples
     --------
@@ -55,116 +56,120 @@ def euclidean_neighbors(
     n_points = X.shape[0] if points is None else points.shape[0]
     available = n_points - (points is None)
     if not 1 <= k <= available:
-        raise ValueError(f"k={k} neighbours were asked for; there can be 1 to {available}.")
+        raise ValueError(
+            f"k={k} must be between 1 and the number of possible neighbours, {available}."
+        )
     search = EuclideanSearch(X, points)
     everywhere = [(slice(0, n_points), None)]
-    return search.over_blocks(lambda rows: search.nearest(rows, k, everywhere), block)
+    return search.map_blocks(lambda rows: search.nearest(rows, k, everywhere), block)
 
 
 class EuclideanSearch:
-    r"""Exact search for the neighbours of queries, among all points or among some of them.
+    r"""Exact search for the nearest neighbours of queries, among all points or a subset.
 
-    Squared distances come from one matrix product a tile, in single precision, which is the
-    fastest way (see :mod:`dimetric._arrays.squared_distances`). Its rounding is relative to the
-    norms, so it only finds candidates, whose distances are then computed from the differences.
-    If another point could be as near, by a bound of the rounding, the query is repeated in double
-    precision, with more and more candidates. Of points at equal distance the first rows come
-    first, except among copies of the query.
+    Candidates are found by squared distances from matrix products in single precision, the
+    fastest method (see :mod:`dimetric._arrays.squared_distances`). The distances of the candidates
+    are then computed from the differences of the vectors. If, according to a bound on the rounding
+    errors, a point outside the candidates could be as near, the query is repeated in double
+    precision with more candidates. Points at equal distance are ordered by index. Copies of the
+    query are in any order.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Queries.
     points : array of shape (m, d), optional
-        Where to search. By default among the queries; none is its own neighbour.
+        Points to search. By default X, where a row is not its own neighbour.
     """
 
     def __init__(self, X: Array, points: Array | None = None) -> None:
         xp = namespace(X)
-        self._X, self._points, self._alone = X, X if points is None else points, points is None
+        self._X, self._points = X, X if points is None else points
+        self._excludes_self = points is None
         self._centre = xp.astype(xp.mean(self._points, axis=0), xp.float64)
         B = xp.astype(self._points, xp.float64) - self._centre
         largest = float(xp.max(xp.abs(B)))
         if points is not None:
             largest = max(largest, float(xp.max(xp.abs(X - self._centre))))
-        # A power of two that brings all values into the range of single precision.
-        self._unit = 2.0 ** -frexp(largest)[1]
-        self._double = right_factor(self._unit * B)
+        # A power of two that scales all values into the range of single precision.
+        self._scale = 2.0 ** -frexp(largest)[1]
+        self._double = right_factor(self._scale * B)
         self._single = xp.astype(self._double, xp.float32)
         if compat.is_torch_array(X) and xp.get_float32_matmul_precision() != "highest":
-            self._single = self._double  # torch may round more than the bound below allows
-        self._reach = xp.sqrt(xp.max(self._double[:, -1]))
+            self._single = self._double  # torch may round more than the error bound allows
+        self._largest_norm = xp.sqrt(xp.max(self._double[:, -1]))
 
     def nearest(self, block: slice, k: int, among: Sequence[Part]) -> tuple[Array, Array]:
-        """Return the distances and indices of the k nearest points of a block of queries.
+        """Return the distances and indices of the k nearest points for a block of queries.
 
         Parameters
         ----------
         block : slice
             Rows of the queries.
         k : int
-            Number of neighbours. Missing ones have index -1 and an infinite distance.
+            Number of neighbours. A missing neighbour has index -1 and infinite distance.
         among : sequence of (slice, callable or None)
-            Where to search: at least k points beside the query itself, and a function that hides
-            some of them.
+            Parts of the points to search, each with a function that hides some of them. Together
+            they contain at least k points other than the query.
         """
         xp = namespace(self._X)
         rows = xp.arange(block.start, block.stop, device=compat.device(self._X))
-        m = k + SPARE
-        near, indices, sure = self._attempt(rows, k, m, among, self._single)
-        while not bool(xp.all(sure)):
-            m = MORE * m
-            doubtful = ~sure
-            near[doubtful], indices[doubtful], sure[doubtful] = self._attempt(
-                rows[doubtful], k, m, among, self._double
+        m = k + SPARE_CANDIDATES
+        near, indices, certain = self._attempt(rows, k, m, among, self._single)
+        while not bool(xp.all(certain)):
+            m = CANDIDATE_GROWTH * m
+            uncertain = ~certain
+            near[uncertain], indices[uncertain], certain[uncertain] = self._attempt(
+                rows[uncertain], k, m, among, self._double
             )
         return xp.astype(near, self._X.dtype, copy=False), indices
 
-    def over_blocks(
+    def map_blocks(
         self, work: Callable[[slice], tuple[Array, Array]], block: int | None = None
     ) -> tuple[Array, Array]:
-        """Return ``work(block)`` of all blocks of queries, concatenated.
+        """Return the concatenated results of ``work(block)`` over all blocks of queries.
 
-        NumPy's blocks are handled by several threads: selecting neighbours uses one core.
+        For NumPy, several threads handle the blocks, because selecting neighbours uses one core.
         """
         xp = namespace(self._X)
         n = self._X.shape[0]
         if block is None:
-            block = HOST_BLOCK if is_host(self._X) else DEVICE_BLOCK
+            block = HOST_BLOCK_QUERIES if is_host(self._X) else DEVICE_BLOCK_QUERIES
         blocks = list(row_blocks(n, block))
         by_threads = compat.is_numpy_array(self._X)
         found = list(map_on_threads(work, blocks, n_rows=n) if by_threads else map(work, blocks))
-        return xp.concat([near for near, _ in found]), xp.concat([those for _, those in found])
+        return xp.concat([near for near, _ in found]), xp.concat([index for _, index in found])
 
     def _attempt(
         self, rows: Array, k: int, m: int, among: Sequence[Part], factor: Array
     ) -> tuple[Array, Array, Array]:
-        """Return distances and indices from m candidates, and whether they are surely right."""
+        """Return the k nearest of m candidates, and whether no other point can be nearer."""
         xp = namespace(rows)
         X = xp.take(self._X, rows, axis=0)
-        A = left_factor(self._unit * (xp.astype(X, xp.float64) - self._centre))
+        A = left_factor(self._scale * (xp.astype(X, xp.float64) - self._centre))
         norms = A[:, -2]
         A = xp.astype(A, factor.dtype)
         n_points = sum(part.stop - part.start for part, _ in among)
         m = min(m, n_points)
         rough, indices = _candidates(A, factor, rows, m, among)
-        hidden = xp.isinf(rough) | (self._alone & (indices == rows[:, None]))
+        hidden = xp.isinf(rough) | (self._excludes_self & (indices == rows[:, None]))
         indices = xp.where(hidden, -1, indices)
-        indices = xp.sort(indices, axis=1)  # points at equal distance come in their order
+        indices = xp.sort(indices, axis=1)  # order points at equal distance by index
         exact = _distances_to(X, self._points, indices)
         order = xp.argsort(exact, axis=1, stable=True)[:, :k]
         near = xp.take_along_axis(exact, order, axis=1)
-        size = (xp.sqrt(norms) + self._reach) ** 2
+        size = (xp.sqrt(norms) + self._largest_norm) ** 2
         rounding = (A.shape[1] + 2) * eps(A) * size + float(xp.finfo(A.dtype).smallest_normal)
-        farther = rough[:, -1] - rounding >= (self._unit * near[:, -1]) ** 2  # all others
-        sure = farther | (near[:, -1] == 0) | (m == n_points)
-        return near, xp.take_along_axis(indices, order, axis=1), sure
+        # Whether all points outside the candidates are at least as far as the k-th neighbour.
+        farther = rough[:, -1] - rounding >= (self._scale * near[:, -1]) ** 2
+        certain = farther | (near[:, -1] == 0) | (m == n_points)
+        return near, xp.take_along_axis(indices, order, axis=1), certain
 
 
 def _candidates(
     A: Array, factor: Array, rows: Array, m: int, among: Sequence[Part]
 ) -> tuple[Array, Array]:
-    """Return the m smallest squared distances, up to rounding, and the indices of the points."""
+    """Return the m smallest squared distances, up to rounding, and the indices of their points."""
     xp = namespace(A)
     values, indices = [], []
     for part, hide in among:
@@ -180,7 +185,7 @@ def _candidates(
 
 
 def _distances_to(X: Array, points: Array, indices: Array) -> Array:
-    """Return the distances between row i of X and the points ``indices[i]``; inf where it is -1."""
+    """Return the distances from row i of X to the points ``indices[i]``; infinite for index -1."""
     xp = namespace(X)
     missing = indices < 0
     indices = xp.where(missing, 0, indices)

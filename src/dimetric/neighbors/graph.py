@@ -1,8 +1,8 @@
-"""Neighbour graphs: an edge between samples that are near each other, made connected.
+"""Neighbour graphs, with edges between samples that are near each other.
 
-Graphs are SciPy's sparse arrays on the host. They are undirected: both directions of an edge are
-stored, with its length as the value. Two samples at the same place have an edge of length 0, which
-is stored as well.
+A graph is a SciPy sparse array on the host whose values are the lengths of the edges. In undirected
+graphs, both directions of an edge are stored. Edges of length 0 between identical samples are
+stored explicitly.
 """
 
 import warnings
@@ -20,26 +20,27 @@ from dimetric.neighbors.metric_search import (
     Metric,
     distances_between,
     metric_neighbors,
-    neighbors_under,
+    nearest_neighbors_model,
 )
 
 Graph = Any  # a SciPy csr_array
 
-BLOCK = 2**22  # numbers in memory at once
+BLOCK_ENTRIES = 2**22  # distances in memory at once
 
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """The samples that a sample is linked to: its nearest neighbours, or all within a radius.
+    """Rule for the edges of a sample: to its nearest neighbours, or to all samples within a radius.
 
     Parameters
     ----------
     n_neighbors : int or None
         Number of neighbours, k.
     radius : float or None
-        Used if `n_neighbors` is None. With both None, all edges of a sparse graph are kept.
+        Radius, used if `n_neighbors` is None. If both are None, keep all edges of a sparse graph.
     metric, metric_params
-        Any metric of scikit-learn; ``"precomputed"``: X holds distances, or is a sparse graph.
+        A metric of scikit-learn and its parameters. With ``"precomputed"``, X holds distances or
+        is a sparse graph.
     """
 
     n_neighbors: int | None
@@ -50,15 +51,15 @@ class Neighborhood:
     def graph(self, X: Any, *, connected: bool = False) -> Graph:
         """Return the undirected graph of all samples.
 
-        Ties among neighbours do not depend on the order of the samples; among precomputed
-        distances, the first samples win.
+        The choice among neighbours at equal distance does not depend on the order of dense samples.
+        With precomputed distances, the first samples are chosen.
 
         Parameters
         ----------
         X : array or sparse array of shape (n, d)
             Samples, or distances.
         connected : bool, default=False
-            Join its components by :func:`bridged`, and warn if there were several.
+            Join the connected components by :func:`bridged`, and warn if there are several.
 
         Examples
         --------
@@ -77,20 +78,20 @@ class Neighborhood:
         if connected:
             graph, bridges = bridged(graph, lambda rows: self._distances(X, rows))
             if len(bridges):
-                _warn_of(bridges)
+                _warn_about_bridges(bridges)
         edges = graph.tocoo()
         return sparse.csr_array((edges.data, (order[edges.row], order[edges.col])), shape=(n, n))
 
     def links(self, X: Any, points: Any = None) -> Graph:
-        """Return the edges from each row of X to points, by default to the other rows.
+        """Return the edges from each row of X to its neighbours among `points`, by default X.
 
-        A row without any point within the radius has no edge.
+        A row without points within the radius has no edges.
         """
         if self.metric == "precomputed":
-            return self.given(X, alone=True)
+            return self.precomputed_edges(X, exclude_self=True)
         metric, params = self.metric, self.metric_params
         if self.n_neighbors is None:
-            model = neighbors_under(metric, params).fit(X if points is None else points)
+            model = nearest_neighbors_model(metric, params).fit(X if points is None else points)
             queries = None if points is None else X
             return sparse.csr_array(model.radius_neighbors_graph(queries, self.radius, "distance"))
         distances, indices = metric_neighbors(
@@ -99,56 +100,58 @@ class Neighborhood:
         return directed(indices, distances, X.shape[0] if points is None else points.shape[0])
 
     def _distances(self, X: Any, rows: np.ndarray) -> np.ndarray:
-        """Return the distances from some samples to all."""
+        """Return the distances from the given rows to all samples."""
         if self.metric == "precomputed":
             if sparse.issparse(X):
                 parts = csgraph.connected_components(X, directed=False)[0]
                 raise ValueError(
-                    f"The graph given has {parts} connected components, and there are no distances "
-                    "to join them by. Pass a graph with more edges, or all distances."
+                    f"The given graph has {parts} connected components. Joining them needs all "
+                    "distances. Pass a graph with more edges, or a dense distance matrix."
                 )
             return X[rows]
         return distances_between(X[rows], X, metric=self.metric, metric_params=self.metric_params)
 
-    def given(self, D: Any, *, alone: bool = False) -> Graph:
-        """Return the edges to keep of precomputed distances, dense or sparse.
+    def precomputed_edges(self, D: Any, *, exclude_self: bool = False) -> Graph:
+        """Return the edges from precomputed distances, dense or sparse.
 
         Parameters
         ----------
         D : array or sparse array of shape (m, n)
-            Distances from each of m samples to n others.
-        alone : bool, default=False
-            Both are the same samples, so that the diagonal is no edge.
+            Distances from m samples to n samples.
+        exclude_self : bool, default=False
+            Leave out the diagonal. Use this if the m samples and the n samples are the same.
         """
-        k, n = self.n_neighbors, D.shape[1] - alone
+        k, n = self.n_neighbors, D.shape[1] - exclude_self
         if k is not None and k > n:
             raise ValueError(f"n_neighbors={k} must be at most the number of other samples, {n}.")
         if sparse.issparse(D):
-            return _kept(D.tocoo(), k, self.radius, alone)
+            return _shortest_edges(D.tocoo(), k, self.radius, exclude_self)
         reach: Any = np.inf if self.radius is None else self.radius
         parts = []
-        for b in row_blocks(len(D), max(1, BLOCK // D.shape[1])):
-            if k is not None:  # of equal ones _kept() takes the first
-                reach = np.partition(D[b], k - 1 + alone, axis=1)[:, k - 1 + alone, None]
+        for b in row_blocks(len(D), max(1, BLOCK_ENTRIES // D.shape[1])):
+            if k is not None:  # keeps ties, of which _shortest_edges() takes the first
+                rank = k - 1 + exclude_self
+                reach = np.partition(D[b], rank, axis=1)[:, rank, None]
             rows, columns = np.nonzero(D[b] <= reach)
             shape = (b.stop - b.start, D.shape[1])
             parts.append(sparse.coo_array((D[b][rows, columns], (rows, columns)), shape=shape))
-        return _kept(sparse.vstack(parts, format="coo"), k, None, alone)
+        return _shortest_edges(sparse.vstack(parts, format="coo"), k, None, exclude_self)
 
 
-def _warn_of(bridges: np.ndarray) -> None:
+def _warn_about_bridges(bridges: np.ndarray) -> None:
     warnings.warn(
-        f"The neighbour graph has {len(bridges) + 1} connected components: they "
-        f"were joined by the shortest bridging edges, {len(bridges)} of length up to "
-        f"{bridges.max():.3g}. Raise n_neighbors or radius, or treat the components one by one.",
+        f"The neighbour graph has {len(bridges) + 1} connected components. They were joined by the "
+        f"shortest bridging edges ({len(bridges)} added, the longest of length "
+        f"{bridges.max():.3g}). Increase n_neighbors or radius, or analyse the components "
+        "separately.",
         stacklevel=3,
     )
 
 
-def _kept(edges: Any, k: int | None, radius: float | None, alone: bool) -> Graph:
-    """Return the k shortest edges of each row, or those up to a radius, but none to oneself."""
+def _shortest_edges(edges: Any, k: int | None, radius: float | None, exclude_self: bool) -> Graph:
+    """Return the k shortest edges of each row, or the edges up to a radius."""
     keep = np.ones(edges.nnz, bool) if radius is None else edges.data <= radius
-    if alone:
+    if exclude_self:
         keep &= edges.row != edges.col
     row, column, length = edges.row[keep], edges.col[keep], edges.data[keep]
     if k is not None:
@@ -160,16 +163,16 @@ def _kept(edges: Any, k: int | None, radius: float | None, alone: bool) -> Graph
 
 
 def directed(neighbors: np.ndarray, lengths: np.ndarray, n_points: int) -> Graph:
-    """Return the graph with an edge from each row of samples to each of its neighbours.
+    """Return the graph with an edge from each sample to each of its neighbours.
 
     Parameters
     ----------
     neighbors : ndarray of shape (n, k)
-        Indices of points.
+        Indices of the neighbours of each sample.
     lengths : ndarray of shape (n, k)
-        Lengths of the edges, in the order of the neighbours.
+        Lengths of the edges to these neighbours.
     n_points : int
-        Number of points.
+        Number of points that the indices refer to.
 
     Examples
     --------
@@ -184,7 +187,7 @@ def directed(neighbors: np.ndarray, lengths: np.ndarray, n_points: int) -> Graph
 
 
 def undirected(graph: Graph) -> Graph:
-    """Return the graph with every edge in both directions, the shorter where they differ.
+    """Return the graph with every edge in both directions, with the shorter length if they differ.
 
     Examples
     --------
@@ -192,29 +195,33 @@ def undirected(graph: Graph) -> Graph:
     array([[0., 1.],
            [1., 0.]])
     """
-    # Edges are numbered from 1, the shortest highest: lengths of 0 would be dropped.
+    # Rank the edges from 1 for the longest, and take the maximum of the ranks of both directions.
+    # The minimum of the lengths would not do: it takes missing entries for lengths of 0.
     order = np.argsort(-graph.data, kind="stable")
-    number = np.empty(graph.nnz, np.int64)
-    number[order] = np.arange(1, graph.nnz + 1)
-    numbered = sparse.csr_array((number, graph.indices, graph.indptr), shape=graph.shape)
-    both = numbered.maximum(numbered.T.tocsr()).tocsr()
+    rank = np.empty(graph.nnz, np.int64)
+    rank[order] = np.arange(1, graph.nnz + 1)
+    ranked = sparse.csr_array((rank, graph.indices, graph.indptr), shape=graph.shape)
+    both = ranked.maximum(ranked.T.tocsr()).tocsr()
     both.sort_indices()
     lengths = graph.data[order[both.data - 1]]
     return sparse.csr_array((lengths, both.indices, both.indptr), shape=graph.shape)
 
 
-def bridged(graph: Graph, between: Callable[[np.ndarray], np.ndarray]) -> tuple[Graph, np.ndarray]:
-    """Return the graph made connected, and the lengths of the bridges that were added.
+def bridged(
+    graph: Graph, distances_from: Callable[[np.ndarray], np.ndarray]
+) -> tuple[Graph, np.ndarray]:
+    """Connect the components of a graph, and return it with the lengths of the added edges.
 
-    Every component but the largest gets the shortest edge that leaves it, until one component is
-    left (Borůvka's algorithm). No set of bridges is shorter in total.
+    Each round adds, for each component but the largest, the shortest edge that leaves it. Rounds
+    are repeated until one component is left (Borůvka's algorithm). The total length of the added
+    edges is minimal.
 
     Parameters
     ----------
     graph : csr_array of shape (n, n)
-        Undirected.
-    between : callable
-        ``between(rows)`` returns the distances from these samples to all samples.
+        Undirected graph.
+    distances_from : callable
+        ``distances_from(rows)`` returns the distances from the given samples to all samples.
 
     Examples
     --------
@@ -230,10 +237,10 @@ def bridged(graph: Graph, between: Callable[[np.ndarray], np.ndarray]) -> tuple[
         n_components, label = csgraph.connected_components(graph, directed=False)
         if n_components == 1:
             return graph, bridges
-        left, right, length = _shortest_leaving(label, between)
+        left, right, length = _shortest_leaving(label, distances_from)
         added = sparse.csr_array((length, (left, right)), shape=(n, n))
         bridges = np.concatenate([bridges, added.data])
-        # A sum would drop bridges of length 0, between samples at one place.
+        # Adding the graphs would drop bridges of length 0 between identical samples.
         edges, added = graph.tocoo(), undirected(added).tocoo()
         data = np.concatenate([edges.data, added.data])
         ends = (np.concatenate([edges.row, added.row]), np.concatenate([edges.col, added.col]))
@@ -241,14 +248,14 @@ def bridged(graph: Graph, between: Callable[[np.ndarray], np.ndarray]) -> tuple[
 
 
 def _shortest_leaving(
-    label: np.ndarray, between: Callable[[np.ndarray], np.ndarray]
+    label: np.ndarray, distances_from: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the ends and lengths of the shortest edge out of each component but the largest."""
+    """Return ends and lengths of the shortest edges that leave each component but the largest."""
     sizes = np.bincount(label)
     outside = np.flatnonzero(label != np.argmax(sizes))
     nearest_to, length = np.empty(len(outside), np.int64), np.empty(len(outside))
-    for b in row_blocks(len(outside), max(1, BLOCK // len(label))):
-        D = between(outside[b]).astype(np.float64)  # a copy
+    for b in row_blocks(len(outside), max(1, BLOCK_ENTRIES // len(label))):
+        D = distances_from(outside[b]).astype(np.float64)  # a copy
         D[label[outside[b]][:, None] == label] = np.inf
         nearest_to[b] = np.argmin(D, axis=1)
         length[b] = D[np.arange(len(D)), nearest_to[b]]
@@ -256,7 +263,7 @@ def _shortest_leaving(
     first = np.unique(label[outside][by_component], return_index=True)[1]
     chosen = by_component[first]
     left, right, length = outside[chosen], nearest_to[chosen], length[chosen]
-    # Two components may have chosen the same edge.
+    # Two components may have the same shortest edge.
     ends = np.sort(np.stack([left, right], axis=1), axis=1)
     once = np.unique(ends, axis=0, return_index=True)[1]
     return left[once], right[once], length[once]

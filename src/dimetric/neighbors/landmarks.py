@@ -1,4 +1,4 @@
-"""Landmarks: samples drawn at random that stand for all samples."""
+"""Landmarks: a random subset of the samples that represents all of them."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 
 def draw_landmarks(n: int, m: int, random_state: Any, X: np.ndarray | None = None) -> np.ndarray:
-    """Return the row numbers of m landmarks, drawn at random from n samples.
+    """Return the row indices of m landmarks, chosen at random among n samples.
 
     Parameters
     ----------
@@ -16,14 +16,15 @@ def draw_landmarks(n: int, m: int, random_state: Any, X: np.ndarray | None = Non
     m : int
         Number of landmarks, at most n.
     random_state : int, RandomState or None
-        Source of randomness.
+        Random seed or generator.
     X : ndarray of shape (n, d), optional
-        The samples. If they are given, the draw does not depend on their order, origin or dtype:
-        it picks ranks along a random direction instead of row numbers.
+        The samples. If given, landmarks are chosen by their rank along a random direction instead
+        of their row index, so the choice does not depend on the order, origin or dtype of X.
 
     Returns
     -------
     rows : ndarray of shape (m,)
+        Row indices of the landmarks.
 
     Examples
     --------

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dimetric.neighbors._compiled import compiled
+from dimetric.neighbors._compiled import import_compiled
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
 Metric = str | Callable[..., float]
 
-TREE_FEATURES = 12  # up to so many features a tree is faster than matrix products
+TREE_FEATURES = 12  # up to this many features, a tree is faster than matrix products
 
 
 def metric_neighbors(
@@ -24,9 +24,10 @@ def metric_neighbors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest points of every row of X under any metric, nearest first.
 
-    Exact. Euclidean neighbours of dense samples come from a tree if there are few features, else
-    from matrix products (:func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors`, or with
-    numba a search that uses every product twice). All others come from scikit-learn.
+    The search is exact. For Euclidean distances between dense samples it uses a tree if there are
+    few features, and matrix products otherwise: compiled by numba if installed, else
+    :func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors`. In all other cases it uses
+    scikit-learn.
 
     Parameters
     ----------
@@ -35,13 +36,14 @@ def metric_neighbors(
     k : int
         Number of neighbours.
     points : array or sparse array of shape (m, d), optional
-        Where to search. By default X itself, and a row is not its own neighbour.
+        Points to search. By default X, where a row is not its own neighbour.
     metric, metric_params
-        Any of :class:`sklearn.neighbors.NearestNeighbors`.
+        A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
 
     Returns
     -------
     distances, indices : ndarray of shape (n, k)
+        Distances in ascending order, and row indices of `points`.
 
     Examples
     --------
@@ -57,13 +59,13 @@ def metric_neighbors(
             f"n_neighbors={k} must be at most the number of other samples, {available}."
         )
     if not is_euclidean(metric, metric_params) or sparse.issparse(X):
-        model = neighbors_under(metric, metric_params).fit(X if points is None else points)
+        model = nearest_neighbors_model(metric, metric_params).fit(X if points is None else points)
         return model.kneighbors(None if points is None else X, k)
     if X.shape[1] <= TREE_FEATURES:
-        return _from_tree(X, k, points)
-    numba_search = compiled("numba_search") if points is None else None
+        return _tree_neighbors(X, k, points)
+    numba_search = import_compiled("numba_search") if points is None else None
     if numba_search is not None:
-        return numba_search.neighbors_of_each_other(X, k)
+        return numba_search.nearest_other_rows(X, k)
     return euclidean_neighbors(X, k, points)
 
 
@@ -74,9 +76,10 @@ def distances_between(
     metric: Metric = "euclidean",
     metric_params: dict[str, Any] | None = None,
 ) -> np.ndarray:
-    """Return all distances between the rows of X and points, on the host, in X's dtype.
+    """Return all distances between the rows of X and of `points`, on the host, in X's dtype.
 
-    Euclidean distances are computed from differences: a matrix product would lose small ones.
+    Euclidean distances are computed from differences, because matrix products are inaccurate for
+    small distances.
 
     Examples
     --------
@@ -93,8 +96,8 @@ def distances_between(
     return distances.astype(X.dtype, copy=False)
 
 
-def neighbors_under(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
-    """Return scikit-learn's search under a metric; it takes p apart from other parameters."""
+def nearest_neighbors_model(metric: Metric, metric_params: dict[str, Any] | None) -> Any:
+    """Return an unfitted NearestNeighbors, with `p` taken out of the metric parameters."""
     from sklearn.neighbors import NearestNeighbors
 
     others = dict(metric_params or {})
@@ -103,32 +106,33 @@ def neighbors_under(metric: Metric, metric_params: dict[str, Any] | None) -> Any
 
 
 def is_euclidean(metric: Metric, metric_params: dict[str, Any] | None) -> bool:
-    """Tell whether a metric is the Euclidean one, without weights."""
+    """Return whether a metric is the unweighted Euclidean metric."""
     params = metric_params or {}
     return (metric in ("euclidean", "l2") and not params) or (
         metric == "minkowski" and params.get("p", 2) == 2 and params.keys() <= {"p"}
     )
 
 
-def _from_tree(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Ask a tree for more and more neighbours, until the last is farther than the k-th.
+def _tree_neighbors(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest points from a k-d tree, ordered by index at equal distance.
 
-    Then of points at equal distance the first rows come first, except among copies of a row.
+    The query is repeated with more neighbours until the last one is farther than the k-th, so that
+    all ties are known. Copies of a row are in any order.
     """
     from scipy.spatial import cKDTree
 
-    tree, alone = cKDTree(X if points is None else points), points is None
+    tree, exclude_self = cKDTree(X if points is None else points), points is None
     distances, indices = np.empty((len(X), k)), np.empty((len(X), k), np.int64)
-    rows, width = np.arange(len(X)), k + alone + 1
+    rows, width = np.arange(len(X)), k + exclude_self + 1
     while len(rows):
         width = min(width, tree.n)
-        near, those = tree.query(X[rows], np.arange(1, width + 1), workers=-1)
+        near, found = tree.query(X[rows], np.arange(1, width + 1), workers=-1)
         last = near[:, -1].copy()
-        if alone:
-            near[those == rows[:, None]] = np.inf
-        order = np.lexsort((those, near))[:, :k]
+        if exclude_self:
+            near[found == rows[:, None]] = np.inf
+        order = np.lexsort((found, near))[:, :k]
         distances[rows] = np.take_along_axis(near, order, axis=1)
-        indices[rows] = np.take_along_axis(those, order, axis=1)
+        indices[rows] = np.take_along_axis(found, order, axis=1)
         kth = distances[rows, -1]
         rows = rows[(last == kth) & (kth > 0) & (width < tree.n)]
         width *= 2

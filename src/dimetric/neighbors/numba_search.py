@@ -1,12 +1,13 @@
-r"""Exact Euclidean neighbours of samples among themselves with numba (the extra ``fast``).
+r"""Exact Euclidean neighbours within a set of samples with numba (the extra ``fast``).
 
-The distance between two samples serves both, so half of the matrix product is enough. Products are
-in single precision, in blocks that stay in a core's cache. A vectorised comparison with the
-farthest candidate of a row and of a column rejects nearly all of them. The distances of the
-remaining candidates are computed in double precision. If another sample could be as near, by a
-bound of the rounding, the row is searched again in double precision.
+Each distance is computed once for both of its samples, so half of the matrix product is enough.
+Products are computed in single precision, in blocks that fit into a core's cache. A vectorised
+comparison with the farthest candidate of each row and of each column rejects nearly all entries.
+The distances of the remaining candidates are computed in double precision. If, according to a bound
+on the rounding errors, another sample could be as near, the row is searched again in double
+precision.
 
-Every thread has its own candidates. The kernels release the GIL.
+Every thread collects its own candidates. The kernels release the GIL.
 """
 
 from collections.abc import Iterator
@@ -21,85 +22,86 @@ from dimetric._arrays.squared_distances import squared_norms
 from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
-BLOCK = 256  # rows of a block of samples
-SPARE = 4  # candidates beyond those asked for
-FAR = np.float32(1e30)  # squared norm of rows that only fill up the last block
+BLOCK_ROWS = 256  # samples in a block
+SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
+FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
-def neighbors_of_each_other(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_other_rows(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and indices of the k nearest other rows of each row, nearest first.
 
-    Of rows at equal distance the first come first, except among copies of a row.
+    Rows at equal distance are ordered by index. Copies of a row are in any order.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
         Samples.
     k : int
-        Number of neighbours, fewer than there are samples.
+        Number of neighbours, less than n.
 
     Examples
     --------
-    >>> distances, indices = neighbors_of_each_other(np.array([[0.0], [1.0], [5.0]]), 1)
+    >>> distances, indices = nearest_other_rows(np.array([[0.0], [1.0], [5.0]]), 1)
     >>> distances.ravel(), indices.ravel()
     (array([1., 1., 4.]), array([1, 0, 1]))
     """
     n, d = X.shape
-    m = min(k + SPARE, n - 1)
-    points, norms, unit = _in_single_precision(X)
+    m = min(k + SPARE_CANDIDATES, n - 1)
+    points, norms, scale = _in_single_precision(X)
     rough, indices = _candidates(points, norms, m)
     rough, indices = rough[:n], indices[:n]
     distances = np.empty((n, m))
 
-    blocks = list(row_blocks(n, BLOCK))
+    blocks = list(row_blocks(n, BLOCK_ROWS))
 
     def measure(tasks: Iterator[slice]) -> None:
         for b in tasks:
-            _measure(X[b], X, indices[b], distances[b])
+            _sort_by_distance(X[b], X, indices[b], distances[b])
 
     run_on_threads(measure, blocks, shared_queue=True)
     lengths = np.sqrt(norms.ravel()[:n].astype(np.float64))
     rounding = (d + 6) * float(np.finfo(np.float32).eps) * (lengths + lengths.max()) ** 2
-    farther = rough[:, -1] - rounding >= (unit * distances[:, k - 1]) ** 2  # all others
-    doubtful = np.flatnonzero(~farther & (m < n - 1))
+    # Whether all other samples are at least as far as the k-th neighbour.
+    farther = rough[:, -1] - rounding >= (scale * distances[:, k - 1]) ** 2
+    uncertain = np.flatnonzero(~farther & (m < n - 1))
     distances, indices = distances[:, :k], indices[:, :k].astype(np.int64)
-    if len(doubtful):
-        distances[doubtful], indices[doubtful] = _others_nearest(X, doubtful, k)
+    if len(uncertain):
+        distances[uncertain], indices[uncertain] = _search_again(X, uncertain, k)
     return distances.astype(X.dtype, copy=False), indices
 
 
 def _in_single_precision(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return centred and rescaled samples in blocks, their squared norms, and the factor."""
+    """Return the centred and rescaled samples in blocks, their squared norms, and the factor."""
     n, d = X.shape
     centre = X.mean(axis=0, dtype=np.float64)
     largest = max(np.max(X.max(axis=0) - centre), np.max(centre - X.min(axis=0)))
-    unit = 2.0 ** -frexp(float(largest))[1]
-    n_blocks = -(-n // BLOCK)
-    points = np.zeros((n_blocks * BLOCK, d), np.float32)
-    norms = np.full(len(points), FAR)
-    blocks = list(row_blocks(n, BLOCK))
+    scale = 2.0 ** -frexp(float(largest))[1]
+    n_blocks = -(-n // BLOCK_ROWS)
+    points = np.zeros((n_blocks * BLOCK_ROWS, d), np.float32)
+    norms = np.full(len(points), FAR_SQUARED)
+    blocks = list(row_blocks(n, BLOCK_ROWS))
 
     def convert(tasks: Iterator[slice]) -> None:
         for b in tasks:
-            points[b] = (X[b] - centre) * unit
+            points[b] = (X[b] - centre) * scale
             norms[b] = squared_norms(points[b].astype(np.float64))
 
     run_on_threads(convert, blocks, shared_queue=True)
-    return points.reshape(n_blocks, BLOCK, d), norms.reshape(n_blocks, BLOCK), unit
+    return points.reshape(n_blocks, BLOCK_ROWS, d), norms.reshape(n_blocks, BLOCK_ROWS), scale
 
 
 def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the m smallest squared distances of each sample, up to rounding, and the indices."""
+    """Return the m smallest squared distances of each sample, up to rounding, and their indices."""
     n_blocks = len(points)
     pairs = [(b, c) for b in range(n_blocks) for c in range(b, n_blocks)]
 
     def search(tasks: Iterator[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-        squares = np.full((n_blocks * BLOCK, m), FAR)
-        indices = np.zeros((n_blocks * BLOCK, m), np.int32)
-        products = np.empty((BLOCK, BLOCK), np.float32)
+        squares = np.full((n_blocks * BLOCK_ROWS, m), FAR_SQUARED)
+        indices = np.zeros((n_blocks * BLOCK_ROWS, m), np.int32)
+        products = np.empty((BLOCK_ROWS, BLOCK_ROWS), np.float32)
         for b, c in tasks:
-            # Without the norms as further columns: the comparison reads the tile anyway, and adds
-            # them on the way.
+            # The comparison adds the norms to the products, which is faster than including them
+            # in the product as further columns.
             np.matmul(points[b], points[c].T, out=products)
             _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
         return squares, indices
@@ -116,7 +118,7 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
 
 @njit(nogil=True, cache=True, inline="always")
 def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover - compiled
-    """Insert a candidate at its place, and drop the farthest."""
+    """Insert a candidate into a sorted row of candidates, and drop the farthest."""
     p = len(squares) - 1
     while p > 0 and squares[p - 1] > square:
         squares[p], indices[p] = squares[p - 1], indices[p - 1]
@@ -128,7 +130,7 @@ def _insert(squares, indices, square, index):  # type: ignore # pragma: no cover
 def _keep_smallest(  # type: ignore # pragma: no cover - compiled
     products, left, right, squares, indices, b, c
 ):
-    """Compare a block of squared distances with the candidates of its rows and of its columns."""
+    """Update the candidates of the rows and of the columns with a block of squared distances."""
     size = len(left)
     two = np.float32(2)
     columns = np.empty(size, np.float32)
@@ -155,8 +157,8 @@ def _keep_smallest(  # type: ignore # pragma: no cover - compiled
 
 
 @njit(nogil=True, cache=True)
-def _measure(X, points, indices, distances):  # type: ignore # pragma: no cover - compiled
-    """Sort candidates by their distances, from the differences, in double precision."""
+def _sort_by_distance(X, points, indices, distances):  # type: ignore # pragma: no cover - compiled
+    """Compute the distances of the candidates in double precision, and sort by them."""
     for i in range(len(X)):
         for rank in range(indices.shape[1]):
             index, total = indices[i, rank], 0.0
@@ -173,8 +175,8 @@ def _measure(X, points, indices, distances):  # type: ignore # pragma: no cover 
             distances[i, p], indices[i, p] = distance, index
 
 
-def _others_nearest(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[Any, Any]:
-    """Search again for some rows, in double precision, without the rows themselves."""
+def _search_again(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[Any, Any]:
+    """Repeat the search in double precision for the given rows."""
     distances, indices = euclidean_neighbors(
         X[rows].astype(np.float64), k + 1, X.astype(np.float64)
     )

@@ -1,4 +1,4 @@
-"""Shortest paths along the edges of a graph."""
+"""Lengths of shortest paths in a graph."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import numpy as np
 from scipy.sparse import csgraph
 
 from dimetric._arrays.blocks import row_blocks
-from dimetric.neighbors._compiled import compiled
-from dimetric.neighbors.graph import BLOCK, Graph
+from dimetric.neighbors._compiled import import_compiled
+from dimetric.neighbors.graph import BLOCK_ENTRIES, Graph
 
-SMALL = 512  # nodes up to which Floyd's and Warshall's algorithm is faster on a dense graph
+FLOYD_WARSHALL_NODES = 512  # up to this many nodes, Floyd-Warshall is faster on dense graphs
 
 
 def geodesics(
@@ -24,19 +24,19 @@ def geodesics(
     Parameters
     ----------
     graph : csr_array of shape (n, n)
-        Undirected.
+        Undirected graph.
     sources : ndarray of shape (m,), optional
-        Distinct nodes, by default all.
+        Distinct nodes. By default all nodes.
     method : {"auto", "D", "FW"}, default="auto"
-        Dijkstra's algorithm, or Floyd's and Warshall's, which is for small graphs with many
-        edges. ``"D"`` uses all cores if numba is installed (the extra ``fast``).
+        ``"D"`` is Dijkstra's algorithm, which uses all cores if numba is installed (the extra
+        ``fast``). ``"FW"`` is the Floyd-Warshall algorithm, for small graphs with many edges.
     dtype : dtype, default=float64
-        dtype of the result. Paths are summed in float64.
+        dtype of the result. Lengths are summed in float64.
 
     Returns
     -------
     lengths : ndarray of shape (m, n)
-        Infinite where there is no path.
+        Lengths of the paths. Infinite where there is no path.
 
     Examples
     --------
@@ -48,17 +48,18 @@ def geodesics(
     """
     n = graph.shape[0]
     if graph.nnz and graph.data.min() < 0:
-        raise ValueError("Edges of negative length have no shortest paths.")
-    every = sources is None
+        raise ValueError("The graph has edges of negative length. Lengths must be nonnegative.")
+    all_sources = sources is None
     sources = np.arange(n) if sources is None else np.asarray(sources)
-    if method == "FW" or (method == "auto" and every and n <= SMALL and graph.nnz > n * n / 4):
+    favours_floyd_warshall = all_sources and n <= FLOYD_WARSHALL_NODES and graph.nnz > n * n / 4
+    if method == "FW" or (method == "auto" and favours_floyd_warshall):
         return csgraph.floyd_warshall(graph)[sources].astype(dtype, copy=False)
     lengths = np.empty((len(sources), n), dtype)
-    numba_paths = compiled("numba_paths")
+    numba_paths = import_compiled("numba_paths")
     if numba_paths is not None:
         data = graph.data.astype(np.float64, copy=False)
         numba_paths.shortest_paths(graph.indptr, graph.indices, data, sources, lengths)
         return lengths
-    for b in row_blocks(len(sources), max(1, BLOCK // n)):
+    for b in row_blocks(len(sources), max(1, BLOCK_ENTRIES // n)):
         lengths[b] = csgraph.dijkstra(graph, indices=sources[b])
     return lengths

@@ -13,22 +13,23 @@ from dimetric.neighbors.euclidean_search import EuclideanSearch, Part
 class Neighbors:
     """The friends, or the enemies, of each of n samples."""
 
-    indices: Array  # (n, k) rows, nearest first; the sample itself where there are fewer than k
-    counts: np.ndarray  # (n,) how many there are, at most k
+    indices: Array  # (n, k), nearest first; filled up with the sample itself if there are fewer
+    counts: np.ndarray  # (n,) number of friends or enemies, at most k
 
 
 def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
-    """Return the k nearest samples of the same class, without the sample itself.
+    """Return the k nearest other samples of the same class, for each sample.
 
-    Exact, block by block. Of friends at equal distance the first rows come first, except among
-    copies of the sample. In a class of k samples or fewer, all others are friends, with a warning.
+    The search is exact. Friends at equal distance are ordered by index. Copies of the sample are in
+    any order. If a class has at most k samples, they are all friends of each other, and a warning
+    is raised.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples, sorted by class.
     codes : ndarray of shape (n,)
-        Their classes, as integers from 0, ascending.
+        Classes as integers from 0, in ascending order.
     k : int
         Number of friends.
 
@@ -44,7 +45,7 @@ def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
 
 
 def enemies(X: Array, codes: np.ndarray, k: int) -> Neighbors:
-    """Return the k nearest samples of other classes; see :func:`friends`.
+    """Return the k nearest samples of other classes, for each sample. See :func:`friends`.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def enemies(X: Array, codes: np.ndarray, k: int) -> Neighbors:
 
 def _neighbors(X: Array, codes: np.ndarray, k: int, role: str) -> Neighbors:
     if np.any(np.diff(codes) < 0):
-        raise ValueError("codes must be ascending: sort the samples by class.")
+        raise ValueError("codes must be in ascending order. Sort the samples by class.")
     xp = namespace(X)
     n = len(codes)
     sizes = np.bincount(codes)[codes]
@@ -69,13 +70,13 @@ def _neighbors(X: Array, codes: np.ndarray, k: int, role: str) -> Neighbors:
     k = int(counts.max())
     if k == 0:
         return Neighbors(asarray_like(np.empty((n, 0)), X, dtype=xp.int64), counts)
-    found = _found(X, codes, k, role)
+    found = _role_indices(X, codes, k, role)
     itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
     return Neighbors(xp.where(found < 0, itself, found), counts)
 
 
-def _found(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
-    """Return the indices of k neighbours of all samples; -1 where there are fewer."""
+def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
+    """Return the indices of k friends or enemies of each sample; -1 where there are fewer."""
     xp = namespace(X)
     n = len(codes)
     search, labels = EuclideanSearch(X), asarray_like(codes, X, dtype=xp.int64)
@@ -92,11 +93,11 @@ def _found(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
         among: list[Part] = [(slice(low, high), hiding)]
         if role == "enemies":
             among = [(slice(0, low), None), (slice(high, n), None), *(among if hiding else [])]
-        if sum(part.stop - part.start for part, _ in among) <= k:  # too few: some have more
+        if sum(part.stop - part.start for part, _ in among) <= k:  # may have fewer than k others
             among = [(slice(0, n), hide)]
         return search.nearest(block, k, among)
 
-    return search.over_blocks(of_block)[1]
+    return search.map_blocks(of_block)[1]
 
 
 def _warn_of_missing(counts: np.ndarray, k: int, role: str) -> None:
@@ -106,6 +107,6 @@ def _warn_of_missing(counts: np.ndarray, k: int, role: str) -> None:
         none = int(np.sum(counts == 0))
         warnings.warn(
             f"{few} of {len(counts)} samples have fewer than {k} {role}, because {whose} are "
-            f"too small: they are compared with those there are ({none} with none).",
+            f"too small. Fewer {role} are used for these samples ({none} have none).",
             stacklevel=2,
         )

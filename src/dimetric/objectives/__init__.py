@@ -2,14 +2,14 @@
 
 Read the files in this order:
 
-- ``objective``: the contract of all objectives, and the functions that solvers minimise.
-- ``side``: what is known about the points along the rows or the columns of a block.
-- ``engine``: rules over blocks of squared distances, and their products in any namespace.
-- ``pairwise``: a rule over all pairs of labelled samples.
-- ``numpy_kernels``: in-place NumPy forms of rules over all pairs.
-- ``bipartite``: a rule over all pairs of a sample and another point.
-- ``centroids``: the log-likelihood of classes around their centroids.
-- ``listed``: a rule over a list of pairs.
-- ``softmin``: a smooth form of the least distance between classes.
-- ``margins``: all parts of LMNN's objective.
+- ``objective``: the interface of all objectives, and the functions that solvers minimise.
+- ``side``: labels, targets and weights of the points along the rows or columns of a block.
+- ``engine``: evaluates a rule block by block, in any array namespace.
+- ``pairwise``: the sum of a rule over all pairs of labelled samples.
+- ``fast_paths``: faster NumPy implementations of some rules.
+- ``bipartite``: the sum of a rule over all pairs of a sample and another point.
+- ``centroids``: the log-likelihood of the classes in a softmax over centroids.
+- ``listed``: the sum of a rule over a list of pairs.
+- ``softmin``: a smooth minimum of the distances between classes.
+- ``margins``: LMNN's objective and its parts.
 """

@@ -1,4 +1,4 @@
-"""Objectives over all pairs of a sample and another point: a reference, a document, a centroid."""
+"""Objectives over all pairs of a sample and another point, such as a document or a centroid."""
 
 from typing import Any
 
@@ -11,25 +11,26 @@ from dimetric.objectives.side import Side
 
 
 class BipartiteObjective(Objective):
-    """A rule over all pairs of a sample and another point.
+    """The sum of a rule over all pairs of a sample and another point.
 
-    The samples are the rows of the rule's blocks, the other points the columns. Mini-batches are
-    made of samples, and keep all other points.
+    In the blocks that the rule gets, rows are samples and columns are the other points. A
+    mini-batch contains some of the samples and all other points.
 
     Parameters
     ----------
     rule : Rule
-        What is summed.
+        Computes the terms of the sum.
     X : array of shape (n, d)
         Samples, centred.
     Y : array of shape (m, d)
         The other points, in X's namespace.
     rows : Side of n points
-        What is known about the samples: ``Side.of(X, ...)``.
+        Labels, targets and weights of the samples: ``Side.of(X, ...)``.
     columns : Side of m points
-        What is known about the other points: ``Side.of(Y, ..., first=n)``, as none is a sample.
+        The same for the other points: ``Side.of(Y, ..., first=n)``. Numbering them from n marks
+        them as different from all samples.
     theta : sequence of float
-        Start of the rule's extra parameters.
+        Initial values of the rule's extra parameters.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class BipartiteObjective(Objective):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.evaluate`` does, by the engine."""
+        """Return the sum, the Laplacian product and dtheta; see :meth:`Objective.evaluate`."""
         loss, by_row, by_column, dtheta = bipartite_product(
             self.rule, self._split(Z), self._split(V), self.rows, self.columns, theta
         )
@@ -57,6 +58,6 @@ class BipartiteObjective(Objective):
         return BipartiteObjective(self.rule, take_rows(X, rows), Y, some, self.columns, self.theta)
 
     def _split(self, points: Array) -> tuple[Array, Array]:
-        """Return the part of the samples, and that of the other points."""
+        """Split an array over all points into the rows of samples and of other points."""
         n = len(self.rows)
         return points[:n, :], points[n:, :]

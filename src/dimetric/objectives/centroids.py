@@ -1,7 +1,7 @@
-r"""The log-likelihood of classes that gather around centroids.
+r"""The log-likelihood of the samples' classes in a softmax over centroids.
 
-The pairs are those of a sample and a centroid: a loss of squared distances between n samples and m
-centroids takes O(n m), not O(n^2), and its gradient comes from products with an n x m matrix.
+Each pair is a sample and a centroid. With n samples and m centroids, the loss and its gradient need
+O(n m) distances instead of O(n^2).
 """
 
 from collections.abc import Callable, Iterator
@@ -15,37 +15,37 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, one_hot,
 from dimetric._arrays.threads import run_on_threads
 from dimetric.linalg.reductions import tree_reduce
 from dimetric.objectives.bipartite import BipartiteObjective
-from dimetric.objectives.engine import Rule, rows_at_once
+from dimetric.objectives.engine import Rule, default_block_rows
 from dimetric.objectives.objective import Certifiable
-from dimetric.objectives.pairwise import covariance_within
+from dimetric.objectives.pairwise import within_class_covariance
 from dimetric.objectives.side import Side
 
 
 class CentroidRule(Rule):
-    r"""Minus the log-likelihood of the samples' classes, a softmax over centroids.
+    r"""The negative log-likelihood of the samples' classes, in a softmax over centroids.
 
     .. math:: \sum_i - \log \frac{\sum_{m: y_m = y_i} e^{-d^2_{im} / 2}}
                                  {\sum_m e^{-d^2_{im} / 2}}
 
-    The rows are samples, the columns centroids. With :math:`p_{im}` the softmax over all centroids
-    and :math:`r_{im}` that over those of the sample's own class, the weights are
-    :math:`W_{im} = (r_{im} - p_{im}) / 2`, whose rows sum to 0.
+    Rows are samples i, columns are centroids m. Let :math:`p_{im}` be the softmax over all
+    centroids, and :math:`r_{im}` the softmax over the centroids of the sample's own class. The
+    weights are :math:`W_{im} = (r_{im} - p_{im}) / 2`, and each row of W sums to 0.
     """
 
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
-        """Return (loss, W, 0) of a block, see :class:`dimetric.objectives.engine.Rule`."""
+        """Return (loss, W, 0) of a block; see :meth:`dimetric.objectives.engine.Rule.block`."""
         loss, W = _loss_and_weights(-D / 2, rows.same_label(columns), axis=1)
         return loss, W, 0.0
 
     def infimum(self, rows: Side, columns: Side) -> float:
-        """Return 0: no finite map makes all classes certain."""
+        """Return 0, which no finite map attains."""
         return 0.0
 
 
 class CentroidObjective(BipartiteObjective, Certifiable):
-    """The log-likelihood of :class:`CentroidRule`, by a shorter way than that of the engine.
+    """The objective of :class:`CentroidRule`, computed faster than by the engine.
 
     It is convex in :math:`M = L^T L` if every class has one centroid.
 
@@ -54,14 +54,14 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     X : array of shape (n, d)
         Samples, centred.
     labels : ndarray of shape (n,)
-        Their classes as integers, on the host.
+        Classes of the samples as integers, on the host.
     C : array of shape (m, d)
         Centroids, in X's namespace.
     centroid_labels : ndarray of shape (m,)
-        Their classes.
+        Classes of the centroids.
     block : int, optional
-        Samples whose distances are held at once; by default what fits a cache, or keeps an
-        accelerator busy.
+        Number of samples in a block. By default, a block fits into the cache, or is large enough
+        to keep an accelerator busy.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         columns = Side.of(C, labels=centroid_labels, first=n)
         super().__init__(CentroidRule(), X, C, Side.of(X, labels=labels), columns)
         self.centroid_labels = centroid_labels
-        self._block = block or rows_at_once(X, m, on_host=max(64, 2**15 // m))
+        self._block = block or default_block_rows(X, m, on_host=max(64, 2**15 // m))
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
-        """Return what ``Objective.evaluate`` does."""
+        """Return the sum, the Laplacian product and 0; see :meth:`Objective.evaluate`."""
         xp, (Y, C), (VX, VC) = namespace(Z), self._split(Z), self._split(V)
         by_sample = {}
 
         def product(rows: slice, WT: Array) -> Array:
-            by_sample[rows.start] = -(WT.T @ VC)  # a sample's weights sum to 0: so does its degree
+            by_sample[rows.start] = -(WT.T @ VC)  # the degree term is 0: weights of a sample cancel
             return xp.sum(WT, axis=1)[:, None] * VC - WT @ VX[rows, :]
 
         loss, by_centroid = self._sum_over_blocks(product, Y, C, C)
@@ -94,8 +94,8 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     def gradient_in_map(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.gradient_in_map`` does, by the cheaper of two ways."""
-        if self._maps_samples(L):
+        """Return the sum and its gradients, from mapped samples or from X, whichever is cheaper."""
+        if self._mapping_is_cheaper(L):
             return super().gradient_in_map(L, theta)
         C = self._split(self.points)[1]
         loss, S, degree = self._unmapped_sums(L)
@@ -104,22 +104,23 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     def gradient_in_metric(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.gradient_in_metric`` does, by the cheaper of two ways."""
-        if self._maps_samples(L):
+        """Return the sum and its gradients, from mapped samples or from X, whichever is cheaper."""
+        if self._mapping_is_cheaper(L):
             return super().gradient_in_metric(L, theta)
         C = self._split(self.points)[1]
         loss, S, degree = self._unmapped_sums(L)
         return loss, C.T @ (degree * C - S) - S.T @ C, 0.0
 
-    def _maps_samples(self, L: Array) -> bool:
-        """Tell whether it is cheaper to map all samples than to leave them as they are."""
+    def _mapping_is_cheaper(self, L: Array) -> bool:
+        """Tell whether mapping all samples is cheaper than :meth:`_unmapped_sums`."""
         (k, d), m = L.shape, self._split(self.points)[1].shape[0]
         return bool(k * (d + m) < d * m)
 
     def _unmapped_sums(self, L: Array) -> tuple[float, Array, Array]:
-        """Return the loss, the weighted sum of samples of each centroid, and the sum of weights.
+        """Return the loss, and for each centroid the weighted sum of samples and the weight sum.
 
-        Samples are not mapped: they are multiplied by centroids that are mapped there and back.
+        This does not map the samples. The inner product of a mapped sample L x and a mapped
+        centroid L c is that of x and L^T L c.
         """
         d, xp = L.shape[1], namespace(L)
         X, C = self._split(self.points)
@@ -128,8 +129,8 @@ class CentroidObjective(BipartiteObjective, Certifiable):
             return xp.concat([WT @ X[rows, :], xp.sum(WT, axis=1)[:, None]], axis=1)
 
         Z = C @ L.T
-        loss, found = self._sum_over_blocks(sums, X, Z @ L, Z)
-        return loss, found[:, :d], found[:, d:]
+        loss, total = self._sum_over_blocks(sums, X, Z @ L, Z)
+        return loss, total[:, :d], total[:, d:]
 
     def batch(self, rows: np.ndarray) -> "CentroidObjective":
         """Return the objective of some samples and all centroids."""
@@ -138,17 +139,18 @@ class CentroidObjective(BipartiteObjective, Certifiable):
             take_rows(X, rows), self.strata[rows], C, self.centroid_labels, block=self._block
         )
 
-    def within(self) -> np.ndarray:
-        """Return the covariance of the samples within their classes."""
-        return covariance_within(self.points, self.strata)
+    def within_class_covariance(self) -> np.ndarray:
+        """Return the within-class covariance of the samples."""
+        return within_class_covariance(self.points, self.strata)
 
     def _sum_over_blocks(
-        self, use: Callable[[slice, Array], Array], Y: Array, T: Array, Z: Array
+        self, block_sum: Callable[[slice, Array], Array], Y: Array, T: Array, Z: Array
     ) -> tuple[float, Array]:
-        """Return the loss, and the sum of ``use(rows, W^T)`` over blocks of samples.
+        """Return the loss, and the sum of ``block_sum(rows, W^T)`` over blocks of samples.
 
-        T Y^T holds the inner products of the mapped centroids Z with the mapped samples. Samples
-        are its columns, so that sums over the few centroids add long rows.
+        Z holds the mapped centroids. Each row of T Y^T holds the inner products of a mapped
+        centroid with all mapped samples. Sums over centroids then add a few long rows, which is
+        fast.
         """
         xp = namespace(Y)
         offset = xp.sum(Z * Z, axis=1, keepdims=True) / 2
@@ -156,38 +158,45 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         def work(blocks: Iterator[slice]) -> tuple[float, Array]:
             loss, total = 0.0, 0.0
             for rows in blocks:
-                # Minus half the squared distances, but for |z_i|^2, which no softmax sees.
+                # Minus half the squared distances, without |z_i|^2, which cancels in the softmax.
                 logits = T @ Y[rows, :].T - offset
                 block_loss, WT = _loss_and_weights(
                     logits, self.columns.same_label(self.rows[rows]), axis=0
                 )
                 loss = loss + float(block_loss)
-                total = total + use(rows, WT)
+                total = total + block_sum(rows, WT)
             return loss, total
 
         blocks = list(row_blocks(Y.shape[0], self._block))
         if not compat.is_numpy_array(Y):
             return work(iter(blocks))
-        # 32 entries cost about as much as one row in other objectives.
+        # run_on_threads chooses the number of threads from a number of rows. 32 distances to
+        # centroids take about as long as one of these rows.
         n_rows = len(self.rows) * len(self.columns) // 32
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 
 
 def _loss_and_weights(logits: Array, own: Array, axis: int) -> tuple[Array, Array]:
-    """Return the loss of :class:`CentroidRule`, and its derivatives in squared distances.
+    """Return the loss of :class:`CentroidRule`, and its derivatives in the squared distances.
 
-    The logits are minus half the squared distances, up to a number for each sample; centroids of
-    the sample's `own` class and all centroids lie along the axis.
+    Parameters
+    ----------
+    logits : array
+        Minus half the squared distances, up to a constant for each sample.
+    own : array of bool
+        Whether the centroid has the class of the sample.
+    axis : int
+        Axis of the centroids.
     """
     xp = namespace(logits)
-    whole, P = _softmax(logits, axis)
-    part, R = _softmax(xp.where(own, logits, -xp.inf), axis)
-    return xp.sum(whole - part), (R - P) / 2
+    log_sum_all, P = _softmax(logits, axis)
+    log_sum_own, R = _softmax(xp.where(own, logits, -xp.inf), axis)
+    return xp.sum(log_sum_all - log_sum_own), (R - P) / 2
 
 
 def _softmax(logits: Array, axis: int) -> tuple[Array, Array]:
-    """Return the logarithm of the sum of exponentials along an axis, and their shares of it."""
+    """Return the log-sum-exp along an axis, and the softmax."""
     xp = namespace(logits)
     largest = xp.max(logits, axis=axis, keepdims=True)
     P = xp.exp(logits - largest)
@@ -196,7 +205,7 @@ def _softmax(logits: Array, axis: int) -> tuple[Array, Array]:
 
 
 def group_means(X: Array, groups: np.ndarray, n_groups: int) -> Array:
-    """Return the mean of each group of samples, in X's dtype; sums are in float64.
+    """Return the mean of each group of samples in X's dtype, summed in float64.
 
     Examples
     --------

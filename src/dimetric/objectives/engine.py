@@ -1,9 +1,9 @@
-r"""The reference evaluator of pairwise objectives, in the array-API standard.
+r"""The reference implementation of pairwise objectives, for any array-API namespace.
 
-An objective is a rule: from a block of squared distances, and what is known about the points along
-its two sides, it gives its loss and the weights :math:`W = \partial loss / \partial d^2`. The
-gradient is the same Laplacian product for all rules, so a rule is a few lines and runs wherever the
-points are.
+A :class:`Rule` defines an objective. From a block of squared distances, and the labels, targets and
+weights of its rows and columns, it computes the loss and the weights
+:math:`W = \partial loss / \partial d^2`. The engine turns W into gradients by a Laplacian product,
+which is the same for all rules.
 """
 
 from abc import ABC, abstractmethod
@@ -19,13 +19,12 @@ from dimetric.objectives.side import Side
 
 
 class Rule(ABC):
-    """A pairwise objective: a sum over rows of squared distances, to be minimised.
+    """A pairwise loss: a sum over the rows of a matrix of squared distances.
 
-    The rows and the columns are one set of points, or two different sets.
+    Rows and columns are the same set of points, or two different sets.
 
-    A rule may have a form of its own for NumPy and one set of points, sorted by class:
-    ``fast(Z, V, side, theta)`` returns what :func:`laplacian_product` does, and is tested equal to
-    it.
+    A rule may define ``fast(Z, V, side, theta)``, a faster implementation for NumPy arrays and one
+    set of points sorted by class. It must return the same as :func:`laplacian_product`.
     """
 
     fast: ClassVar[Callable[..., tuple[float, np.ndarray, Any]] | None] = None
@@ -34,33 +33,33 @@ class Rule(ABC):
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, Any]:
-        """Return (loss, W, dtheta) of a block of rows.
+        """Return the loss of a block of rows, and its derivatives in D and in theta.
 
         Parameters
         ----------
         xp : namespace
-            Of the arrays.
+            Array namespace of D.
         D : array of shape (b, m)
-            Squared distances between the points of the block and all points along the columns.
+            Squared distances between the b points of the block and all m column points.
         rows : Side of b points
-            What is known about the points of the block.
+            Labels, targets and weights of the points of the block.
         columns : Side of m points
-            What is known about the points along the columns.
+            Labels, targets and weights of the column points.
         theta : ndarray of shape (p,)
-            Extra parameters of the objective, on the host; often none.
+            Extra parameters of the objective, on the host. Most objectives have none.
 
         Returns
         -------
         loss : array of shape () or float
             Sum over the block.
         W : array of shape (b, m)
-            Its derivative in D.
+            Derivative of the loss in D.
         dtheta : float or ndarray of shape (p,)
-            Its derivative in theta; 0 if there are no extra parameters.
+            Derivative of the loss in theta; 0 if there are no extra parameters.
         """
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of terms of the sum: solvers minimise its mean."""
+        """Return the number of terms of the sum. Solvers minimise the sum divided by it."""
         return float(len(rows))
 
     def infimum(self, rows: Side, columns: Side) -> float:
@@ -78,36 +77,40 @@ def bipartite_product(
     *,
     block: int | None = None,
 ) -> tuple[float, Array, Array, Any]:
-    r"""Return a rule's loss over two sets of points, its Laplacian times V, and dtheta.
+    r"""Return a rule's loss between two sets of points, its Laplacian times V, and dtheta.
 
-    The Laplacian of the weights W between rows and columns has two parts,
+    The Laplacian of the weights W between rows and columns, times V, has two parts,
 
     .. math:: D_{row} V_{row} - W V_{col}, \qquad D_{col} V_{col} - W^T V_{row}
 
-    where the diagonal matrices hold the sums of W over its rows and over its columns. Memory is
-    O(block m); losses of blocks are summed in float64.
+    where the diagonal matrices :math:`D_{row}` and :math:`D_{col}` hold the row sums and column
+    sums of W. Memory is O(block m). Losses of blocks are summed in float64.
 
     Parameters
     ----------
     rule : Rule
-        The objective.
+        The rule.
     Z : pair of arrays of shape (n, k) and (m, k)
-        Points along the rows and along the columns, centred.
-    V : pair of arrays of shape (n, p) and (m, p)
-        What the Laplacian is applied to.
+        Row points and column points, centred.
+    V : pair of arrays of shape (n, q) and (m, q)
+        Matrices that are multiplied by the Laplacian.
     rows, columns : Side of n and of m points
-        What is known about the points.
+        Labels, targets and weights of the points.
     theta : ndarray of shape (p,), optional
         Extra parameters of the rule.
     block : int, optional
-        Rows whose distances are held at once; see :func:`rows_at_once`.
+        Number of rows in a block. The default is chosen by :func:`default_block_rows`.
 
     Returns
     -------
     loss : float
-    by_row : array of shape (n, p)
-    by_column : array of shape (m, p)
+        Sum over all pairs.
+    by_row : array of shape (n, q)
+        First part of the product.
+    by_column : array of shape (m, q)
+        Second part of the product.
     dtheta : float or ndarray of shape (p,)
+        Derivative of the loss in theta.
     """
     xp = namespace(Z[0])
     loss, dtheta = 0.0, 0.0
@@ -126,20 +129,20 @@ def bipartite_product(
 
 
 def _checked_block(rule: Rule, found: Any, D: Array) -> tuple[Any, Array, Any]:
-    """Return what a rule found for a block, or raise if that is not what the engine adds up."""
+    """Return the result of ``Rule.block``, or raise an error if it has the wrong form."""
     method = f"{type(rule).__name__}.block"
     if not isinstance(found, tuple) or len(found) != 3:
         raise TypeError(f"{method} must return three values, (loss, W, dtheta).")
     shapes = [tuple(getattr(a, "shape", ())) for a in found[:2]]
     if shapes[0]:
         raise TypeError(
-            f"{method} must return its loss summed over the block, one number; it returned an "
+            f"{method} must return its loss as one number, summed over the block. It returned an "
             f"array of shape {shapes[0]}."
         )
     if shapes[1] != tuple(D.shape):
         raise TypeError(
-            f"{method} must return weights W of the shape of D, {tuple(D.shape)}; they have shape "
-            f"{shapes[1]}."
+            f"{method} must return weights W with the shape of D, {tuple(D.shape)}. They have "
+            f"shape {shapes[1]}."
         )
     return found
 
@@ -147,14 +150,14 @@ def _checked_block(rule: Rule, found: Any, D: Array) -> tuple[Any, Array, Any]:
 def laplacian_product(
     rule: Rule, Z: Array, V: Array, side: Side, theta: Any = None, *, block: int | None = None
 ) -> tuple[float, Array, Any]:
-    r"""Return a rule's loss over one set of points, its Laplacian times V, and dtheta.
+    r"""Return a rule's loss over all pairs of one set of points, its Laplacian times V, and dtheta.
 
     The points are both the rows and the columns of :func:`bipartite_product`, so the product is
 
-    .. math:: (D_{row} + D_{col} - W - W^T) V.
+    .. math:: P = (D_{row} + D_{col} - W - W^T) V.
 
-    With :math:`z = L x`, this is all that gradients need: :math:`2\,[\cdot]^T X` for V = Z is the
-    gradient in L, and :math:`X^T[\cdot]` for V = X is that in :math:`M = L^T L`.
+    Gradients follow from it, with :math:`z = L x`. For V = Z, the gradient in L is
+    :math:`2 P^T X`. For V = X, the gradient in :math:`M = L^T L` is :math:`X^T P`.
     """
     loss, by_row, by_column, dtheta = bipartite_product(
         rule, (Z, Z), (V, V), side, side, theta, block=block
@@ -165,9 +168,10 @@ def laplacian_product(
 def pairwise_loss(
     rule: Rule, L: Array, X: Array, side: Side, theta: Any = None, *, block: int | None = None
 ) -> tuple[float, Array, Any]:
-    """Return a rule's loss, its gradient in L, and that in theta, summed over all samples.
+    """Return a rule's loss over all pairs of samples, and its gradients in L and in theta.
 
-    The samples X (n, d) are centred; other parameters are those of :func:`laplacian_product`.
+    The samples X, of shape (n, d), are centred. See :func:`laplacian_product` for the other
+    parameters.
     """
     Z = X @ L.T
     loss, product, dtheta = laplacian_product(rule, Z, Z, side, theta, block=block)
@@ -175,11 +179,15 @@ def pairwise_loss(
 
 
 def distance_blocks(A: Array, B: Array, block: int | None = None) -> Iterator[tuple[slice, Array]]:
-    """Yield rows of A, and their squared distances to all rows of B."""
-    for b in row_blocks(A.shape[0], block or rows_at_once(A, B.shape[0], on_host=256)):
+    """Yield blocks of rows of A, and their squared distances to all rows of B."""
+    for b in row_blocks(A.shape[0], block or default_block_rows(A, B.shape[0], on_host=256)):
         yield b, squared_distances(A[b, :], B)
 
 
-def rows_at_once(A: Array, n_columns: int, *, on_host: int) -> int:
-    """Return how many rows to work on at once: what keeps an accelerator busy, or fits a cache."""
+def default_block_rows(A: Array, n_columns: int, *, on_host: int) -> int:
+    """Return the default number of rows in a block.
+
+    On an accelerator, blocks are large enough to keep it busy. On the host, the number is
+    `on_host`, which callers choose such that a block fits into the cache.
+    """
     return on_host if is_host(A) else max(256, 2**26 // n_columns)

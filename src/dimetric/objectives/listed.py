@@ -1,8 +1,8 @@
 r"""Objectives over a list of pairs of points, rather than over all pairs.
 
 The loss is a function of the squared distances :math:`d^2_p` of the listed pairs
-:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. Its gradient in a
-metric is the scatter S, and that in a map is :math:`2 L S`, where
+:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. Its gradient in the
+metric is the scatter S, and its gradient in the map L is :math:`2 L S`, where
 
 .. math:: S = \sum_p w_p (x_i - x_j)(x_i - x_j)^T = X^T \mathcal{L}(w) X
 
@@ -21,27 +21,36 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
-BLOCK_ENTRIES = 2**20  # of the differences of pairs that are held at once
+BLOCK_ENTRIES = 2**20  # numbers in a block of differences between the points of pairs
 
 
 class ListRule(Protocol):
-    """What is summed over a list of pairs."""
+    """A loss over a list of pairs."""
 
     def listed(
         self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return (loss, w, dtheta).
+        """Return the loss, and its derivatives in the squared distances and in theta.
 
         Parameters
         ----------
         xp : namespace
-            Of the arrays.
+            Array namespace of D.
         D : array of shape (m,)
             Squared distances of the pairs.
         kinds : array of shape (m,)
-            The kind of each pair: 0 is similar, 1 dissimilar.
+            Kind of each pair: 0 is similar, 1 is dissimilar.
         theta : ndarray of shape (p,)
-            Extra parameters of the objective, on the host; often none.
+            Extra parameters of the objective, on the host. Most objectives have none.
+
+        Returns
+        -------
+        loss : float
+            Sum over all pairs.
+        w : array of shape (m,)
+            Derivative of the loss in D.
+        dtheta : ndarray of shape (p,) or float
+            Derivative of the loss in theta; 0 if there are no extra parameters.
         """
 
 
@@ -49,24 +58,24 @@ RuleT = TypeVar("RuleT", bound=ListRule)
 
 
 class ListedObjective(SimilarityObjective, Generic[RuleT]):
-    """A rule over a list of pairs of samples.
+    """The sum of a rule over a list of pairs of samples.
 
-    Its mini-batches are made of pairs.
+    A mini-batch contains some of the pairs.
 
     Parameters
     ----------
     rule : ListRule
-        What is summed.
+        Computes the sum.
     X : array of shape (n, d)
-        Samples, centred. Samples that are in no pair are left out.
+        Samples, centred. Samples that are not in any pair are dropped.
     rows : ndarray of shape (m, 2)
-        Pairs, as row numbers of X, on the host.
+        Pairs, as row indices of X, on the host.
     kinds : ndarray of shape (m,)
-        The kind of each pair: 0 is similar, 1 dissimilar.
+        Kind of each pair: 0 is similar, 1 is dissimilar.
     theta : sequence of float
-        Start of the rule's extra parameters.
+        Initial values of the rule's extra parameters.
     infimum : float, default=-inf
-        Greatest lower bound of the mean where no finite map attains it.
+        Greatest lower bound of the mean, if no finite map attains it.
     """
 
     def __init__(
@@ -80,34 +89,34 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         infimum: float = -np.inf,
     ) -> None:
         xp = namespace(X)
-        named, places = np.unique(rows, return_inverse=True)
-        self.points = take_rows(X, named)
-        self.rule, self.rows = rule, places.reshape(-1, 2)
+        used, renumbered = np.unique(rows, return_inverse=True)
+        self.points = take_rows(X, used)
+        self.rule, self.rows = rule, renumbered.reshape(-1, 2)
         self.kinds = self.strata = kinds
         self.theta, self.infimum = np.asarray(theta, dtype=np.float64), infimum
         self.n_terms = float(len(rows))
         self._kinds = asarray_like(kinds, X, dtype=xp.int64)
         self._rows = asarray_like(self.rows, X, dtype=xp.int64)
-        self._graph = Graph(self.rows, len(named))
+        self._graph = Graph(self.rows, len(used))
 
     @classmethod
     def of_pairs(
         cls, rule: RuleT, X: Array, pairs: Pairs, theta: Any = (), *, infimum: float = -np.inf
     ) -> Self:
-        """Return the objective of pairs of the samples X."""
+        """Return the objective for pairs of the samples X."""
         return cls(rule, X, pairs.rows, pairs.kinds, theta, infimum=infimum)
 
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.evaluate`` does."""
+        """Return the sum, the Laplacian product and dtheta; see :meth:`Objective.evaluate`."""
         loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
         return loss, asarray_like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
 
     def gradient_in_map(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.gradient_in_map`` does."""
+        """Return the sum and its gradients; see :meth:`Objective.gradient_in_map`."""
         if compat.is_numpy_array(self.points):
             return super().gradient_in_map(L, theta)
         loss, LS, dtheta = self._sum_over_differences(L, theta, lambda delta: delta @ L.T)
@@ -116,7 +125,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     def gradient_in_metric(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.gradient_in_metric`` does."""
+        """Return the sum and its gradients; see :meth:`Objective.gradient_in_metric`."""
         if compat.is_numpy_array(self.points):
             return super().gradient_in_metric(L, theta)
         return self._sum_over_differences(L, theta, lambda delta: delta)
@@ -126,25 +135,26 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the loss, the sum of ``w mapped(v)^T v`` over the differences v, and dtheta.
 
-        It replaces the product with a sparse Laplacian, which the array-API standard lacks.
+        This replaces the product with a sparse Laplacian, because the array-API standard has no
+        sparse matrices.
         """
         X = self.points
-        at_map = self.distances(X @ L.T)
-        loss, w, dtheta = self.rule.listed(namespace(X), at_map, self._kinds, theta)
+        D = self.distances(X @ L.T)
+        loss, w, dtheta = self.rule.listed(namespace(X), D, self._kinds, theta)
         total: Any = 0.0
         for b, delta in self._differences(X):
             total = total + (w[b][:, None] * mapped(delta)).T @ delta
         return loss, total, dtheta
 
     def distances(self, Z: Array) -> Array:
-        """Return the squared distances of all pairs at mapped points."""
+        """Return the squared distances of all pairs, given mapped points."""
         if compat.is_numpy_array(Z):
             return listed_distances(Z, *self.rows.T)
         xp = namespace(Z)
         return xp.concat([xp.sum(delta * delta, axis=1) for _, delta in self._differences(Z)])
 
     def batch(self, rows: np.ndarray) -> "ListedObjective[RuleT] | None":
-        """Return the rule over some pairs; None if all are of the same kind."""
+        """Return the objective of some pairs, or None if they all have the same kind."""
         kinds = self.kinds[rows]
         if kinds.min() == kinds.max():
             return None
@@ -152,8 +162,11 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
             self.rule, self.points, self.rows[rows], kinds, self.theta, infimum=self.infimum
         )
 
-    def within(self) -> np.ndarray:
-        """Return half the mean outer product of the differences of similar pairs."""
+    def within_class_covariance(self) -> np.ndarray:
+        """Return the within-class covariance, estimated from similar pairs.
+
+        It is half the mean outer product of their differences.
+        """
         X, similar = to_host(self.points).astype(np.float64), self.kinds == 0
         weights = similar / (2.0 * np.sum(similar))
         return np.asarray(X.T @ self._graph.laplacian_product(weights, X))
@@ -163,7 +176,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
         return float(np.sum(self.kinds == 0))
 
     def _differences(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield blocks of pairs, and the differences of their points."""
+        """Yield blocks of pairs, and the differences between their two points."""
         xp = namespace(Z)
         for b in row_blocks(len(self.rows), max(1, BLOCK_ENTRIES // Z.shape[1])):
             left, right = (xp.take(Z, self._rows[b, side], axis=0) for side in (0, 1))
@@ -171,12 +184,14 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
 
 
 class Graph:
-    """The graph whose edges are pairs, with its sparse structure, which is computed once.
+    """The graph whose edges are pairs of points.
+
+    The constructor computes the sparsity pattern once, for all later products.
 
     Parameters
     ----------
     rows : ndarray of shape (m, 2)
-        Pairs of points.
+        Pairs of points, as row indices.
     n : int
         Number of points.
 
@@ -189,13 +204,13 @@ class Graph:
     """
 
     def __init__(self, rows: np.ndarray, n: int) -> None:
-        ends, others = rows.T.ravel(), rows[:, ::-1].T.ravel()
-        by_end = np.argsort(ends, kind="stable")
-        counts = np.bincount(ends, minlength=n)
-        index = np.int32 if len(ends) < 2**31 else np.int64
-        self._columns = others[by_end].astype(index)
+        left, right = rows.T.ravel(), rows[:, ::-1].T.ravel()  # each pair in both directions
+        order = np.argsort(left, kind="stable")
+        counts = np.bincount(left, minlength=n)
+        index = np.int32 if len(left) < 2**31 else np.int64
+        self._columns = right[order].astype(index)
         self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(index)
-        self._pair = (by_end % len(rows)).astype(index)
+        self._pair = (order % len(rows)).astype(index)
 
     def laplacian_product(self, w: np.ndarray, V: np.ndarray) -> np.ndarray:
         """Return the Laplacian of the graph with edge weights w, times V."""
@@ -206,20 +221,20 @@ class Graph:
         return product
 
 
-def differing(X: Array, rows: np.ndarray) -> np.ndarray:
-    """Tell which pairs, given by row numbers, have two samples that differ.
+def pairs_differ(X: Array, rows: np.ndarray) -> np.ndarray:
+    """Return, for each pair of row indices, whether its two samples differ.
 
     Examples
     --------
-    >>> differing(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
+    >>> pairs_differ(np.array([[0.0], [1.0], [0.0]]), np.array([[0, 1], [0, 2]]))
     array([ True, False])
     """
-    place = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
-    return np.asarray(place[rows[:, 0]] != place[rows[:, 1]])
+    ids = np.unique(to_host(X), axis=0, return_inverse=True)[1].reshape(-1)
+    return np.asarray(ids[rows[:, 0]] != ids[rows[:, 1]])
 
 
 def listed_distances(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return the squared distances between the points i and the points j, from differences.
+    """Return the squared distances between points i and points j, computed from differences.
 
     Examples
     --------
@@ -227,7 +242,7 @@ def listed_distances(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     array([9., 4.])
     """
     distances = np.empty(len(i), Z.dtype)
-    for some in row_blocks(len(i), 2**15 // max(1, Z.shape[1]) or 1):  # fit the cache
+    for some in row_blocks(len(i), 2**15 // max(1, Z.shape[1]) or 1):  # fits into the cache
         difference = Z.take(i[some], axis=0)
         difference -= Z.take(j[some], axis=0)
         np.einsum("ij,ij->i", difference, difference, out=distances[some])

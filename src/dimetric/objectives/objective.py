@@ -1,7 +1,8 @@
-"""The contract of objectives, and the functions of a host vector that solvers minimise.
+"""The interface of objectives, and the functions of a vector that solvers minimise.
 
-An :class:`Objective` is a sum over squared distances between points. The abstract classes derived
-from it name what only some objectives offer: a learner asks for the one that it needs.
+An :class:`Objective` is a sum of terms that depend on the squared distances between points. Its
+abstract subclasses declare methods that only some objectives have, such as those needed for an
+optimality certificate.
 """
 
 from abc import ABC, abstractmethod
@@ -17,21 +18,21 @@ ValueAndGrad = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class Objective(ABC):
-    """A sum over squared distances between points, to be minimised over maps of the points.
+    """A sum of functions of squared distances between mapped points, to be minimised over maps.
 
     Attributes
     ----------
     points : array of shape (m, d)
-        The samples, and other points that distances are taken to, such as centroids.
+        The samples, and any other points whose distances are used, such as centroids.
     n_terms : float
-        Number of terms of the sum: solvers minimise its mean.
+        Number of terms of the sum. Solvers minimise the sum divided by `n_terms`.
     infimum : float
-        Greatest lower bound of the mean where no finite map attains it, else -inf.
+        Greatest lower bound of the mean, if no finite map attains it. Otherwise -inf.
     theta : ndarray of shape (p,)
-        Start of the extra parameters; often there are none.
+        Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)
-        Group number of each unit that mini-batches are made of: the class of each sample, or the
-        kind of each listed pair. Mini-batches hold all groups in proportion.
+        Stratum of each unit that mini-batches are drawn from: the class of each sample, or the
+        kind of each listed pair. Each mini-batch contains the strata in proportion.
     """
 
     points: Array
@@ -49,19 +50,20 @@ class Objective(ABC):
         Parameters
         ----------
         Z : array of shape (m, k)
-            The points under a map.
+            The mapped points.
         V : array of shape (m, q)
-            What the Laplacian is multiplied by.
+            Matrix that is multiplied by the Laplacian.
         theta : ndarray of shape (p,)
             The extra parameters.
 
         Returns
         -------
         sum : float
+            Value of the sum.
         product : array of shape (m, q)
-            The Laplacian of the weights W times V, where W are the derivatives of the sum in the
-            squared distances. With V = Z it leads to :meth:`gradient_in_map`, and
-            with V = X to :meth:`gradient_in_metric`.
+            The graph Laplacian of the weights W times V. W holds the derivatives of the sum with
+            respect to the squared distances. :meth:`gradient_in_map` uses V = Z, and
+            :meth:`gradient_in_metric` uses V = X.
         dtheta : ndarray of shape (p,) or float
             Gradient in theta.
         """
@@ -71,8 +73,9 @@ class Objective(ABC):
     ) -> tuple[float, Array, np.ndarray | float]:
         """Return the sum at a map L, its gradient in L, and its gradient in theta.
 
-        The gradient is 2 L S(W), where S(W) is the scatter of weighted pairs. Objectives that know
-        a shorter way than over mapped points override this and the next method.
+        The gradient is 2 L S(W), where S(W) is the weighted scatter of the differences of pairs.
+        Subclasses override this method and :meth:`gradient_in_metric` if they can compute the
+        gradient faster than from the mapped points.
         """
         X = self.points
         Z = X @ L.T
@@ -82,82 +85,89 @@ class Objective(ABC):
     def gradient_in_metric(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum at a map L, its gradient in the metric M = L^T L, and that in theta.
+        """Return the sum at a map L, and its gradients in the metric M = L^T L and in theta.
 
-        The gradient is S(W), symmetric but for rounding.
+        The gradient in M is S(W), which is symmetric up to rounding.
         """
         X = self.points
         loss, product, dtheta = self.evaluate(X @ L.T, X, theta)
         return loss, product.T @ X, dtheta
 
     def batch(self, rows: np.ndarray) -> Self | None:
-        """Return the objective of some units, ascending rows of `strata`.
+        """Return the objective of a mini-batch, or None if the batch has none.
 
-        None if these units alone define no objective. By default no units do.
+        For example, a batch whose samples all have the same class may have no objective.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row indices of the batch's samples, pairs or triplets, ascending.
         """
         return None
 
 
 class Certifiable(Objective):
-    """An objective for which a bound of the distance to its optimum can be searched."""
+    """An objective for which the gap to the optimal value can be bounded."""
 
     @abstractmethod
-    def within(self) -> np.ndarray:
-        """Return the covariance of the samples within their classes, on the host."""
+    def within_class_covariance(self) -> np.ndarray:
+        """Return the within-class covariance of the samples, on the host."""
 
 
 class SimilarityObjective(Certifiable):
-    """An objective over pairs of samples, each similar or dissimilar."""
+    """An objective over pairs of samples that are similar or dissimilar."""
 
     @abstractmethod
     def n_similar(self) -> float:
         """Return the number of similar pairs."""
 
 
-class LeastDistance(Objective):
-    """A smooth form of the least squared distance between dissimilar samples.
+class SoftMinimum(Objective):
+    """A smooth minimum of the squared distances between dissimilar samples.
 
     Attributes
     ----------
     n_pairs : int
-        Number of dissimilar pairs that a map can tell apart.
+        Number of dissimilar pairs, without pairs of identical samples.
     """
 
     n_pairs: int
 
     @abstractmethod
-    def smallest(self, Z: Array) -> float:
-        """Return the least squared distance between dissimilar samples at mapped points."""
+    def smallest_squared_distance(self, Z: Array) -> float:
+        """Return the smallest squared distance between dissimilar samples, given mapped points."""
 
 
 class Smoothable(Objective):
-    """An objective with hinges, whose kinks can be made smooth.
+    """An objective with hinge terms that can be replaced by smooth ones.
 
     Attributes
     ----------
     mu : float
-        Weight of the hinges; of the linear terms, the pulls, it is ``1 - mu``.
+        Weight of the hinges. The linear terms, the pulls, have weight ``1 - mu``.
     """
 
     mu: float
 
     @abstractmethod
     def smoothed(self, width: float) -> Self:
-        """Return the objective whose hinges have a smooth part of another width."""
+        """Return the same objective with another width of the hinges' smooth part."""
 
     @abstractmethod
-    def moved(self, X: Array) -> Self:
-        """Return the objective of other points."""
+    def with_points(self, X: Array) -> Self:
+        """Return the same objective for other points."""
 
     @abstractmethod
-    def pull(self) -> np.ndarray:
-        r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
+    def pull_matrix(self) -> np.ndarray:
+        r"""Return P such that :math:`\langle P, M \rangle` is the mean pull under a metric M."""
 
 
 def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
-    r"""Return the mean objective as a function of the flattened map, followed by theta.
+    r"""Return the mean objective as a function of a vector that holds the map L and theta.
 
-    .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(L X, \theta) + ridge\, |L|_F^2
+    .. math:: f(L, \theta) = \frac{1}{N} \mathrm{sum}(X L^T, \theta) + ridge\, |L|_F^2
+
+    X holds ``objective.points``, and N is ``objective.n_terms``.
     """
     X, n = objective.points, objective.n_terms
     d, p = X.shape[1], len(objective.theta)
@@ -165,9 +175,9 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
     def value_and_grad(flat: np.ndarray) -> tuple[float, np.ndarray]:
         L, theta = flat[: flat.size - p].reshape(-1, d), flat[flat.size - p :]
         loss, G, dtheta = objective.gradient_in_map(asarray_like(L, X), theta)
-        grad = _host(G) / n + 2 * ridge * L
+        grad = _host_float64(G) / n + 2 * ridge * L
         value = loss / n + ridge * float(np.vdot(L, L))
-        return value, np.concatenate([grad.ravel(), _host_theta(dtheta, p) / n])
+        return value, np.concatenate([grad.ravel(), _host_dtheta(dtheta, p) / n])
 
     return value_and_grad
 
@@ -175,11 +185,12 @@ def on_maps(objective: Objective, *, ridge: float = 0.0) -> ValueAndGrad:
 def on_metrics(
     objective: Objective, *, ridge: float = 0.0, scale: np.ndarray | None = None
 ) -> ValueAndGrad:
-    r"""Return the mean objective as a function of the flattened metric M, followed by theta.
+    r"""Return the mean objective as a function of a vector that holds the metric M and theta.
 
-    .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(M^{1/2} X, \theta) + ridge\, \mathrm{tr} M
+    .. math:: f(M, \theta) = \frac{1}{N} \mathrm{sum}(X M^{1/2}, \theta) + ridge\, \mathrm{tr} M
 
-    If there is a `scale` T it is a function of B, :math:`M = T^T B T`.
+    X holds ``objective.points``, and N is ``objective.n_terms``. If a `scale` T is given, the
+    vector holds B instead of M, where :math:`M = T^T B T`.
     """
     d = objective.points.shape[1]
 
@@ -196,18 +207,18 @@ def on_metrics(
 def metric_gradient(
     objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: float = 0.0
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mean objective at a map, and its gradients in the metric M = L^T L and theta."""
+    """Return the mean objective at a map L, and its gradients in M = L^T L and in theta."""
     n = objective.n_terms
     loss, S, dtheta = objective.gradient_in_metric(asarray_like(L, objective.points), theta)
-    G = _host(S) / n
+    G = _host_float64(S) / n
     G = (G + G.T) / 2 + ridge * np.eye(len(G))
     value = loss / n + ridge * float(np.vdot(L, L))
-    return value, G, _host_theta(dtheta, len(theta)) / n
+    return value, G, _host_dtheta(dtheta, len(theta)) / n
 
 
-def _host(a: Array) -> np.ndarray:
+def _host_float64(a: Array) -> np.ndarray:
     return to_host(a).astype(np.float64, copy=False)
 
 
-def _host_theta(dtheta: Any, p: int) -> np.ndarray:
+def _host_dtheta(dtheta: Any, p: int) -> np.ndarray:
     return np.reshape(np.asarray(dtheta, dtype=np.float64), p) if p else np.zeros(0)

@@ -13,20 +13,20 @@ from dimetric.objectives.side import Side
 
 
 class PairwiseObjective(SimilarityObjective):
-    """A rule over all pairs of labelled samples.
+    """The sum of a rule over all pairs of labelled samples.
 
-    NumPy's samples take the rule's ``fast`` path if it has one, all others the engine.
+    NumPy arrays use the rule's ``fast`` method if it has one. All other arrays use the engine.
 
     Parameters
     ----------
     rule : Rule
-        What is summed.
+        Computes the terms of the sum.
     X : array of shape (n, d)
         Samples, centred.
     labels : ndarray of shape (n,)
         Classes as integers from 0, ascending, on the host.
     theta : sequence of float
-        Start of the rule's extra parameters.
+        Initial values of the rule's extra parameters.
     targets : array of shape (n,) or (n, q), optional
         Continuous targets of the samples, for rules that use them.
     weights : array of shape (n,), optional
@@ -44,7 +44,7 @@ class PairwiseObjective(SimilarityObjective):
         weights: Array | None = None,
     ) -> None:
         if np.any(np.diff(labels) < 0):
-            raise ValueError("labels must be ascending: sort the samples by class.")
+            raise ValueError("labels must be in ascending order. Sort the samples by class.")
         self.rule, self.points, self.strata = rule, X, labels
         self.theta = np.asarray(theta, dtype=np.float64)
         self.side = Side.of(X, labels=labels, targets=targets, weights=weights)
@@ -55,8 +55,8 @@ class PairwiseObjective(SimilarityObjective):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return what ``Objective.evaluate`` does."""
-        if _is_coarse(Z):
+        """Return the sum, the Laplacian product and dtheta; see :meth:`Objective.evaluate`."""
+        if _needs_float64(Z):
             xp = namespace(Z)
             wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
             loss, product, dtheta = self.evaluate(*wide, theta)
@@ -66,7 +66,10 @@ class PairwiseObjective(SimilarityObjective):
         return laplacian_product(self.rule, Z, V, self.side, theta)
 
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
-        """Return the rule over the pairs of some samples; None if all or none are of one class."""
+        """Return the objective of some samples.
+
+        Return None if they all have the same class, or if no two of them do.
+        """
         labels, some = self.strata[rows], self.side.take(rows)
         if labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1]):
             return None
@@ -79,28 +82,32 @@ class PairwiseObjective(SimilarityObjective):
             weights=some.weights,
         )
 
-    def within(self) -> np.ndarray:
-        """Return the covariance of the samples within their classes."""
-        return covariance_within(self.points, self.strata)
+    def within_class_covariance(self) -> np.ndarray:
+        """Return the within-class covariance of the samples."""
+        return within_class_covariance(self.points, self.strata)
 
     def n_similar(self) -> float:
-        """Return the number of pairs of one class."""
+        """Return the number of pairs of samples with the same class."""
         counts = np.bincount(self.strata)
         return float(counts @ (counts - 1)) / 2
 
 
-def covariance_within(points: Array, labels: np.ndarray) -> np.ndarray:
-    """Return the covariance within classes of samples, the first of some points."""
+def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
+    """Return the within-class covariance of the samples.
+
+    The samples are the first ``len(labels)`` points. Their labels must be ascending.
+    """
     X = points[: len(labels), :]
     codes = asarray_like(labels, X, dtype=namespace(X).int64)
     moments = Moments.of_all(X, codes, int(labels[-1]) + 1, root=False)
     return to_host(moments.spread) / len(labels)
 
 
-def _is_coarse(Z: Array) -> bool:
-    """Tell whether squared distances of near points would be lost to rounding in float32.
+def _needs_float64(Z: Array) -> bool:
+    """Tell whether small squared distances would be lost to rounding in float32.
 
-    Rounding of squared distances from a matrix product is relative to the points' squared norms.
+    Squared distances come from a matrix product, so their rounding errors grow with the squared
+    norms of the points.
     """
     xp = namespace(Z)
     if Z.dtype != xp.float32 or Z.shape[1] == 0:

@@ -1,4 +1,4 @@
-"""What a rule knows about the points along either side of a block of squared distances."""
+"""Labels, targets and weights of the points along one side of a block of squared distances."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_row
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The points along one side of a block of squared distances: the rows, or the columns.
+    """Labels, targets and weights of the points along the rows or the columns of a block.
 
-    Rows and columns may be one set of samples, or two: queries and documents, samples and
-    references, samples and centroids.
+    Rows and columns may be the same set of samples or two different sets, such as queries and
+    documents, or samples and centroids.
 
     Parameters
     ----------
     positions : array of shape (n,)
-        Numbers that tell which points are the same sample: points with equal numbers are. Two
-        different sets of samples have no number in common.
+        Identification number of each point. Points with the same number are the same sample, so
+        two different sets of points have no number in common.
     labels : array of shape (n,), optional
         Classes, as integers from 0.
     targets : array of shape (n,) or (n, q), optional
@@ -37,7 +37,7 @@ class Side:
     array([[ True,  True, False],
            [ True,  True, False],
            [False, False,  True]])
-    >>> side[:1].is_other(side)
+    >>> side[:1].different_sample(side)
     array([[False,  True,  True]])
     """
 
@@ -56,9 +56,9 @@ class Side:
         weights: Array | None = None,
         first: int = 0,
     ) -> Self:
-        """Return the side of the points X, in their namespace and on their device.
+        """Return the side of the points X, in the namespace and on the device of X.
 
-        Their positions are numbered from `first` on.
+        The positions are ``first, first + 1, ...``.
         """
         xp, n = namespace(X), X.shape[0]
         return cls(
@@ -73,60 +73,60 @@ class Side:
 
     def __getitem__(self, block: slice) -> "Side":
         """Return the side of a block of the points."""
-        return self._of_each(lambda a: a[block, ...])
+        return self._apply(lambda a: a[block, ...])
 
     def take(self, rows: np.ndarray) -> "Side":
-        """Return the side of some of the points, given their row numbers on the host."""
-        return self._of_each(lambda a: take_rows(a, rows))
+        """Return the side of some of the points, given their row indices on the host."""
+        return self._apply(lambda a: take_rows(a, rows))
 
-    def _of_each(self, pick: Callable[[Array], Array]) -> "Side":
-        known = (self.positions, self.labels, self.targets, self.weights)
-        return Side(*(None if a is None else pick(a) for a in known))
+    def _apply(self, select: Callable[[Array], Array]) -> "Side":
+        arrays = (self.positions, self.labels, self.targets, self.weights)
+        return Side(*(None if a is None else select(a) for a in arrays))
 
     def same_label(self, columns: "Side") -> Array:
-        """Tell which pairs have the same label, of shape (len(self), len(columns))."""
-        return self._given_labels()[:, None] == columns._given_labels()[None, :]
+        """Return a boolean matrix, True where row and column have the same label."""
+        return self._required_labels()[:, None] == columns._required_labels()[None, :]
 
-    def is_other(self, columns: "Side") -> Array:
-        """Tell which pairs are two different samples, of shape (len(self), len(columns))."""
+    def different_sample(self, columns: "Side") -> Array:
+        """Return a boolean matrix, True where row and column are different samples."""
         return self.positions[:, None] != columns.positions[None, :]
 
-    def n_other(self, columns: "Side") -> int:
-        """Return the number of pairs of two different samples."""
+    def n_different_pairs(self, columns: "Side") -> int:
+        """Return the number of (row, column) pairs that are two different samples."""
         return len(self) * len(columns) - int(np.sum(self._is_among(columns)))
 
     def n_friends(self, columns: "Side") -> np.ndarray:
-        """Return how many other columns have the label of each point, on the host."""
-        own, theirs = (to_host(side._given_labels()) for side in (self, columns))
-        counts = np.bincount(theirs, minlength=int(np.max(own, initial=0)) + 1)
-        return np.asarray(counts[own] - self._is_among(columns))
+        """Return, for each row, the number of other samples with its label, on the host."""
+        row_labels, column_labels = (to_host(side._required_labels()) for side in (self, columns))
+        counts = np.bincount(column_labels, minlength=int(np.max(row_labels, initial=0)) + 1)
+        return np.asarray(counts[row_labels] - self._is_among(columns))
 
-    def _given_labels(self) -> Array:
+    def _required_labels(self) -> Array:
         if self.labels is None:
-            raise ValueError("the rule compares labels, but the points have none.")
+            raise ValueError("The rule compares labels, but the points have no labels.")
         return self.labels
 
     def _is_among(self, columns: "Side") -> np.ndarray:
-        """Tell which points are among the columns, on the host."""
+        """Return 1 for each point that is also a column, else 0, on the host."""
         if self is columns:
             return np.ones(len(self), dtype=np.int64)
         return np.isin(to_host(self.positions), to_host(columns.positions)).astype(np.int64)
 
     @cached_property
     def class_starts(self) -> np.ndarray:
-        """The first point of each class, and the number of points, on the host.
+        """The first row of each class, followed by the number of points, on the host.
 
-        For points sorted by class: those of class c are ``class_starts[c]:class_starts[c + 1]``.
+        The points must be sorted by class. Class c is ``class_starts[c]:class_starts[c + 1]``.
         """
-        return np.concatenate([[0], np.cumsum(np.bincount(to_host(self._given_labels())))])
+        return np.concatenate([[0], np.cumsum(np.bincount(to_host(self._required_labels())))])
 
     def class_runs(self, first: int, last: int) -> list[tuple[slice, slice]]:
-        """Cut the points first:last, sorted by class, where their class changes.
+        """Split the rows first:last into runs of one class; the points must be sorted by class.
 
         Returns
         -------
         list of (slice, slice)
-            Points of one class among first:last, and all points of that class.
+            For each run, its rows, and the rows of all points of that class.
 
         Examples
         --------

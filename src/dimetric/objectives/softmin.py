@@ -1,4 +1,4 @@
-"""The least squared distance between dissimilar samples, and smooth forms of it."""
+"""The smallest squared distance between dissimilar samples, and a smooth approximation of it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,33 +8,33 @@ import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, take_rows, to_host
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.engine import distance_blocks
-from dimetric.objectives.listed import ListedObjective, differing
-from dimetric.objectives.objective import LeastDistance
+from dimetric.objectives.listed import ListedObjective, pairs_differ
+from dimetric.objectives.objective import SoftMinimum
 from dimetric.objectives.side import Side
 
 
-class SoftminObjective(LeastDistance):
-    r"""The smooth minimum of squared distances over the pairs D of different classes.
+class SoftminObjective(SoftMinimum):
+    r"""The smooth minimum of squared distances over the set D of pairs from different classes.
 
     .. math:: m_\mu = -\mu \log \frac{1}{|D|} \sum_D e^{-d^2 / \mu}
 
-    It falls to the least squared distance as :math:`\mu \to 0`, and its weights
-    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Repeated samples of a class
-    count once. Pairs of identical samples do not count, as no map tells them apart; ``n_pairs`` is
-    the number of all other pairs. Memory is O(block n). A smooth minimum is not a sum over the rows
-    of a matrix of distances, so this is not a :class:`~dimetric.objectives.engine.Rule`.
+    It decreases to the smallest squared distance as :math:`\mu \to 0`. Its weights
+    :math:`\partial m_\mu / \partial d^2` are positive and sum to 1. Duplicate samples of a class
+    count once. D excludes pairs of identical samples, because no map can separate them. Memory is
+    O(block n). A smooth minimum is not a sum over the rows of a distance matrix, so it cannot be a
+    :class:`~dimetric.objectives.engine.Rule`.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Samples in canonical order, centred.
+        Samples, centred and sorted by class. Identical samples of a class must be adjacent.
     labels : ndarray of shape (n,)
         Classes as integers from 0, ascending, on the host.
     originals : array of shape (n, m), optional
-        The samples before X was computed from them by a map: these tell which samples are
-        identical, as rounding may make identical rows of X differ.
+        The samples from which X was computed by a linear map. They decide which samples are
+        identical, because rounding can make rows of X differ for identical samples.
     """
 
     n_terms = 1.0
@@ -46,21 +46,21 @@ class SoftminObjective(LeastDistance):
         )
         self.points = take_rows(X, kept)
         self.strata, self.theta = labels[kept], np.ones(1)
-        # Identical samples share a position: no pair of them counts.
+        # Identical samples get the same position, so their pairs do not count.
         positions = np.unique(rows[kept], axis=0, return_inverse=True)[1].reshape(-1)
-        self._collapsed = _equal_pairs(positions)
+        self._identical_pairs = _equal_entries(positions)
         self.side = replace(
             Side.of(self.points, labels=self.strata),
             positions=asarray_like(positions, X, dtype=namespace(X).int64),
         )
         n, counts = len(kept), np.bincount(self.strata)
-        self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._collapsed)
+        self.n_pairs = (n**2 - int(counts @ counts)) // 2 - len(self._identical_pairs)
 
-    def smallest(self, Z: Array) -> float:
-        """Return the least squared distance between mapped samples of different classes.
+    def smallest_squared_distance(self, Z: Array) -> float:
+        """Return the smallest squared distance between mapped samples of different classes.
 
-        Distances from matrix products are inexact by at most a known rounding error. Those that may
-        be the least are computed again from differences.
+        Squared distances from matrix products have a bounded rounding error. All candidates for
+        the smallest one are computed again from differences.
         """
         xp, least = namespace(Z), np.inf
         rounding = (4 + Z.shape[1]) * eps(Z) * xp.sum(Z * Z, axis=1)
@@ -74,9 +74,9 @@ class SoftminObjective(LeastDistance):
         return least
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
-        r"""Return the smooth minimum at mapped points, and the Laplacian of its weights times V.
+        r"""Return the smooth minimum, the Laplacian of its weights times V, and 0.
 
-        theta holds :math:`\mu`. NumPy's points take the fast path.
+        theta holds :math:`\mu`. NumPy arrays use the fast path.
         """
         mu = float(theta[0])
         weigh = self._weigh_fast if compat.is_numpy_array(Z) else self._weigh
@@ -84,44 +84,44 @@ class SoftminObjective(LeastDistance):
         return least - mu * float(np.log(total / self.n_pairs)), product / total, 0.0
 
     def _weigh_fast(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        return numpy_kernels.softmin(Z, V, self.side, mu, self._collapsed)
+        return fast_paths.softmin(Z, V, self.side, mu, self._identical_pairs)
 
     def _weigh(self, Z: Array, V: Array, mu: float) -> tuple[float, float, Array]:
-        """Return the least squared distance, the sum of weights, and their Laplacian times V.
+        """Return the smallest squared distance, the sum of weights, and their Laplacian times V.
 
-        The weights of a block are relative to its own least distance, until the least distance of
-        all blocks is known.
+        The weights of a block are first computed relative to the block's smallest distance. They
+        are rescaled when the smallest distance of all blocks is known.
         """
         xp = namespace(Z)
-        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # a product with ones is a degree
+        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # ones yield the degrees
         lows, parts = [], []
         for b, D in self._blocks(Z):
             lows.append(float(xp.min(D)))
-            near = lows[-1] < np.inf and lows[-1] <= min(lows) + numpy_kernels.SOFTMIN_REACH * mu
+            near = lows[-1] < np.inf and lows[-1] <= min(lows) + fast_paths.SOFTMIN_CUTOFF * mu
             parts.append(xp.exp((lows[-1] - D) / mu) @ V1 if near else 0 * V1[b, :])
         least = min(lows)
-        shares = [float(np.exp((least - low) / mu)) for low in lows]
-        product = xp.concat([share * part for share, part in zip(shares, parts, strict=True)])
+        scales = [float(np.exp((least - low) / mu)) for low in lows]
+        product = xp.concat([scale * part for scale, part in zip(scales, parts, strict=True)])
         degree = product[:, -1:]
         return least, float(xp.sum(degree)) / 2, degree * V - product[:, :-1]
 
     def _blocks(self, Z: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield rows, and their squared distances to all samples; infinite for pairs left out."""
+        """Yield blocks of rows and their squared distances, which are inf for pairs not in D."""
         xp = namespace(Z)
         for b, D in distance_blocks(Z, Z):
             rows = self.side[b]
             left_out = rows.same_label(self.side)
-            if len(self._collapsed):
-                left_out = left_out | ~rows.is_other(self.side)
+            if len(self._identical_pairs):
+                left_out = left_out | ~rows.different_sample(self.side)
             yield b, xp.where(left_out, xp.inf, D)
 
 
-def _equal_pairs(positions: np.ndarray) -> np.ndarray:
-    """Return the pairs of equal entries, the smaller index first, ascending.
+def _equal_entries(positions: np.ndarray) -> np.ndarray:
+    """Return all pairs (i, j) with i < j and equal entries, in ascending order.
 
     Examples
     --------
-    >>> _equal_pairs(np.array([7, 8, 7, 7])).tolist()
+    >>> _equal_entries(np.array([7, 8, 7, 7])).tolist()
     [[0, 2], [0, 3], [2, 3]]
     """
     order = np.argsort(positions, kind="stable")
@@ -136,17 +136,17 @@ def _equal_pairs(positions: np.ndarray) -> np.ndarray:
 
 
 class SoftminRule:
-    """The smooth minimum of :class:`SoftminObjective`, over listed pairs."""
+    """The smooth minimum of :class:`SoftminObjective` over listed pairs."""
 
     def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
-        """Return (value, w, 0), see :mod:`dimetric.objectives.listed`."""
+        """Return (value, w, 0); see :class:`dimetric.objectives.listed.ListRule`."""
         mu, least = float(theta[0]), float(xp.min(D))
         weights = xp.exp((least - D) / mu)
         total = float(xp.sum(weights))
         return least - mu * float(np.log(total / D.shape[0])), weights / total, 0.0
 
 
-class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
+class ListedSoftmin(ListedObjective[SoftminRule], SoftMinimum):
     """The smooth minimum of squared distances over listed pairs whose samples differ.
 
     Parameters
@@ -154,16 +154,16 @@ class ListedSoftmin(ListedObjective[SoftminRule], LeastDistance):
     X : array of shape (n, d)
         Samples, centred.
     rows : ndarray of shape (m, 2)
-        Pairs, as row numbers of X, on the host.
+        Pairs, as row indices of X, on the host.
     originals : array of shape (n, m), optional
-        As of :class:`SoftminObjective`.
+        See :class:`SoftminObjective`.
     """
 
     def __init__(self, X: Array, rows: np.ndarray, originals: Array | None = None) -> None:
-        rows = rows[differing(X if originals is None else originals, rows)]
+        rows = rows[pairs_differ(X if originals is None else originals, rows)]
         super().__init__(SoftminRule(), X, rows, np.ones(len(rows), dtype=np.int64), [1.0])
         self.n_pairs = len(rows)
 
-    def smallest(self, Z: Array) -> float:
-        """Return the least squared distance of all pairs at mapped points."""
+    def smallest_squared_distance(self, Z: Array) -> float:
+        """Return the smallest squared distance of all pairs, given mapped points."""
         return float(namespace(Z).min(self.distances(Z)))

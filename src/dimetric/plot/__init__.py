@@ -1,15 +1,17 @@
-"""Pictures of what was learned, drawn by matplotlib (the ``plot`` extra).
+"""Plots of embeddings, metrics and scores, made with matplotlib (the ``plot`` extra).
 
-The displays follow scikit-learn's: ``from_...`` computes and draws, ``plot(ax=...)`` draws into
-given axes, and the artists are kept as attributes: ``ax_`` and ``figure_`` in every display, and
-others that its class names. None of them opens a window. Legends stand beside the axes: in figures
-of your own, ``layout="constrained"`` leaves room for them.
+The displays follow scikit-learn's conventions: ``from_...`` computes the values and plots them,
+and ``plot(ax=...)`` plots into given axes. A display stores the matplotlib artists as attributes.
+All displays have ``ax_`` and ``figure_``; the other attributes are listed in each class. No display
+opens a window. Legends are placed beside the axes. If you create the figure yourself, pass
+``layout="constrained"`` to make room for them.
 
-Each plotting function of pyDML's tutorial is one call here: ``classifier_plot`` and
-``classifier_pairplots`` are :meth:`RegionsDisplay.from_estimator`; ``dml_plot``, ``knn_plot``,
-``dml_pairplots`` and ``knn_pairplots`` are :meth:`RegionsDisplay.from_learner`, with
-``features="pairs"`` for pairs of attributes; ``dml_multiplot`` is
-:meth:`RegionsDisplay.from_estimators`.
+Each plotting function of pyDML's tutorial corresponds to one call:
+
+- ``classifier_plot`` and ``classifier_pairplots``: :meth:`RegionsDisplay.from_estimator`;
+- ``dml_plot``, ``knn_plot``, ``dml_pairplots`` and ``knn_pairplots``:
+  :meth:`RegionsDisplay.from_learner`, with ``features="pairs"`` for the pair plots;
+- ``dml_multiplot``: :meth:`RegionsDisplay.from_estimators`.
 """
 
 import lazy_loader

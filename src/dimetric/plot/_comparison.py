@@ -1,4 +1,4 @@
-"""The scores of many learners."""
+"""Plot of the benchmark scores of several learners."""
 
 from typing import Any, Self
 
@@ -6,42 +6,41 @@ import numpy as np
 
 from dimetric.benchmark import BenchmarkResult, LearnerScores, summary
 from dimetric.plot._display import Display
-from dimetric.plot._labels import in_rows
-from dimetric.plot._matplotlib import plain
-from dimetric.plot._palette import COLORS, INK
+from dimetric.plot._labels import jittered_rows
+from dimetric.plot._matplotlib import plain_text
+from dimetric.plot._palette import COLORS, DARK_GREY
 
 __all__ = ["ComparisonDisplay"]
 
 
 class ComparisonDisplay(Display):
-    """The scores of each learner, their mean and standard deviation, the best learner on top.
+    """Benchmark scores of each learner with mean and standard deviation, best learner on top.
 
-    Small dots are scores on folds, or means over the folds of each data set if there are several.
-    The diamond is their mean, and the bar reaches one standard deviation to each side. The dashed
-    line is the mean of the baseline.
+    With one data set, the small dots are the scores of the folds. With several, each dot is the
+    mean over the folds of one data set. The diamond is the mean of the dots, and the error bar is
+    one standard deviation to each side. The dashed line is the mean of the baseline.
 
     Parameters
     ----------
     scores : list of LearnerScores
         A result of :func:`~dimetric.benchmark.summary`.
     baseline : str or None, default="Euclidean"
-        Name of the learner that the others are compared with. There is no line if it is None or
-        not among the learners.
+        Name of the learner to compare with. No line is drawn if it is None or not in `scores`.
     title : str, default=""
-        Title of the picture.
+        Title of the plot.
     score_name : str, default="test score"
-        What the scores are called.
+        Label of the horizontal axis.
 
     Attributes
     ----------
     points_ : list of matplotlib PathCollection
         The scores of each learner.
     means_ : list of matplotlib ErrorbarContainer
-        Mean and standard deviation of each learner that never failed.
+        Mean and standard deviation of each learner without failed fits.
     baseline_ : matplotlib Line2D or None
         The mean of the baseline.
     text_ : list of matplotlib Text
-        Means and standard deviations, as numbers.
+        Mean and standard deviation of each learner as text, or its number of failed fits.
 
     Examples
     --------
@@ -69,33 +68,33 @@ class ComparisonDisplay(Display):
         cls,
         result: BenchmarkResult,
         *,
-        what: str = "test",
+        field: str = "test",
         n_neighbors: int | None = None,
         data: str | None = None,
         baseline: str | None = "Euclidean",
         title: str = "",
         ax: Any = None,
     ) -> Self:
-        """Draw the scores of a benchmark.
+        """Plot the scores of a benchmark.
 
         Parameters
         ----------
         result : BenchmarkResult
             A result of :func:`dimetric.benchmark.run`.
-        what, n_neighbors, data
-            Which scores, as in :func:`~dimetric.benchmark.summary`.
+        field, n_neighbors, data
+            Select the scores, as in :func:`~dimetric.benchmark.summary`.
         baseline, title, ax
             As in the class and :meth:`plot`.
         """
-        rows = summary(result, what=what, n_neighbors=n_neighbors, data=data)
-        units = {"time": "seconds of a fit", "memory": "megabytes of a fit"}
-        name = units.get(what, f"{what} score")
+        rows = summary(result, field=field, n_neighbors=n_neighbors, data=data)
+        labels = {"time": "fit time (seconds)", "memory": "fit memory (megabytes)"}
+        name = labels.get(field, f"{field} score")
         return cls(rows, baseline=baseline, title=title, score_name=name).plot(ax=ax)
 
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         rows = self.scores
         if not rows:
-            raise ValueError("There are no scores to draw.")
+            raise ValueError("scores is empty. Give the scores of at least one learner.")
         ax = self._open_axes(ax, (6.6, 1.1 + 0.34 * len(rows)))
         self.baseline_ = None
         self.points_: list[Any] = []
@@ -108,30 +107,30 @@ class ComparisonDisplay(Display):
             self.baseline_ = ax.axvline(
                 base.mean, color=COLORS[1], linestyle="--", linewidth=1, zorder=1
             )
-        ax.set_yticks(range(len(rows)), [plain(row.learner, 28) for row in rows])
+        ax.set_yticks(range(len(rows)), [plain_text(row.learner, 28) for row in rows])
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(len(rows) - 0.4, -0.6)
-        ax.set_xlabel(plain(self.score_name))
+        ax.set_xlabel(plain_text(self.score_name))
         ax.spines[["top", "right", "left"]].set_visible(False)
         self._write_title()
 
     def _draw_row(self, place: int, row: LearnerScores) -> None:
-        """Draw the scores of a learner in its row."""
+        """Draw the scores of one learner in row `place`."""
         values = row.values[np.isfinite(row.values)]
-        heights = in_rows(np.full(len(values), place), 0.3)
+        heights = jittered_rows(np.full(len(values), place), 0.3)
         color = COLORS[1] if row.learner == self.baseline else COLORS[0]
         self.points_.append(
             self.ax_.scatter(values, heights, s=14, color=color, alpha=0.35, linewidths=0)
         )
-        text = f"failed in {row.n_failed} of {row.n_cells}"
+        text = f"{row.n_failed} of {row.n_cells} fits failed"
         if np.isfinite(row.mean):
-            text = f"{row.mean:.3f} ± {row.spread:.3f}"
+            text = f"{row.mean:.3f} ± {row.std:.3f}"
             bar = self.ax_.errorbar(
                 row.mean,
                 place,
-                xerr=row.spread,
+                xerr=row.std,
                 fmt="D",
-                color=INK,
+                color=DARK_GREY,
                 markerfacecolor=color,
                 markersize=6,
                 linewidth=1.2,
@@ -147,6 +146,6 @@ class ComparisonDisplay(Display):
                 va="center",
                 fontsize=9,
                 family="monospace",
-                color=INK,
+                color=DARK_GREY,
             )
         )

@@ -1,4 +1,4 @@
-"""What all displays share: their axes, their title, and ``plot``."""
+"""Base classes of the displays: axes, title and ``plot``."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -7,23 +7,23 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric.plot._labels import LEGEND_ROWS, legend_beside
-from dimetric.plot._matplotlib import one_axes, plain
+from dimetric.plot._matplotlib import one_axes, plain_text
 from dimetric.plot._palette import COLORS, MARKERS
 
-STROKES = ("-", "--", "-.", ":")
-MAX_MARKED_POINTS = 60  # a longer curve has no markers
-MAX_TITLE = 80  # characters
+LINE_STYLES = ("-", "--", "-.", ":")
+MAX_MARKED_POINTS = 60  # curves with more points have no markers
+MAX_TITLE_LENGTH = 80  # characters
 
 
 class Display(ABC):
-    """A picture that can be drawn into any axes, and keeps what it drew.
+    """A plot that can be drawn into any axes and stores its artists.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        The axes of the picture; the first ones if it has several.
+        The axes of the plot. If there are several, the first.
     figure_ : matplotlib Figure
-        The figure of the axes.
+        The figure that contains the axes.
     """
 
     ax_: Any
@@ -31,60 +31,60 @@ class Display(ABC):
     title: str = ""
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw the picture, and return the display.
+        """Draw the plot and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into; by default those of a new figure. A display of several pictures
-            takes an array of axes, or one axes whose place the pictures take.
+            Axes to draw into. By default, a new figure is created. A display with several panels
+            takes an array of axes, or a single axes that is divided among the panels.
         """
         self._draw(ax, {})
         return self
 
     @abstractmethod
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
-        """Draw into the axes, or into new ones, and keep the artists."""
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
+        """Draw into the given axes, or into a new figure if None, and store the artists."""
 
-    def _open_axes(self, ax: Any, size: tuple[float, float], *, solid: bool = False) -> Any:
-        """Return the axes to draw into, and keep them; `size` is that of a new figure."""
-        self.ax_ = one_axes(type(self).__name__, ax, size, solid=solid)
+    def _open_axes(self, ax: Any, size: tuple[float, float], *, is_3d: bool = False) -> Any:
+        """Store and return the axes to draw into; `size` is used if a figure is created."""
+        self.ax_ = one_axes(type(self).__name__, ax, size, is_3d=is_3d)
         self.figure_ = self.ax_.figure
         return self.ax_
 
     def _write_title(self) -> None:
         if self.title:
-            self.ax_.set_title(plain(self.title, MAX_TITLE))
+            self.ax_.set_title(plain_text(self.title, MAX_TITLE_LENGTH))
 
 
 class StyledDisplay(Display):
-    """A picture whose main artist takes keywords of matplotlib."""
+    """A plot whose main artist accepts matplotlib keyword arguments."""
 
-    def plot(self, *, ax: Any = None, **artist: Any) -> Self:
-        """Draw the picture, and return the display.
+    def plot(self, *, ax: Any = None, **artist_kwargs: Any) -> Self:
+        """Draw the plot and return the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into; by default those of a new figure.
-        **artist
-            Keywords of the matplotlib function that draws the main part: ``scatter`` of an
-            embedding, ``plot`` of curves, ``imshow`` of a metric, ``bar`` of eigenvalues,
-            ``hexbin`` of a posterior.
+            Axes to draw into. By default, a new figure is created.
+        **artist_kwargs
+            Keyword arguments of the matplotlib function that draws the main artist: ``scatter``
+            for an embedding, ``plot`` for curves, ``imshow`` for a metric, ``bar`` for
+            eigenvalues, ``hexbin`` for a posterior.
         """
-        self._draw(ax, artist)
+        self._draw(ax, artist_kwargs)
         return self
 
 
 class CurvesDisplay(StyledDisplay):
-    """Curves in one picture, each in a colour and a stroke of its own.
+    """Several curves in one plot, each with its own colour and line style.
 
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One for each curve.
+        One line for each curve.
     legend_ : matplotlib Legend or None
-        Beside the axes.
+        The legend, beside the axes.
     """
 
     lines_: list[Any]
@@ -94,28 +94,28 @@ class CurvesDisplay(StyledDisplay):
         self,
         curves: Mapping[str, tuple[np.ndarray, np.ndarray]],
         ax: Any,
-        artist: dict[str, Any],
+        artist_kwargs: dict[str, Any],
         *,
         legend: bool,
     ) -> Any:
-        """Draw curves, given as x and y by name, and return the axes."""
+        """Draw curves, a mapping of names to (x, y), and return the axes."""
         if not curves:
-            raise ValueError(f"{type(self).__name__} has nothing to draw.")
-        longest = max(len(plain(name)) for name in curves)
+            raise ValueError(f"{type(self).__name__} has no curves to draw. Give at least one.")
+        longest = max(len(plain_text(name)) for name in curves)
         columns = -(-len(curves) // LEGEND_ROWS) * legend
         height = max(3.6, 0.5 + 0.2 * min(len(curves), LEGEND_ROWS) * legend)
         ax = self._open_axes(ax, (5.2 + (0.6 + 0.08 * longest) * columns, height))
         self.lines_ = []
         for i, (x, y) in enumerate(curves.values()):
-            own = {
+            defaults = {
                 "color": COLORS[i % len(COLORS)],
-                "linestyle": STROKES[i // len(COLORS) % len(STROKES)],
+                "linestyle": LINE_STYLES[i // len(COLORS) % len(LINE_STYLES)],
                 "marker": MARKERS[i % len(MARKERS)] if len(x) <= MAX_MARKED_POINTS else None,
                 "markersize": 4,
                 "linewidth": 1.5,
             }
-            self.lines_ += ax.plot(x, y, **(own | artist))
-        names = [plain(name) for name in curves]
+            self.lines_ += ax.plot(x, y, **(defaults | artist_kwargs))
+        names = [plain_text(name) for name in curves]
         self.legend_ = legend_beside(ax, self.lines_, names, ncols=columns) if legend else None
         ax.spines[["top", "right"]].set_visible(False)
         self._write_title()

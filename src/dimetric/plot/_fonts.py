@@ -1,4 +1,4 @@
-"""Fonts for characters that matplotlib's own font lacks."""
+"""Fonts for characters that matplotlib's default font does not contain."""
 
 FALLBACK_FONTS = (
     "Noto Sans CJK SC",
@@ -17,7 +17,7 @@ FALLBACK_FONTS = (
 
 
 def font_families() -> list[str]:
-    """Return matplotlib's default fonts, then those fallback fonts that are installed.
+    """Return matplotlib's default fonts, followed by the installed fallback fonts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The progress of a solver."""
+"""Plot of the objective during the iterations of a solver."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -6,30 +6,30 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dimetric.learners._steps import learner_in
+from dimetric.learners._inner_learner import learner_in
 from dimetric.plot._display import CurvesDisplay
 
 __all__ = ["HistoryDisplay"]
 
-LOG_RATIO = 100.0  # of the largest to the smallest value: above it the axis is logarithmic
+LOG_RATIO = 100.0  # the axis is logarithmic if largest / smallest value exceeds this ratio
 
 
 class HistoryDisplay(CurvesDisplay):
-    """The objective of learners at each iteration of their solver.
+    """Objective of learners at each iteration of their solver.
 
     Parameters
     ----------
-    histories : mapping of names to array-like of shape (n_values,)
-        Objectives at the start and after every iteration.
+    histories : mapping of names to array-like of shape (n_iter + 1,)
+        Value of the objective at the start and after each iteration, for each learner.
     title : str, default=""
-        Title of the picture.
+        Title of the plot.
 
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One for each history.
+        One curve for each history.
     legend_ : matplotlib Legend or None
-        None if there is one history.
+        The legend. None if there is only one history.
 
     Examples
     --------
@@ -48,46 +48,46 @@ class HistoryDisplay(CurvesDisplay):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, title: str = "", ax: Any = None) -> Self:
-        """Draw the objective of one fitted learner.
+        """Plot the objective of one fitted learner.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted: a learner with iterations, a classifier over one, or a pipeline that ends with
-            either.
+            Fitted learner with an iterative solver, classifier that uses one, or pipeline that
+            ends with either.
         title : str, default=""
-            Title; by default the name of the learner and why its solver stopped.
+            Title of the plot. By default the name of the learner and why its solver stopped.
         ax : matplotlib Axes, optional
             Axes to draw into.
         """
         learner, history = _history(estimator)
         name = type(learner).__name__
-        facts = learner.metadata() if hasattr(learner, "metadata") else {}
-        told = f"{name}: {facts['reason']}" if "reason" in facts else name
-        return cls({name: history}, title=title or told).plot(ax=ax)
+        metadata = learner.metadata() if hasattr(learner, "metadata") else {}
+        default_title = f"{name}: {metadata['reason']}" if "reason" in metadata else name
+        return cls({name: history}, title=title or default_title).plot(ax=ax)
 
     @classmethod
     def from_estimators(
         cls, estimators: Mapping[str, Any], *, title: str = "", ax: Any = None
     ) -> Self:
-        """Draw the objectives of several fitted learners, by name.
+        """Plot the objectives of several fitted learners.
 
         Parameters
         ----------
         estimators : mapping of names to estimators
             Each as in :meth:`from_estimator`.
         title : str, default=""
-            Title of the picture.
+            Title of the plot.
         ax : matplotlib Axes, optional
             Axes to draw into.
         """
         found = {name: _history(each)[1] for name, each in estimators.items()}
         return cls(found, title=title).plot(ax=ax)
 
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
-        named = {name: _numbers(name, each) for name, each in self.histories.items()}
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
+        named = {name: _checked_history(name, each) for name, each in self.histories.items()}
         curves = {name: (np.arange(len(each)), each) for name, each in named.items()}
-        ax = self._draw_curves(curves, ax, artist, legend=len(curves) > 1)
+        ax = self._draw_curves(curves, ax, artist_kwargs, legend=len(curves) > 1)
         values = np.concatenate(list(named.values()))
         if values.min() > 0 and values.max() > LOG_RATIO * values.min():
             ax.set_yscale("log")
@@ -96,20 +96,19 @@ class HistoryDisplay(CurvesDisplay):
 
 
 def _history(estimator: Any) -> tuple[Any, np.ndarray]:
-    """Return the learner in a fitted estimator, and its objectives."""
+    """Return the learner in a fitted estimator and the history of its objective."""
     check_is_fitted(estimator)
     learner = learner_in(estimator)
     if not hasattr(learner, "history_"):
-        what = "the Euclidean distance" if learner is None else type(learner).__name__
+        name = "The Euclidean distance" if learner is None else type(learner).__name__
         raise ValueError(
-            f"There is no history to draw: {what} was not learned by iterations, as NCA or LMNN "
-            "are."
+            f"{name} has no history to plot. Give a learner with an iterative solver, such as NCA."
         )
     return learner, learner.history_
 
 
-def _numbers(name: str, history: Any) -> np.ndarray:
+def _checked_history(name: str, history: Any) -> np.ndarray:
     values = np.asarray(history, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)):
-        raise ValueError(f"The history of {name!r} must be finite numbers, one or more.")
+        raise ValueError(f"The history of {name!r} must be one or more finite numbers.")
     return values

@@ -1,34 +1,34 @@
-"""Colours and markers of all pictures; the colours suit colour-blind readers."""
+"""Colours and markers of all plots. The colours are safe for colour-blind readers."""
 
 from typing import NamedTuple
 
-# M. Okabe, K. Ito, "Color Universal Design", 2008; without the yellow, hard to see on white.
+# M. Okabe, K. Ito, "Color Universal Design", 2008, except yellow, which is hard to see on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*", "h")
-SEQUENTIAL = "viridis"
-DIVERGING = "RdBu_r"  # white in the middle
-QUIET = "#BBBBBB"  # classes without a colour of their own
-INK = "#222222"
+SEQUENTIAL_CMAP = "viridis"
+DIVERGING_CMAP = "RdBu_r"  # white in the middle
+LIGHT_GREY = "#BBBBBB"  # samples of classes that are not highlighted
+DARK_GREY = "#222222"
 
 
 class Style(NamedTuple):
-    """How the samples of a class look."""
+    """Colour and marker of the samples of a class."""
 
     color: str
     marker: str
     filled: bool
 
 
-def styles(n_classes: int) -> list[Style]:
-    """Return the style of each class: up to 168 classes, no two look alike.
+def class_styles(n_classes: int) -> list[Style]:
+    """Return a style for each class. Up to 168 classes have different styles.
 
-    Colours change first, then markers, then whether these are filled.
+    The colour changes first, then the marker, then whether the marker is filled.
 
     Examples
     --------
-    >>> [style.marker for style in styles(9)]
+    >>> [style.marker for style in class_styles(9)]
     ['o', 'o', 'o', 'o', 'o', 'o', 'o', 's', 's']
-    >>> len(set(styles(168)))
+    >>> len(set(class_styles(168)))
     168
     """
     c, m = len(COLORS), len(MARKERS)
@@ -37,14 +37,14 @@ def styles(n_classes: int) -> list[Style]:
     ]
 
 
-def light(color: str, share: float = 0.35) -> tuple[float, float, float]:
-    """Return a colour mixed with white, for the background.
+def lighten(color: str, weight: float = 0.35) -> tuple[float, float, float]:
+    """Return a mixture of a colour and white, in which the colour has the given weight.
 
     Examples
     --------
-    >>> light("#000000")
+    >>> lighten("#000000")
     (0.65, 0.65, 0.65)
     """
     parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (1 - share + share * part for part in parts)
+    red, green, blue = (1 - weight + weight * part for part in parts)
     return red, green, blue

@@ -1,4 +1,4 @@
-"""The faithfulness of embeddings."""
+"""Plot of how well embeddings preserve neighbourhoods."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -7,31 +7,32 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.plot._display import CurvesDisplay
-from dimetric.plot._palette import INK
+from dimetric.plot._palette import DARK_GREY
 from dimetric.quality import EmbeddingQuality, embedding_quality
 
 __all__ = ["QualityDisplay"]
 
 
 class QualityDisplay(CurvesDisplay):
-    r"""How faithful embeddings are, for neighbourhoods of all sizes: :math:`R_{NX}(K)`.
+    r"""Neighbourhood preservation :math:`R_{NX}(K)` of embeddings for all neighbourhood sizes K.
 
-    It is 1 if the embedding keeps all K nearest neighbours, and 0 for a random embedding. The
-    number beside a name is the area below the curve, over the logarithm of K.
+    :math:`R_{NX}(K)` is 1 if the embedding preserves all K nearest neighbours, and 0 on average
+    for a random embedding. The number in the legend is the area under the curve when K is on a
+    logarithmic scale.
 
     Parameters
     ----------
     qualities : mapping of names to EmbeddingQuality
-        Results of :func:`~dimetric.quality.embedding_quality`.
+        The result of :func:`~dimetric.quality.embedding_quality` for each embedding.
     title : str, default=""
-        Title of the picture.
+        Title of the plot.
 
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
         The curves, in the order of the embeddings.
     legend_ : matplotlib Legend
-        Names and areas.
+        Names of the embeddings and areas under their curves.
 
     Examples
     --------
@@ -59,16 +60,16 @@ class QualityDisplay(CurvesDisplay):
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Score embeddings of the same data, and draw the curves.
+        """Evaluate embeddings of the same samples and plot a curve for each.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Data.
+            Samples.
         embeddings : mapping of names to array-like of shape (n_samples, n_components)
-            Embeddings of the data.
+            Embeddings of the samples.
         title : str, default=""
-            Title of the picture.
+            Title of the plot.
         ax : matplotlib Axes, optional
             Axes to draw into.
         **options
@@ -79,11 +80,11 @@ class QualityDisplay(CurvesDisplay):
         found = {name: embedding_quality(X, Z, **options) for name, Z in embeddings.items()}
         return cls(found, title=title).plot(ax=ax)
 
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         curves = {}
         for name, quality in self.qualities.items():
             r = to_host(quality.r_nx)
             curves[f"{name}, {quality.r_nx_auc:.2f}"] = (np.arange(1, len(r) + 1), r)
-        ax = self._draw_curves(curves, ax, artist, legend=True)
+        ax = self._draw_curves(curves, ax, artist_kwargs, legend=True)
         ax.set(xscale="log", xlabel="neighbours K", ylabel=r"$R_{NX}(K)$", ylim=(None, 1.02))
-        ax.axhline(0, color=INK, linewidth=0.6)
+        ax.axhline(0, color=DARK_GREY, linewidth=0.6)

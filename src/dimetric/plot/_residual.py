@@ -1,4 +1,4 @@
-"""The variance that embeddings leave out, by dimension."""
+"""Plot of the residual variance of embeddings against the number of components."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
@@ -14,24 +14,23 @@ __all__ = ["ResidualVarianceDisplay"]
 
 
 class ResidualVarianceDisplay(CurvesDisplay):
-    """The residual variance of embeddings, for several numbers of dimensions.
+    """Residual variance of embeddings against the number of components.
 
-    The curve stops falling at the dimension of the data.
+    The curve levels off at the intrinsic dimension of the data.
 
     Parameters
     ----------
     variances : mapping of names to mapping of int to float
-        For each embedding, by name, the result of
-        :func:`~dimetric.quality.residual_variances`.
+        The result of :func:`~dimetric.quality.residual_variances` for each embedding.
     title : str, default=""
-        Title of the picture.
+        Title of the plot.
 
     Attributes
     ----------
     lines_ : list of matplotlib Line2D
-        One for each embedding.
+        One curve for each embedding.
     legend_ : matplotlib Legend or None
-        None if there is one embedding.
+        The legend. None if there is only one embedding.
 
     Examples
     --------
@@ -49,12 +48,12 @@ class ResidualVarianceDisplay(CurvesDisplay):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Array, **options: Any) -> Self:
-        """Fit one embedding in several dimensions, and draw its curve.
+        """Fit one embedding with several numbers of components and plot its curve.
 
         Parameters
         ----------
         estimator : estimator
-            Isomap, MDS or any other embedding with ``n_components``; copies are fitted.
+            Isomap, MDS or any other embedding with ``n_components``. Clones are fitted.
         X : array-like of shape (n_samples, n_features)
             Samples.
         **options
@@ -71,21 +70,21 @@ class ResidualVarianceDisplay(CurvesDisplay):
         dimensions: Iterable[int] | None = None,
         title: str = "",
         ax: Any = None,
-        **artist: Any,
+        **artist_kwargs: Any,
     ) -> Self:
-        """Fit embeddings in several dimensions, and draw a curve for each.
+        """Fit embeddings with several numbers of components and plot a curve for each.
 
         Parameters
         ----------
         estimators : mapping of names to estimators, or iterable of estimators
-            Copies are fitted.
+            Embeddings with ``n_components``. Clones are fitted.
         X : array-like of shape (n_samples, n_features)
             Samples.
         dimensions : iterable of int, optional
-            By default 1 to 10, or to the number of features if that is less.
+            Numbers of components. By default 1 to 10, or to the number of features if smaller.
         title : str, default=""
-            Title of the picture.
-        ax, **artist
+            Title of the plot.
+        ax, **artist_kwargs
             As in :meth:`plot`.
         """
         dims = None if dimensions is None else list(dimensions)
@@ -93,13 +92,13 @@ class ResidualVarianceDisplay(CurvesDisplay):
             name: residual_variances(each, X, dims)
             for name, each in named_learners(estimators).items()
         }
-        return cls(found, title=title).plot(ax=ax, **artist)
+        return cls(found, title=title).plot(ax=ax, **artist_kwargs)
 
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         curves = {
             name: (np.array(list(each)), np.array(list(each.values())))
             for name, each in self.variances.items()
         }
-        ax = self._draw_curves(curves, ax, artist, legend=len(curves) > 1)
+        ax = self._draw_curves(curves, ax, artist_kwargs, legend=len(curves) > 1)
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="dimensions", ylabel="residual variance", ylim=(0, None))

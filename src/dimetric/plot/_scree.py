@@ -1,4 +1,4 @@
-"""The eigenvalues of components, each one and their sums."""
+"""Scree plot: the eigenvalue ratios of the components and their cumulative sums."""
 
 from numbers import Real
 from typing import Any, Self
@@ -6,38 +6,38 @@ from typing import Any, Self
 import numpy as np
 
 from dimetric.plot._display import StyledDisplay
-from dimetric.plot._labels import BESIDE
-from dimetric.plot._palette import COLORS, INK
-from dimetric.quality import eigenvalue_shares
+from dimetric.plot._labels import LEGEND_BESIDE
+from dimetric.plot._palette import COLORS, DARK_GREY
+from dimetric.quality import eigenvalue_ratios
 
 __all__ = ["ScreeDisplay"]
 
 
 class ScreeDisplay(StyledDisplay):
-    r"""The share of each eigenvalue as a bar, the sum of the first k shares as a line.
+    r"""Scree plot: eigenvalue ratios as bars, and their cumulative sum as a line.
 
-    With a threshold t, the smallest k with
+    If a threshold t is given, the smallest number of components k with
     :math:`\sum_{i \le k} \lambda_i \ge t \sum_i \lambda_i` is marked.
 
     Parameters
     ----------
-    shares : array-like of shape (n_components,)
-        A result of :func:`~dimetric.quality.eigenvalue_shares`.
+    ratios : array-like of shape (n_components,)
+        A result of :func:`~dimetric.quality.eigenvalue_ratios`.
     threshold : float in (0, 1], optional
         The threshold t.
     title : str, default=""
-        Title of the picture.
+        Title of the plot.
 
     Attributes
     ----------
     bars_ : matplotlib BarContainer
-        The shares.
+        The eigenvalue ratios.
     line_ : matplotlib Line2D
-        Their sums.
+        The cumulative sum of the ratios.
     threshold_ : matplotlib Line2D or None
         The threshold.
     n_components_ : int or None
-        The smallest k; None without a threshold, or if all components together do not reach it.
+        The smallest k. None if there is no threshold or it is not reached.
 
     Examples
     --------
@@ -48,8 +48,8 @@ class ScreeDisplay(StyledDisplay):
     2
     """
 
-    def __init__(self, shares: Any, *, threshold: float | None = None, title: str = "") -> None:
-        self.shares = shares
+    def __init__(self, ratios: Any, *, threshold: float | None = None, title: str = "") -> None:
+        self.ratios = ratios
         self.threshold = threshold
         self.title = title
 
@@ -61,55 +61,61 @@ class ScreeDisplay(StyledDisplay):
         threshold: float | None = None,
         title: str = "",
         ax: Any = None,
-        **artist: Any,
+        **artist_kwargs: Any,
     ) -> Self:
-        """Draw the eigenvalues of a fitted estimator.
+        """Plot the eigenvalue ratios of a fitted estimator.
 
         Parameters
         ----------
         estimator : estimator
-            PCA, KPCA, LDA, classical MDS, Isomap, or a pipeline that ends with one of them. Only
-            the components that it keeps are drawn: set its ``n_components`` to None, or large.
-        threshold, title, ax, **artist
+            Fitted PCA, KPCA, LDA, classical MDS or Isomap, or a pipeline that ends with one of
+            them. Only its ``n_components`` components are plotted.
+        threshold, title, ax, **artist_kwargs
             As in the class and :meth:`plot`.
         """
-        shares = eigenvalue_shares(estimator)
-        return cls(shares, threshold=threshold, title=title).plot(ax=ax, **artist)
+        ratios = eigenvalue_ratios(estimator)
+        return cls(ratios, threshold=threshold, title=title).plot(ax=ax, **artist_kwargs)
 
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
-        shares = np.asarray(self.shares, dtype=np.float64)
-        if shares.ndim != 1 or not len(shares) or not np.all(shares >= 0):
-            raise ValueError("shares must be numbers of at least 0, one for each component.")
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
+        ratios = np.asarray(self.ratios, dtype=np.float64)
+        if ratios.ndim != 1 or not len(ratios) or not np.all(ratios >= 0):
+            raise ValueError("ratios must be one or more non-negative numbers.")
         t = self.threshold
         if t is not None and (not isinstance(t, Real) or not 0 < float(t) <= 1):
-            raise ValueError(f"threshold={t!r} must be above 0 and at most 1.")
+            raise ValueError(f"threshold={t!r} must be greater than 0 and at most 1.")
         ax = self._open_axes(ax, (6.6, 3.4))
-        k, sums = np.arange(1, len(shares) + 1), np.cumsum(shares)
-        self.bars_ = ax.bar(k, shares, **({"color": COLORS[0], "label": "each"} | artist))
+        k, sums = np.arange(1, len(ratios) + 1), np.cumsum(ratios)
+        self.bars_ = ax.bar(
+            k, ratios, **({"color": COLORS[0], "label": "individual"} | artist_kwargs)
+        )
         (self.line_,) = ax.plot(
             k,
             sums,
             color=COLORS[1],
             marker="o" if len(k) <= 40 else None,
             markersize=4,
-            label="together",
+            label="cumulative",
         )
-        self.threshold_ = None if t is None else ax.axhline(t, color=INK, linestyle="--", lw=0.9)
-        self.n_components_ = None if t is None else self._enough(float(t), sums, self.threshold_)
+        self.threshold_ = (
+            None if t is None else ax.axhline(t, color=DARK_GREY, linestyle="--", lw=0.9)
+        )
+        self.n_components_ = (
+            None if t is None else self._mark_threshold(float(t), sums, self.threshold_)
+        )
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="component", ylabel="share of the eigenvalues", ylim=(0, 1.05))
+        ax.set(xlabel="component", ylabel="eigenvalue ratio", ylim=(0, 1.05))
         ax.set_xlim(0.3, len(k) + 0.7)
-        ax.legend(bbox_to_anchor=(1.02, 1.0), **BESIDE)
+        ax.legend(bbox_to_anchor=(1.02, 1.0), **LEGEND_BESIDE)
         ax.spines[["top", "right"]].set_visible(False)
         self._write_title()
 
-    def _enough(self, t: float, sums: np.ndarray, line: Any) -> int | None:
-        """Return how many components reach the threshold, and mark them."""
-        enough = np.flatnonzero(sums >= t - 1e-12)
-        if not len(enough):
-            line.set_label(f"{t:g} is not reached")
+    def _mark_threshold(self, t: float, sums: np.ndarray, line: Any) -> int | None:
+        """Mark and return the number of components that reach the threshold."""
+        reached = np.flatnonzero(sums >= t - 1e-12)
+        if not len(reached):
+            line.set_label(f"{t:g} not reached")
             return None
-        k = int(enough[0]) + 1
-        self.ax_.plot([k, k], [0, sums[k - 1]], color=INK, linestyle=":", lw=0.9)
-        line.set_label(f"{t:g} with {k} of {len(sums)}")
+        k = int(reached[0]) + 1
+        self.ax_.plot([k, k], [0, sums[k - 1]], color=DARK_GREY, linestyle=":", lw=0.9)
+        line.set_label(f"{t:g} reached by {k} of {len(sums)}")
         return k

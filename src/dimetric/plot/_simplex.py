@@ -1,29 +1,30 @@
-"""The posterior of a Bayesian comparison as points in a triangle."""
+"""Plot of the posterior of a Bayesian comparison in a triangle."""
 
 from typing import Any, Self
 
 import numpy as np
 
 from dimetric.plot._display import StyledDisplay
-from dimetric.plot._matplotlib import plain
+from dimetric.plot._matplotlib import plain_text
 from dimetric.stats import Posterior, sign_test, signed_rank_test
 
 __all__ = ["SimplexDisplay"]
 
 TESTS = {"sign": sign_test, "signed_rank": signed_rank_test}
-# Where a is certainly better, where there is certainly no difference, where b certainly is better.
+# Corners at which these probabilities are 1: a is better, no difference, b is better.
 CORNERS = np.array([[0.0, 0.0], [0.5, 3**0.5 / 2], [1.0, 0.0]])
-MAX_NAME = 30  # characters
+MAX_NAME_LENGTH = 30
 CENTRE = CORNERS.mean(axis=0)
 
 
 class SimplexDisplay(StyledDisplay):
-    r"""Samples from the posterior of a Bayesian test, in a triangle.
+    r"""Posterior samples of a Bayesian test in a triangle (2-simplex).
 
-    Each point is a sample of three shares: of the data sets on which the first learner is better,
-    on which there is no practical difference, and on which the second learner is better. The
-    nearer the point is to a corner, the larger is that share. The verdict is the corner that is
-    nearest to most of the points; the inner lines separate the verdicts.
+    Each point is one sample of three probabilities: the first learner is better, there is no
+    practical difference, the second learner is better. Each corner belongs to one of them: the
+    larger the probability, the closer the point is to its corner. The inner lines divide the
+    triangle into three regions by the most probable corner. The number at each corner is the
+    fraction of the points in its region.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class SimplexDisplay(StyledDisplay):
     Attributes
     ----------
     points_ : matplotlib artist
-        The samples.
+        The posterior samples, as hexagonal bins.
     text_ : list of matplotlib Text
         Names and probabilities at the corners.
 
@@ -63,43 +64,43 @@ class SimplexDisplay(StyledDisplay):
         rope: float = 0.01,
         random_state: Any = None,
         ax: Any = None,
-        **artist: Any,
+        **artist_kwargs: Any,
     ) -> Self:
-        """Compare two learners by a Bayesian test, and draw its posterior.
+        """Compare two learners with a Bayesian test and plot its posterior.
 
         Parameters
         ----------
         a, b : array-like of shape (n_data_sets,)
-            Scores of the two learners, higher is better.
+            Scores of the two learners on each data set. Higher is better.
         names : tuple of str, default=("a", "b")
-            Their names.
+            Names of the two learners.
         test : {"sign", "signed_rank"}, default="sign"
             The Bayesian test.
         rope : float, default=0.01
-            Largest difference that does not matter in practice.
+            Region of practical equivalence: differences up to this size count as none.
         random_state : int, RandomState or None, default=None
-            Randomness of the samples.
-        ax, **artist
+            Random seed of the posterior samples.
+        ax, **artist_kwargs
             As in :meth:`plot`.
         """
         if test not in TESTS:
             raise ValueError(f"test={test!r} must be 'sign' or 'signed_rank'.")
         posterior = TESTS[test](a, b, rope=rope, random_state=random_state)
-        return cls(posterior, names=names).plot(ax=ax, **artist)
+        return cls(posterior, names=names).plot(ax=ax, **artist_kwargs)
 
-    def _draw(self, ax: Any, artist: dict[str, Any]) -> None:
+    def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         samples = np.asarray(self.posterior.samples)
         if samples.ndim != 2 or samples.shape[1] != 3:
             raise ValueError(
-                "The posterior holds differences, as of correlated_t_test: a triangle shows the "
-                "three shares of sign_test or signed_rank_test."
+                f"posterior.samples has shape {samples.shape}, but must have three columns. Use "
+                "the result of sign_test or signed_rank_test, not of correlated_t_test."
             )
         if len(self.names) != 2:
-            raise ValueError(f"names must be those of the two learners, not {self.names!r}.")
-        longest = max(len(plain(name, MAX_NAME)) for name in self.names)
+            raise ValueError(f"names={self.names!r} must hold the names of the two learners.")
+        longest = max(len(plain_text(name, MAX_NAME_LENGTH)) for name in self.names)
         ax = self._open_axes(ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
-        places = samples @ CORNERS
-        options = {
+        points = samples @ CORNERS
+        defaults = {
             "gridsize": 50,
             "mincnt": 1,
             "cmap": "viridis",
@@ -107,7 +108,7 @@ class SimplexDisplay(StyledDisplay):
             "extent": (0, 1, 0, 3**0.5 / 2),
             "linewidths": 0.1,
         }
-        self.points_ = ax.hexbin(*places.T, **(options | artist))
+        self.points_ = ax.hexbin(*points.T, **(defaults | artist_kwargs))
         (outline,) = ax.fill(*CORNERS.T, fill=False, edgecolor="black")
         self.points_.set_clip_path(outline)
         for i, j in ((0, 1), (1, 2), (0, 2)):
@@ -131,7 +132,11 @@ class SimplexDisplay(StyledDisplay):
         )
         return [
             ax.text(
-                x, y + gap, f"{plain(name, MAX_NAME)}\n{probability:.2f}", ha="center", va=where
+                x,
+                y + gap,
+                f"{plain_text(name, MAX_NAME_LENGTH)}\n{probability:.2f}",
+                ha="center",
+                va=where,
             )
             for name, probability, (x, y), where, gap in labels
         ]

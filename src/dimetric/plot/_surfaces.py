@@ -1,30 +1,30 @@
-"""Draw decision regions on a line, in a plane or in space, and samples on top of them."""
+"""Draw decision regions along one, two or three features, and the samples on top of them."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dimetric.classify._decision_regions import DecisionRegions
-from dimetric.plot._labels import codes_in, in_rows
-from dimetric.plot._matplotlib import leave_room, plain
-from dimetric.plot._palette import Style, light
+from dimetric.plot._labels import codes_of, jittered_rows
+from dimetric.plot._matplotlib import plain_text, shrink_3d_axes
+from dimetric.plot._palette import Style, lighten
 
-MAX_OUTLINED_CLASSES = 24  # with more, no lines are drawn between regions
+MAX_OUTLINED_CLASSES = 24  # with more classes, the regions have no outlines
 
 
-class Picture(NamedTuple):
-    """What is drawn into one axes: regions, and samples on top of them.
+class Panel(NamedTuple):
+    """Content of one axes: decision regions, and samples on top of them.
 
     Attributes
     ----------
     regions : DecisionRegions
-        The class that is predicted at each point of a grid.
+        The predicted class at each point of a grid.
     samples : ndarray of shape (n_samples, n_features)
         Samples.
     feature_names : list of str
         Names of the features.
     title : str
-        Title.
+        Title of the axes.
     """
 
     regions: DecisionRegions
@@ -34,73 +34,73 @@ class Picture(NamedTuple):
 
 
 def draw_regions(
-    ax: Any, picture: Picture, codes: np.ndarray, classes: np.ndarray, looks: list[Style]
+    ax: Any, panel: Panel, codes: np.ndarray, classes: np.ndarray, styles: list[Style]
 ) -> tuple[Any, list[Any]]:
-    """Draw a picture; return the artists of the regions, and of the samples of each class.
+    """Draw a panel, and return the artist of the regions and the artists of the samples.
 
     Parameters
     ----------
     ax : matplotlib Axes
         Axes to draw into.
-    picture : Picture
-        What is drawn.
+    panel : Panel
+        Decision regions and samples to draw.
     codes : ndarray of shape (n_samples,)
-        The class of each sample, as a position in `classes`.
+        The class of each sample, as an index into `classes`.
     classes : ndarray
-        All classes.
-    looks : list of Style
-        How the classes look.
+        All classes of the samples and the regions.
+    styles : list of Style
+        Style of each class.
     """
-    found = picture.regions
-    # The regions may lack some classes.
-    predicted = codes_in(classes, found.classes)[found.codes]
-    samples = picture.samples[:, list(found.features)]
-    draw = {1: _on_a_line, 2: _in_a_plane, 3: _in_space}[len(found.features)]
-    surface = draw(ax, found, predicted, looks, len(classes))
+    regions = panel.regions
+    # A class may be absent from the regions, so their codes are converted to indices of `classes`.
+    predicted = codes_of(classes, regions.classes)[regions.codes]
+    samples = panel.samples[:, list(regions.features)]
+    draw = {1: _draw_1d, 2: _draw_2d, 3: _draw_3d}[len(regions.features)]
+    surface = draw(ax, regions, predicted, styles, len(classes))
     if samples.shape[1] == 1:
-        samples = np.column_stack([samples, in_rows(codes)])
-        ax.set_yticks(range(len(classes)), [plain(each, 24) for each in classes])
+        samples = np.column_stack([samples, jittered_rows(codes)])
+        ax.set_yticks(range(len(classes)), [plain_text(each, 24) for each in classes])
         ax.tick_params(
             axis="y", length=0, labelsize=9 if len(classes) <= MAX_OUTLINED_CLASSES else 7
         )
     points = []
-    for code, look in enumerate(looks):
-        order = {} if samples.shape[1] == 3 else {"zorder": 3}
+    for code, style in enumerate(styles):
+        zorder = {} if samples.shape[1] == 3 else {"zorder": 3}
         points.append(
             ax.scatter(
                 *samples[codes == code].T,
                 s=18,
-                marker=look.marker,
+                marker=style.marker,
                 linewidths=0.5,
-                facecolors=look.color if look.filled else "none",
-                edgecolors="white" if look.filled else look.color,
-                **order,
+                facecolors=style.color if style.filled else "none",
+                edgecolors="white" if style.filled else style.color,
+                **zorder,
             )
         )
-    names = [plain(picture.feature_names[j], 28) for j in found.features]
+    names = [plain_text(panel.feature_names[j], 28) for j in regions.features]
     ax.set(**dict(zip(("xlabel", "ylabel", "zlabel"), names, strict=False)))
     if samples.shape[1] == 3:
-        leave_room(ax)
-    ax.set_title(picture.title, fontsize=8 if "\n" in picture.title else 10)
+        shrink_3d_axes(ax)
+    ax.set_title(panel.title, fontsize=8 if "\n" in panel.title else 10)
     return surface, points
 
 
-def _colours(looks: list[Style]) -> Any:
+def _background_cmap(styles: list[Style]) -> Any:
     from matplotlib.colors import ListedColormap
 
-    return ListedColormap([light(look.color) for look in looks])
+    return ListedColormap([lighten(style.color) for style in styles])
 
 
-def _on_a_line(
-    ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
+def _draw_1d(
+    ax: Any, regions: DecisionRegions, predicted: np.ndarray, styles: list[Style], n_classes: int
 ) -> Any:
-    """Draw regions as stripes."""
-    (x,) = found.grid
+    """Draw regions as vertical stripes."""
+    (x,) = regions.grid
     stripes = ax.pcolormesh(
-        _edges(x),
+        _cell_edges(x),
         [-0.6, n_classes - 0.4],
         predicted[None],
-        cmap=_colours(looks),
+        cmap=_background_cmap(styles),
         vmin=-0.5,
         vmax=n_classes - 0.5,
         rasterized=True,
@@ -110,48 +110,48 @@ def _on_a_line(
     return stripes
 
 
-def _in_a_plane(
-    ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
+def _draw_2d(
+    ax: Any, regions: DecisionRegions, predicted: np.ndarray, styles: list[Style], n_classes: int
 ) -> Any:
-    """Draw regions as areas, with lines between them."""
-    x, y = found.grid
+    """Draw regions as areas with outlines."""
+    x, y = regions.grid
     areas = ax.pcolormesh(
         x,
         y,
         predicted.T,
-        cmap=_colours(looks),
+        cmap=_background_cmap(styles),
         vmin=-0.5,
         vmax=n_classes - 0.5,
         shading="nearest",
         rasterized=True,
     )
-    here = np.unique(predicted)
-    if 1 < len(here) <= MAX_OUTLINED_CLASSES:
-        for code in here:
+    present = np.unique(predicted)
+    if 1 < len(present) <= MAX_OUTLINED_CLASSES:
+        for code in present:
             inside = np.where(code == predicted.T, 1.0, 0.0)
             ax.contour(x, y, inside, levels=[0.5], colors="white", linewidths=0.6)
     ax.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
     return areas
 
 
-def _in_space(
-    ax: Any, found: DecisionRegions, predicted: np.ndarray, looks: list[Style], n_classes: int
+def _draw_3d(
+    ax: Any, regions: DecisionRegions, predicted: np.ndarray, styles: list[Style], n_classes: int
 ) -> Any:
-    """Draw the points of the grid that have a neighbour of another class."""
-    beside = np.zeros(predicted.shape, dtype=bool)
+    """Draw the grid points next to a decision boundary."""
+    at_boundary = np.zeros(predicted.shape, dtype=bool)
     for axis in range(3):
         differs = np.diff(predicted, axis=axis) != 0
         for shift in (0, 1):
-            here = [slice(None)] * 3
-            here[axis] = slice(shift, predicted.shape[axis] - 1 + shift)
-            beside[tuple(here)] |= differs
-    places = np.stack([a[beside] for a in np.meshgrid(*found.grid, indexing="ij")])
-    colors = np.array([light(look.color, 0.6) for look in looks])[predicted[beside]]
+            part = [slice(None)] * 3
+            part[axis] = slice(shift, predicted.shape[axis] - 1 + shift)
+            at_boundary[tuple(part)] |= differs
+    points = np.stack([a[at_boundary] for a in np.meshgrid(*regions.grid, indexing="ij")])
+    colors = np.array([lighten(style.color, 0.6) for style in styles])[predicted[at_boundary]]
     return ax.scatter(
-        *places, c=colors, s=9, alpha=0.3, linewidths=0, depthshade=False, rasterized=True
+        *points, c=colors, s=9, alpha=0.3, linewidths=0, depthshade=False, rasterized=True
     )
 
 
-def _edges(x: np.ndarray) -> np.ndarray:
+def _cell_edges(x: np.ndarray) -> np.ndarray:
     middle = (x[1:] + x[:-1]) / 2
     return np.concatenate([x[:1], middle, x[-1:]])

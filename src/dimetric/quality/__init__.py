@@ -1,4 +1,4 @@
-"""How well an embedding or a learned distance keeps neighbours and distances."""
+"""Measures of how well an embedding or a learned distance preserves neighbours and distances."""
 
 import lazy_loader
 

@@ -4,5 +4,5 @@ from ._embedding import trustworthiness as trustworthiness
 from ._neighborhood import Neighborhood as Neighborhood
 from ._neighborhood import before_and_after as before_and_after
 from ._neighborhood import neighborhood as neighborhood
-from ._spectrum import eigenvalue_shares as eigenvalue_shares
+from ._spectrum import eigenvalue_ratios as eigenvalue_ratios
 from ._spectrum import residual_variances as residual_variances

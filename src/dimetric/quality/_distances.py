@@ -1,4 +1,4 @@
-"""Distances between all pairs of points, a block of rows at a time."""
+"""Distances between all pairs of points, computed in blocks of rows."""
 
 from collections.abc import Callable, Iterator
 from math import frexp
@@ -17,22 +17,23 @@ from dimetric.neighbors.metric_search import Metric, is_euclidean
 
 T = TypeVar("T")
 
-FEW_FEATURES = 8  # up to so many, differences are as fast as a product, and lose no digits
-PILOT_POINTS = 16  # points at either end that show how many digits a product loses
-RELATIVE_ERROR = 1e-9  # of a distance, that its rank may depend on
-BLOCK_ENTRIES = 2**18  # of a block of distances, which fits a cache
-DEVICE_BLOCK_ENTRIES = 2**26  # of a block on an accelerator
+MAX_DIFFERENCE_FEATURES = 8  # up to this many, differences are as fast as a matrix product
+PILOT_POINTS = 16  # points on which the precision of a matrix product is tested
+MAX_RELATIVE_ERROR = 1e-9  # largest error of squared distances that a product may have
+BLOCK_ENTRIES = 2**18  # distances per block, to fit a CPU cache
+DEVICE_BLOCK_ENTRIES = 2**26  # distances per block on an accelerator
 
 
 class Distances:
-    """The distances from some points to all of them, in float64.
+    """Distances from some points to all points, in float64.
 
     Parameters
     ----------
     X : array or sparse array of shape (n, d), or (n, n) if precomputed
         Points.
     metric, params
-        ``"euclidean"``, ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
+        Metric and its parameters: ``"euclidean"``, ``"precomputed"``, or any metric of
+        scikit-learn's ``pairwise_distances``.
     """
 
     def __init__(
@@ -47,12 +48,12 @@ class Distances:
         elif not is_euclidean(metric, params) or sparse.issparse(X):
             self._X = X if sparse.issparse(X) else to_host(X)
         else:
-            self._left, self._right, self._squared = _for_squares(X)
+            self._left, self._right, self._squared = _squared_distance_method(X)
 
     def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
-        """Return the distances of shape (len(rows), n); a point is at distance 0 of itself.
+        """Return distances of shape (len(rows), n); the distance of a point to itself is 0.
 
-        Without the root Euclidean distances are squared: for their order alone.
+        With ``root=False`` Euclidean distances are squared, which is faster and keeps their order.
         """
         index = self.index(rows)
         xp = namespace(index)
@@ -63,44 +64,46 @@ class Distances:
         else:
             D = self._squared(xp.take(self._left, index, axis=0), self._right)
             D = xp.sqrt(D) if root else D
-        return with_own(D, index, 0.0)
+        return with_self_entries(D, index, 0.0)
 
     def index(self, rows: np.ndarray) -> Array:
-        """Return row numbers where the points are."""
+        """Return row indices in the array namespace and on the device of the points."""
         xp = namespace(self._like)
         return asarray_like(rows, self._like, dtype=xp.int64)
 
     def _by_metric(self, rows: np.ndarray) -> np.ndarray:
         D = pairwise_distances(self._X[rows], self._X, metric=self.metric, **self._params)
         if not (np.isfinite(D).all() and D.min() >= -1e-9 * D.max()):
-            raise ValueError(f"metric={self.metric!r} gives distances that are negative or NaN.")
-        return D.clip(0)  # rounding may leave less
+            raise ValueError(f"metric={self.metric!r} returns negative, infinite or NaN distances.")
+        return D.clip(0)  # rounding errors can be negative
 
 
-def _for_squares(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
-    """Return two forms of the points, and the fastest function that gives squared distances.
+def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+    """Return the fastest function that computes squared distances precisely, and its arguments.
 
-    It takes some rows of the first form and all rows of the second. A matrix product is only
-    taken if it is as precise as the order of the distances asks for.
+    The results are the left argument, of which the function takes some rows, the right argument,
+    and the function. It is a matrix product if the relative error of a product on pilot points is
+    at most ``MAX_RELATIVE_ERROR``.
     """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
     X = X - _coarse_mean(X)
-    if X.shape[1] <= FEW_FEATURES:
+    if X.shape[1] <= MAX_DIFFERENCE_FEATURES:
         return X, X, _by_differences
     left, right = left_factor(X), right_factor(X)
-    # Points on both ends: what a product loses is relative to the largest norms.
+    # The error of a product grows with the norms. Test the points with the largest norms, and
+    # points spread over all norms.
     order = xp.argsort(right[:, -1])
-    ends = xp.concat([order[-PILOT_POINTS:], order[:: max(1, X.shape[0] // PILOT_POINTS)]])
-    exact = _by_differences(xp.take(X, ends, axis=0), X)
-    rough = _by_product(xp.take(left, ends, axis=0), right)
-    if bool(xp.any((xp.abs(rough - exact) > RELATIVE_ERROR * exact) & (exact > 0))):
+    pilots = xp.concat([order[-PILOT_POINTS:], order[:: max(1, X.shape[0] // PILOT_POINTS)]])
+    exact = _by_differences(xp.take(X, pilots, axis=0), X)
+    product = _by_product(xp.take(left, pilots, axis=0), right)
+    if bool(xp.any((xp.abs(product - exact) > MAX_RELATIVE_ERROR * exact) & (exact > 0))):
         return X, X, _by_differences
     return left, right, _by_product
 
 
 def _coarse_mean(X: Array) -> Array:
-    """Return about the mean, in so few digits that integers stay exact when it is subtracted."""
+    """Return the mean, rounded so coarsely that subtracting it from integers is exact."""
     xp = namespace(X)
     mean = xp.mean(X, axis=0)
     unit = 2.0 ** frexp(float(xp.max(xp.abs(X - mean))))[1]
@@ -108,7 +111,7 @@ def _coarse_mean(X: Array) -> Array:
 
 
 def _by_differences(A: Array, B: Array) -> Array:
-    """Return squared distances feature by feature."""
+    """Return squared distances, summed feature by feature."""
     D: Any = None
     for f in range(A.shape[1]):
         difference = A[:, f][:, None] - B[:, f][None, :]
@@ -121,15 +124,15 @@ def _by_differences(A: Array, B: Array) -> Array:
 
 
 def _by_product(left: Array, right: Array) -> Array:
-    """Return squared distances from one product of factors."""
+    """Return squared distances as the matrix product of two factors."""
     D = left @ right.T
     if compat.is_numpy_array(D):
         return np.maximum(D, 0, out=D)
     return namespace(D).clip(D, 0)
 
 
-def with_own(D: Array, index: Array, value: float) -> Array:
-    """Return D with `value` where a row meets its own column, ``index[row]``; NumPy's in place."""
+def with_self_entries(D: Array, index: Array, value: float) -> Array:
+    """Return D with ``D[i, index[i]] = value`` in each row i; NumPy arrays change in place."""
     xp = namespace(D)
     if compat.is_numpy_array(D):
         D[np.arange(len(D)), index] = value
@@ -141,14 +144,14 @@ def with_own(D: Array, index: Array, value: float) -> Array:
 def over_blocks(
     work: Callable[[np.ndarray], T], rows: np.ndarray, distances: Distances
 ) -> Iterator[T]:
-    """Yield ``work(block of rows)`` of each block, in order.
+    """Yield ``work(block)`` for each block of rows, in order.
 
-    NumPy works on one core: it gets a worker a core, with one BLAS thread each. An accelerator
-    gets larger blocks.
+    NumPy blocks run on one thread per core, each with one BLAS thread. Blocks on an accelerator
+    are larger.
     """
     index = distances.index(rows[:1])
-    host = compat.is_numpy_array(index)
-    small = is_host(index)
-    block = max(8, (BLOCK_ENTRIES if small else DEVICE_BLOCK_ENTRIES) // distances.n)
+    is_numpy = compat.is_numpy_array(index)
+    entries = BLOCK_ENTRIES if is_host(index) else DEVICE_BLOCK_ENTRIES
+    block = max(8, entries // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
-    yield from map_on_threads(work, blocks, n_rows=len(rows)) if host else map(work, blocks)
+    yield from map_on_threads(work, blocks, n_rows=len(rows)) if is_numpy else map(work, blocks)

@@ -1,9 +1,4 @@
-r"""Scores of an embedding: neighbourhoods, ranks and distances, compared with those of the data.
-
-The points i and j are at distance :math:`\delta_{ij}` in the data and :math:`d_{ij}` in the
-embedding; j is the :math:`r_{ij}`-th nearest neighbour of i in the data and the
-:math:`s_{ij}`-th in the embedding.
-"""
+"""Scores of how well an embedding preserves neighbourhoods, ranks and distances of the data."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,46 +15,47 @@ from dimetric.quality._ranks import neighbour_order, ranks_of
 from dimetric.quality._scores import (
     Scores,
     best_scale,
-    error_of,
-    error_of_mean,
+    jackknife_error,
     procrustes,
-    scaled,
     scaled_stress,
+    standard_error_of_mean,
     stress,
+    with_scale,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingQuality:
-    """The scores of an embedding; made by :func:`embedding_quality`, which defines them.
+    """Scores of an embedding, as defined and returned by :func:`embedding_quality`.
 
     Attributes
     ----------
     n_neighbors : int
-        k, the size of the neighbourhoods of the first five scores.
+        Neighbourhood size k of the first five scores.
     trustworthiness, continuity, knn_preservation, lcmc : float
         Scores of the k nearest neighbours; 1 is best (for lcmc: 1 - k / (n - 1)).
     neighborhood_hit : float or None
-        Share of the k nearest neighbours in the embedding that have the point's label.
+        Fraction of the k nearest neighbours in the embedding that have the label of the point.
+        None without labels.
     r_nx_auc : float
-        Neighbourhoods of all sizes, small ones weighted most; 1 is best, 0 is chance.
+        Score over all neighbourhood sizes, with most weight on small sizes; 1 is best, 0 is chance.
     stress, scaled_stress, residual_variance : float
         Scores of the distances; 0 is best.
     shepard_correlation : float
         Correlation of the ranks of the distances; 1 is best.
     procrustes : float or None
-        What remains after the best rotation, reflection and scale; 0 is best. None if X holds
+        Residual after the best rotation, reflection and scaling; 0 is best. None if X holds
         distances.
     q_nx, r_nx : array of shape (n - 2,)
-        Curves over neighbourhoods of size 1, ..., n - 2.
+        Scores for each neighbourhood size 1, ..., n - 2.
     points : array of shape (n_points,)
-        Row numbers of the points that were scored.
+        Row indices of the scored points.
     per_point : dict of str to array of shape (n_points,)
-        Scores of each point, by name. The score is their mean, except for ``scaled_stress``, where
-        each point has the scale that is best for all.
+        Scores of each point, by name. Their mean is the overall score, except for
+        ``scaled_stress``, where one scale is fitted to all points.
     standard_error : dict of str to float
-        Standard errors of the scores, by name, due to scoring only a sample of the points;
-        ``procrustes`` always uses all.
+        Standard errors of the scores, by name, caused by scoring only a sample of the points.
+        ``procrustes`` has none, because it always uses all points.
     """
 
     n_neighbors: int
@@ -81,12 +77,12 @@ class EmbeddingQuality:
     standard_error: dict[str, float] = field(repr=False)
 
     def scores(self) -> dict[str, float]:
-        """Return the scores by name, without those that are None: a row of a table."""
-        named = {name: getattr(self, name) for name in _SCORES}
+        """Return the scores that are not None, by name."""
+        named = {name: getattr(self, name) for name in _SCORE_NAMES}
         return {name: value for name, value in named.items() if value is not None}
 
 
-_SCORES = (
+_SCORE_NAMES = (
     "trustworthiness",
     "continuity",
     "knn_preservation",
@@ -112,54 +108,56 @@ def embedding_quality(
     sample_size: int | None = None,
     random_state: Any = None,
 ) -> EmbeddingQuality:
-    r"""Compare an embedding with its data by all the usual scores at once.
+    r"""Compute the common quality scores of an embedding.
 
-    With :math:`N_k(i)` the k nearest neighbours of i among the data and :math:`N'_k(i)` in the
-    embedding:
+    The distance between points i and j is :math:`\delta_{ij}` in the data and :math:`d_{ij}` in the
+    embedding. Point j is the :math:`r_{ij}`-th nearest neighbour of i in the data. The k nearest
+    neighbours of i are :math:`N_k(i)` in the data and :math:`N'_k(i)` in the embedding.
 
     - ``trustworthiness`` [1]_ is :math:`1 - \frac{2}{nk(2n-3k-1)} \sum_i \sum_{j \in N'_k(i)}
-      \max(0, r_{ij} - k)`: are neighbours in the embedding neighbours in truth?
-    - ``continuity`` [1]_ is the same with the roles exchanged: are the true neighbours kept?
+      \max(0, r_{ij} - k)`. It is low if neighbours in the embedding are not neighbours in the data.
+    - ``continuity`` [1]_ is the same with data and embedding exchanged. It is low if neighbours in
+      the data are not neighbours in the embedding.
     - ``q_nx`` [2]_ at K is :math:`Q(K) = \frac{1}{nK} \sum_i |N_K(i) \cap N'_K(i)|`;
-      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ is that minus its value by chance,
-      :math:`Q(k) - \frac{k}{n-1}`.
-    - ``r_nx`` at K is :math:`R(K) = \frac{(n-1)Q(K) - K}{n-1-K}`, and ``r_nx_auc`` [4]_ the area
-      below it over a logarithmic axis, :math:`\sum_K \frac{R(K)}{K} / \sum_K \frac 1K`.
+      ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ is :math:`Q(k) - \frac{k}{n-1}`, the
+      excess over the value of a random embedding.
+    - ``r_nx`` at K is :math:`R(K) = \frac{(n-1)Q(K) - K}{n-1-K}`, and ``r_nx_auc`` [4]_ is the area
+      under R on a logarithmic axis of K, :math:`\sum_K \frac{R(K)}{K} / \sum_K \frac 1K`.
     - ``stress`` is :math:`[\sum (\delta_{ij} - d_{ij})^2 / \sum \delta_{ij}^2]^{1/2}`;
-      ``scaled_stress`` is its least value over all scales of Z.
-    - ``residual_variance`` is :math:`1 - \rho^2` with Pearson's correlation of :math:`\delta`
-      and d; ``shepard_correlation`` is Spearman's.
-    - ``procrustes`` is the sum of squares between X and the best rotation, reflection and scale
-      of Z, both centred and X at length 1.
-    - ``neighborhood_hit`` is the share of :math:`j \in N'_k(i)` with i's label.
+      ``scaled_stress`` is the minimum of the stress over all scalings of Z.
+    - ``residual_variance`` is :math:`1 - \rho^2`, where :math:`\rho` is Pearson's correlation of
+      :math:`\delta` and d; ``shepard_correlation`` is Spearman's correlation of both.
+    - ``procrustes`` is the sum of squared differences between X and the best rotation, reflection
+      and scaling of Z. Both are centred, and X has norm 1.
+    - ``neighborhood_hit`` is the fraction of :math:`j \in N'_k(i)` that have the label of i.
 
-    Of distances that are equal to about nine digits, that to the first row counts as smaller.
-    Memory is O(n) for each core, time O(n^2 log n); with `sample_size`, O(sample_size n log n).
+    If distances agree to about nine digits, the first row counts as nearer. Memory is O(n) per core
+    and time O(n^2 log n), or O(sample_size n log n) with `sample_size`.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
-        Data: dense or sparse, of any array-API namespace, or distances if precomputed. The
-        Euclidean distances are taken where X is, in float64.
+        Data, dense or sparse, of any array-API namespace, or distances if precomputed. Euclidean
+        distances are computed on the device of X, in float64.
     Z : array-like of shape (n_samples, n_components)
         Embedding.
     n_neighbors : int, default=5
-        k, below n_samples / 2.
+        Neighbourhood size k, below n_samples / 2.
     y : array-like of shape (n_samples,), optional
         Labels, for ``neighborhood_hit``.
     metric : str or callable, default="euclidean"
-        Of X: ``"precomputed"``, or what scikit-learn's ``pairwise_distances`` takes.
+        Metric of X: ``"precomputed"``, or any metric of scikit-learn's ``pairwise_distances``.
     metric_params : dict, optional
         Parameters of the metric.
     sample_size : int, optional
-        Score only this many random points, each against all others.
+        Score only this many random points, each against all others. By default all points.
     random_state : int, RandomState or None, default=None
-        Seed of the sample.
+        Random seed of the sample.
 
     Returns
     -------
     quality : EmbeddingQuality
-        Scores, curves, and scores of each point. Arrays follow X.
+        Overall scores, and scores of each point. Arrays are in the array namespace of X.
 
     References
     ----------
@@ -192,7 +190,7 @@ def embedding_quality(
     residual_variance   0.00
     procrustes          0.02
     """
-    X, Z, unit, k = checked_embedding(X, Z, n_neighbors, metric)
+    X, Z, scale_ratio, k = checked_embedding(X, Z, n_neighbors, metric)
     n = X.shape[0]
     codes = None if y is None else checked_labels(y, X)
     points = sampled_points(n, sample_size, random_state)
@@ -203,10 +201,10 @@ def embedding_quality(
         parts.append(part)
         counts += block_counts
     table = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    q, r = scores_of.by_rank.curves(counts, len(points))
+    q, r = scores_of.rank_scores.curves(counts, len(points))
     return EmbeddingQuality(
         n_neighbors=k,
-        **_summarised(table, n, k, unit, X),
+        **_summary(table, n, k, scale_ratio, X),
         procrustes=None if metric == "precomputed" else procrustes(X, Z),
         q_nx=asarray_like(q, X),
         r_nx=asarray_like(r, X),
@@ -217,11 +215,11 @@ def embedding_quality(
 def trustworthiness(
     X: Array, Z: Array, *, n_neighbors: int = 5, metric: Metric = "euclidean"
 ) -> float:
-    r"""Return the trustworthiness of an embedding alone; see :func:`embedding_quality`.
+    r"""Return only the trustworthiness of an embedding; see :func:`embedding_quality`.
 
     .. math:: 1 - \frac{2}{nk(2n-3k-1)} \sum_i \sum_{j \in N'_k(i)} \max(0, r_{ij} - k)
 
-    Exchange X and Z for the continuity.
+    Exchange X and Z to compute the continuity.
 
     Parameters
     ----------
@@ -230,9 +228,9 @@ def trustworthiness(
     Z : array-like of shape (n_samples, n_components)
         Embedding.
     n_neighbors : int, default=5
-        k, below n_samples / 2.
+        Neighbourhood size k, below n_samples / 2.
     metric : str or callable, default="euclidean"
-        Of X.
+        Metric of X.
 
     Returns
     -------
@@ -251,8 +249,8 @@ def trustworthiness(
 
     def penalty(rows: np.ndarray) -> int:
         index = before.index(rows)
-        shown = neighbour_order(after(rows, root=False), index, k, spent=True)
-        ranks = ranks_of(shown, before(rows, root=False), index)
+        neighbours = neighbour_order(after(rows, root=False), index, k, overwrite=True)
+        ranks = ranks_of(neighbours, before(rows, root=False), index)
         xp = namespace(ranks)
         return int(xp.sum(xp.clip(ranks - k, 0)))
 
@@ -260,27 +258,26 @@ def trustworthiness(
     return 1 - 2 * total / (n * k * (2 * n - 3 * k - 1))
 
 
-def _summarised(table: Scores, n: int, k: int, unit: float, X: Array) -> dict[str, Any]:
-    """Return the scores of all points, those of each, and the standard errors."""
+def _summary(table: Scores, n: int, k: int, scale_ratio: float, X: Array) -> dict[str, Any]:
+    """Return the overall scores, the scores of each point, and the standard errors."""
     pairs = table.pop("distances") / (n - 1)
     ranks = table.pop("ranks").mean(axis=0) / (n - 1)
     influence = table.pop("influence", np.zeros_like(pairs[:, 0]))
     scores: dict[str, Any] = {name: float(np.mean(values)) for name, values in table.items()}
-    errors = {name: error_of_mean(values, n) for name, values in table.items()}
+    errors = {name: standard_error_of_mean(values, n) for name, values in table.items()}
     scores["lcmc"] = scores["knn_preservation"] - k / (n - 1)
     errors["lcmc"] = errors["knn_preservation"]
-    in_one_unit = scaled(pairs, unit)  # the other two do not depend on it
     for score, means in (
-        (stress, in_one_unit),
+        (stress, with_scale(pairs, scale_ratio)),  # only the stress depends on the scale of Z
         (scaled_stress, pairs),
         (residual_variance, pairs),
     ):
         scores[score.__name__] = float(score(means.mean(axis=0)))
-        errors[score.__name__] = error_of(score, means, n)
+        errors[score.__name__] = jackknife_error(score, means, n)
     scores["shepard_correlation"] = float(correlation(ranks))
-    spread = (ranks[2] * ranks[3]) ** 0.5  # 0 where all distances are equal
-    errors["shepard_correlation"] = error_of_mean(influence, n) / float(spread or 1)
-    table["scaled_stress"] = stress(scaled(pairs, best_scale(pairs.mean(axis=0))))
+    spread = (ranks[2] * ranks[3]) ** 0.5  # 0 if all distances are equal
+    errors["shepard_correlation"] = standard_error_of_mean(influence, n) / float(spread or 1)
+    table["scaled_stress"] = stress(with_scale(pairs, best_scale(pairs.mean(axis=0))))
     scores.setdefault("neighborhood_hit", None)
     per_point = {name: asarray_like(values, X) for name, values in table.items()}
     return scores | {"per_point": per_point, "standard_error": errors}

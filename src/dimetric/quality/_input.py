@@ -1,4 +1,4 @@
-"""Check the data, the embedding and the options of the scores."""
+"""Validation of the data, the embedding and the options of quality scores."""
 
 import warnings
 from numbers import Integral
@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from dimetric._arrays.namespaces import Array, asarray_like, is_foreign, namespace, to_host
-from dimetric._arrays.validation import checked_array, checked_dissimilarities, rescale_for_squares
+from dimetric._arrays.validation import check_dissimilarities, checked_array, rescale_for_squares
 
 
 def checked_embedding(
@@ -19,7 +19,7 @@ def checked_embedding(
 ) -> tuple[Array, Array, float, int]:
     """Return data, embedding, the ratio of their scale factors, and the number of neighbours.
 
-    Data of extreme size are rescaled, so that squares neither overflow nor underflow.
+    X and Z are rescaled if their squares would overflow or underflow.
     """
     X = checked_array(X, "X", accept_sparse=metric != "precomputed")
     Z = checked_array(Z, "Z")
@@ -29,21 +29,21 @@ def checked_embedding(
         raise ValueError(f"n_neighbors={n_neighbors!r} must be an int of at least 1.")
     if 2 * n_neighbors >= n:
         raise ValueError(
-            f"n_neighbors is {n_neighbors} and should be less than n_samples / 2 = {n / 2}: "
-            "larger neighbourhoods have no trustworthiness."
+            f"n_neighbors = {n_neighbors} should be less than n_samples / 2 = {n / 2}: the "
+            "trustworthiness of larger neighbourhoods is undefined."
         )
     if metric == "precomputed":
-        checked_dissimilarities(X)
+        check_dissimilarities(X)
     if _all_equal(X, metric):
-        raise ValueError("All points of X are equal: an embedding has nothing to keep.")
+        raise ValueError("All points of X are equal, so the quality of an embedding is undefined.")
     if _all_equal(Z, "euclidean"):
         warnings.warn(
-            "All points of Z are equal: neighbours in the embedding are the first rows.",
+            "All points of Z are equal, so the first rows count as neighbours in the embedding.",
             stacklevel=3,
         )
-    X, per_x = rescale_for_squares(X)
-    Z, per_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
-    return X, Z, per_x / per_z, int(n_neighbors)
+    X, factor_x = rescale_for_squares(X)
+    Z, factor_z = rescale_for_squares(asarray_like(Z, X, dtype=namespace(X).float64), "Z")
+    return X, Z, factor_x / factor_z, int(n_neighbors)
 
 
 def _all_equal(X: Array, metric: Any) -> bool:
@@ -56,7 +56,7 @@ def _all_equal(X: Array, metric: Any) -> bool:
 
 
 def checked_labels(y: Any, X: Array) -> Array:
-    """Return labels as integers where X is."""
+    """Return labels as integers in the array namespace and on the device of X."""
     y = column_or_1d(to_host(y) if is_foreign(y) else y)
     check_consistent_length(X, y)
     check_classification_targets(y)
@@ -64,7 +64,7 @@ def checked_labels(y: Any, X: Array) -> Array:
 
 
 def sampled_points(n: int, sample_size: Any, random_state: Any) -> np.ndarray:
-    """Return the rows of the points to score."""
+    """Return the row indices of the points to score."""
     if sample_size is None:
         return np.arange(n)
     if not isinstance(sample_size, Integral) or sample_size < 2:

@@ -1,32 +1,34 @@
 r"""Ranks of neighbours.
 
-Of each point the others are ordered by distance, twice: among the data and in the embedding. All
-rank-based scores are read off one table, :math:`s_i(r)`: the rank in the embedding of the r-th
-neighbour among the data.
+The neighbours of each point are sorted by distance, once in the data and once in the embedding. All
+rank-based scores are computed from one table: :math:`s_i(r)` is the rank in the embedding of the
+r-th nearest neighbour of i in the data.
 """
 
 import array_api_compat as compat
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
-from dimetric.quality._distances import with_own
+from dimetric.quality._distances import with_self_entries
 
 
-def neighbour_order(D: Array, index: Array, k: int | None = None, *, spent: bool = False) -> Array:
-    """Return the columns of each row of distances, nearest first, without the point itself.
+def neighbour_order(
+    D: Array, index: Array, k: int | None = None, *, overwrite: bool = False
+) -> Array:
+    """Return the columns of each row of D, nearest first, without the point itself.
 
-    Equal distances come in the order of their columns.
+    Equal distances are in column order.
 
     Parameters
     ----------
     D : array of shape (b, n)
         Distances, float64.
     index : array of shape (b,)
-        The column of the point itself.
+        Column of the point itself in each row.
     k : int, optional
-        How many are wanted; by default all others.
-    spent : bool, default=False
-        D is not needed any more, and may be written over.
+        Number of neighbours to return. By default all other points.
+    overwrite : bool, default=False
+        Whether D may be overwritten, which saves a copy.
 
     Returns
     -------
@@ -42,40 +44,41 @@ def neighbour_order(D: Array, index: Array, k: int | None = None, *, spent: bool
     k = D.shape[1] - 1 if k is None else k
     if not compat.is_numpy_array(D):
         xp = namespace(D)
-        return xp.argsort(with_own(D, index, xp.inf), axis=1, stable=True)[:, :k]
-    keys, columns = _keys(D if spent else D.copy(), index)
+        return xp.argsort(with_self_entries(D, index, xp.inf), axis=1, stable=True)[:, :k]
+    keys, column_mask = _sort_keys(D if overwrite else D.copy(), index)
     if 4 * k < D.shape[1]:
         keys.partition(k - 1, axis=1)
         keys = keys[:, :k]
     keys.sort(axis=1)
-    return keys[:, :k] & columns
+    return keys[:, :k] & column_mask
 
 
-def _keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
-    """Turn distances, in place, into integers ordered as these, then columns, are; and their bits.
+def _sort_keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
+    """Convert distances in place to integers that sort by distance, then by column.
 
-    Floating numbers >= 0 are ordered as their bits are. With the column in the last bits a plain
-    sort does, which is many times as fast as a stable sort of indices; the bits it costs are
-    beyond the 9th digit up to a million points.
+    Non-negative floats sort like their bit patterns. The last bits of a key are replaced by the
+    column; the second result is the mask of these bits. A plain sort of the keys is many times
+    faster than a stable argsort. Up to a million points, the replaced bits lie beyond the 9th digit
+    of the distance.
     """
-    columns = (1 << int(D.shape[1] - 1).bit_length()) - 1
+    column_mask = (1 << int(D.shape[1] - 1).bit_length()) - 1
     keys = D.view(np.int64)
-    keys &= np.iinfo(np.int64).max - columns
+    keys &= np.iinfo(np.int64).max - column_mask
     keys |= np.arange(D.shape[1])
-    return with_own(keys, index, np.iinfo(np.int64).max), columns
+    return with_self_entries(keys, index, np.iinfo(np.int64).max), column_mask
 
 
 def ranks_of(near: Array, D: Array, index: Array) -> Array:
-    """Return the ranks by distance of some columns of each row.
+    """Return the ranks of some columns of each row, when sorted by distance.
 
     Parameters
     ----------
     near : array of shape (b, k)
         Columns.
     D : array of shape (b, n)
-        Distances, float64, which are written over.
+        Distances, float64. They are overwritten.
     index : array of shape (b,)
-        The column of the point itself, which has no rank.
+        Column of the point itself in each row, which has no rank.
 
     Returns
     -------
@@ -88,24 +91,24 @@ def ranks_of(near: Array, D: Array, index: Array) -> Array:
     array([[1]])
     """
     if not compat.is_numpy_array(D):
-        return ranks_along(near, neighbour_order(D, index), index)
-    keys, _ = _keys(D, index)
+        return ranks_in_order(near, neighbour_order(D, index), index)
+    keys, _ = _sort_keys(D, index)
     wanted = np.take_along_axis(keys, near, axis=1)
     keys.sort(axis=1)
     return np.stack([np.searchsorted(*row) for row in zip(keys, wanted, strict=True)]) + 1
 
 
-def ranks_along(order: Array, other: Array, index: Array) -> Array:
-    """Return the ranks by `other` of the neighbours in the order of `order`.
+def ranks_in_order(columns: Array, order: Array, index: Array) -> Array:
+    """Return the ranks of some columns of each row, given the order of all columns.
 
     Parameters
     ----------
-    order : array of shape (b, k)
+    columns : array of shape (b, k)
         Columns of neighbours.
-    other : array of shape (b, n - 1)
-        Of :func:`neighbour_order`.
+    order : array of shape (b, n - 1)
+        All neighbours in order, a result of :func:`neighbour_order`.
     index : array of shape (b,)
-        The column of the point itself, which both leave out.
+        Column of the point itself, which is in neither array.
 
     Returns
     -------
@@ -114,19 +117,19 @@ def ranks_along(order: Array, other: Array, index: Array) -> Array:
 
     Examples
     --------
-    >>> ranks_along(np.array([[3, 1, 2]]), np.array([[1, 2, 3]]), np.array([0]))
+    >>> ranks_in_order(np.array([[3, 1, 2]]), np.array([[1, 2, 3]]), np.array([0]))
     array([[3, 1, 2]])
     """
-    xp = namespace(order)
-    if not compat.is_numpy_array(order):
-        position = xp.argsort(other, axis=1)  # by column, its own left out
-        column = order - xp.astype(order > index[:, None], order.dtype)
-        return xp.take_along_axis(position, column, axis=1) + 1
-    b, m = other.shape
+    xp = namespace(columns)
+    if not compat.is_numpy_array(columns):
+        position = xp.argsort(order, axis=1)  # by column, without the point itself
+        shifted = columns - xp.astype(columns > index[:, None], columns.dtype)
+        return xp.take_along_axis(position, shifted, axis=1) + 1
+    b, m = order.shape
     start = (m + 1) * np.arange(b)[:, None]
     ranks = np.empty(b * (m + 1), dtype=np.int64)
-    ranks[other + start] = np.arange(1, m + 1)
-    return ranks.take(order + start)
+    ranks[order + start] = np.arange(1, m + 1)
+    return ranks.take(columns + start)
 
 
 def counts_of(values: Array, n: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""From ranks and distances to scores: of each point, of all points, and their standard errors."""
+"""Scores of each point and of all points from ranks and distances, and their standard errors."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Scores = dict[str, Array]
 
 
 class RankScores:
-    """The scores that are read off the ranks in the embedding, along those among the data.
+    """Function that returns the rank-based scores of points.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class RankScores:
     def __init__(self, n: int, k: int) -> None:
         self.n, self.k = n, k
         self._worst_penalty = k * (2 * n - 3 * k - 1) / 2
-        # R_NX is linear in the shares of neighbours that are kept, and the area below it a
-        # weighted sum of R_NX: so each pair counts by the larger of its two ranks alone.
+        # R_NX is linear in the fraction of preserved neighbours, and the area under it is a
+        # weighted sum of R_NX. So a pair adds an amount that depends only on its larger rank.
         K = np.arange(1.0, n - 1)
         weights = 1 / K / np.sum(1 / K) / (n - 1 - K)
         by_size = np.zeros(n)
@@ -36,21 +36,25 @@ class RankScores:
         self._area_by_chance = float(np.sum(weights * K))
 
     def __call__(self, ranks: Array) -> tuple[Scores, np.ndarray]:
-        """Return scores of each point, and the histogram of each pair's larger rank.
+        """Return the scores of each point, and a histogram of ranks.
+
+        The histogram counts, for each pair of a point and a neighbour, the larger of the ranks of
+        the neighbour in the data and in the embedding.
 
         Parameters
         ----------
         ranks : array of shape (b, n - 1)
-            Of :func:`~dimetric.quality._ranks.ranks_along`.
+            Ranks in the embedding of the neighbours in the data, nearest first; a result of
+            :func:`~dimetric.quality._ranks.ranks_in_order`.
         """
         xp, k = namespace(ranks), self.k
         device = compat.device(ranks)
-        own = xp.arange(1, self.n, dtype=ranks.dtype, device=device)
+        ranks_in_data = xp.arange(1, self.n, dtype=ranks.dtype, device=device)
         kept = ranks <= k
-        beyond = xp.arange(1, self.n - k, dtype=xp.float64, device=device)
-        intruders = xp.astype(kept[:, k:], xp.float64) @ beyond
+        excess = xp.arange(1, self.n - k, dtype=xp.float64, device=device)  # of ranks beyond k
+        intruders = xp.astype(kept[:, k:], xp.float64) @ excess
         missing = xp.sum(xp.clip(ranks[:, :k] - k, 0), axis=1)
-        larger = xp.maximum(ranks, own)
+        larger = xp.maximum(ranks, ranks_in_data)
         flat = xp.reshape(larger, (-1,))
         area = xp.take(asarray_like(self._area, intruders), flat)
         scores = {
@@ -62,47 +66,47 @@ class RankScores:
         return scores, counts_of(larger, self.n)
 
     def curves(self, counts: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours."""
+        """Return Q_NX and R_NX for 1, ..., n - 2 neighbours, given the histogram of ranks."""
         K = np.arange(1, self.n - 1)
         q = np.cumsum(counts)[1:-1] / (n_points * K)
         return q, ((self.n - 1) * q - K) / (self.n - 1 - K)
 
 
 def neighbourhood_hits(codes: Array, index: Array, near: Array) -> Array:
-    """Return the share of each point's neighbours that have its label."""
+    """Return the fraction of the neighbours of each point that have its label."""
     xp = namespace(near)
-    theirs = xp.reshape(xp.take(codes, xp.reshape(near, (-1,))), near.shape)
-    same = theirs == xp.take(codes, index)[:, None]
+    neighbour_codes = xp.reshape(xp.take(codes, xp.reshape(near, (-1,))), near.shape)
+    same = neighbour_codes == xp.take(codes, index)[:, None]
     return xp.mean(xp.astype(same, xp.float64), axis=1)
 
 
 def stress(M: np.ndarray) -> np.ndarray:
-    """Return the root of the sum of (a - b)^2 over that of a^2."""
+    """Return sqrt(sum (a - b)^2 / sum a^2), given the moments M of a and b."""
     _, _, aa, bb, ab = np.moveaxis(M, -1, 0)
     return np.sqrt(np.maximum(aa - 2 * ab + bb, 0) / aa)
 
 
 def best_scale(M: np.ndarray) -> np.ndarray:
-    """Return the c that makes the sum of (a - c b)^2 smallest; 0 where b is 0."""
+    """Return the scale c that minimises sum (a - c b)^2; 0 if b is 0."""
     _, _, _, bb, ab = np.moveaxis(M, -1, 0)
     return ab / np.where(bb > 0, bb, np.inf)
 
 
-def scaled(M: np.ndarray, c: float | np.ndarray) -> np.ndarray:
-    """Return the sums for c b in place of b."""
+def with_scale(M: np.ndarray, c: float | np.ndarray) -> np.ndarray:
+    """Return the moments of a and c b, given the moments M of a and b."""
     one = np.ones_like(c)
     return M * np.stack([one, c * one, one, c * c * one, c * one], axis=-1)
 
 
 def scaled_stress(M: np.ndarray) -> np.ndarray:
     """Return the stress at the best scale."""
-    return stress(scaled(M, best_scale(M)))
+    return stress(with_scale(M, best_scale(M)))
 
 
 def procrustes(X: Array, Z: Array) -> float:
-    """Return the disparity of two configurations, as ``scipy.spatial.procrustes`` does.
+    """Return the disparity of two configurations, as in ``scipy.spatial.procrustes``.
 
-    They may differ in their number of columns, and X may be sparse.
+    X and Z may have different numbers of columns, and X may be sparse.
     """
     xp = namespace(Z)
     Z = xp.astype(Z, xp.float64)
@@ -115,18 +119,18 @@ def procrustes(X: Array, Z: Array) -> float:
         X = X - xp.mean(X, axis=0)
         size = float(xp.linalg.matrix_norm(X))
     size = size * float(xp.linalg.matrix_norm(Z))
-    in_common = float(xp.sum(xp.linalg.svdvals(X.T @ Z)))
-    return max(0.0, float(1 - (in_common / size) ** 2)) if size > 0 else 1.0
+    overlap = float(xp.sum(xp.linalg.svdvals(X.T @ Z)))
+    return max(0.0, float(1 - (overlap / size) ** 2)) if size > 0 else 1.0
 
 
-def error_of_mean(values: np.ndarray, n: int) -> float:
-    """Return the standard error of a mean over some of n points."""
+def standard_error_of_mean(values: np.ndarray, n: int) -> float:
+    """Return the standard error of a mean over a sample from n points."""
     m = len(values)
     return float(np.std(values, ddof=1) / m**0.5 * (1 - m / n) ** 0.5)
 
 
-def error_of(score: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, n: int) -> float:
-    """Return the standard error of a function of means over some of n points, by jackknife."""
+def jackknife_error(score: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, n: int) -> float:
+    """Return the jackknife standard error of a function of means over a sample from n points."""
     m = len(rows)
     without = score((rows.sum(axis=0) - rows) / (m - 1))
     return float(np.std(without) * (m - 1) ** 0.5 * (1 - m / n) ** 0.5)

@@ -1,4 +1,4 @@
-"""How much each dimension explains: shares of eigenvalues, and residual variances."""
+"""How much each dimension explains: ratios of eigenvalues, and residual variances."""
 
 from collections.abc import Iterable
 from numbers import Integral
@@ -10,22 +10,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 from dimetric.linalg.correlation import moments, residual_variance
 from dimetric.manifold.isomap import Isomap
 from dimetric.manifold.mds import MDS
 from dimetric.quality._distances import Distances, over_blocks
 
-__all__ = ["eigenvalue_shares", "residual_variances"]
+__all__ = ["eigenvalue_ratios", "residual_variances"]
 
 MAX_DEFAULT_DIMENSION = 10
 
 
-def eigenvalue_shares(estimator: Any) -> np.ndarray:
-    r"""Return the share of each component, :math:`\lambda_i / \sum_j \lambda_j`, descending.
+def eigenvalue_ratios(estimator: Any) -> np.ndarray:
+    r"""Return the eigenvalues divided by their sum, :math:`\lambda_i / \sum_j \lambda_j`.
 
-    For PCA, KPCA and LDA the sum is over all eigenvalues, including those of components that were
-    not kept. For MDS and Isomap it is over the components only.
+    The ratios are in descending order. The sum includes the eigenvalues of components that are not
+    kept; for Isomap it is over the kept components only.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def eigenvalue_shares(estimator: Any) -> np.ndarray:
     --------
     >>> from dimetric import PCA
     >>> from sklearn.datasets import load_iris
-    >>> eigenvalue_shares(PCA(3).fit(load_iris().data)).round(3)
+    >>> eigenvalue_ratios(PCA(3).fit(load_iris().data)).round(3)
     array([0.925, 0.053, 0.017])
     """
     check_is_fitted(estimator)
@@ -46,33 +46,35 @@ def eigenvalue_shares(estimator: Any) -> np.ndarray:
         return to_host(learner.explained_variance_ratio_).astype(np.float64)
     if not hasattr(learner, "eigenvalues_"):
         raise ValueError(
-            f"{type(learner).__name__} has no eigenvalues: PCA, KPCA, LDA, classical MDS and "
-            "Isomap have."
+            f"{type(learner).__name__} has no eigenvalues. Pass a fitted PCA, KPCA, LDA, classical "
+            "MDS or Isomap."
         )
     values = np.clip(to_host(learner.eigenvalues_).astype(np.float64), 0, None)
-    facts = learner.metadata() if hasattr(learner, "metadata") else {}
+    metadata = learner.metadata() if hasattr(learner, "metadata") else {}
     total = float(np.sum(values)) or 1.0
-    return values / total * facts.get("accumulated_eigenvalues", 1.0)
+    return values / total * metadata.get("accumulated_eigenvalues", 1.0)
 
 
 def residual_variances(
     embedding: Any, X: Array, dimensions: Iterable[int] | None = None
 ) -> dict[int, float]:
-    """Return the residual variance of embeddings of several dimensions.
+    """Return the residual variance of an embedding for several dimensions.
 
-    This is 1 - r^2, where r is the correlation of the distances in the embedding with those among
-    the data; for Isomap, with the geodesic distances. The dimension at which the curve stops
-    falling is an estimate of the dimension of the data [1]_.
+    The residual variance is 1 - r^2, where r is the correlation between the distances in the
+    embedding and in the data. For Isomap, the geodesic distances replace those in the data. The
+    smallest dimension beyond which the residual variance hardly decreases is an estimate of the
+    dimension of the data [1]_.
 
     Parameters
     ----------
     embedding : estimator
-        An embedding with ``n_components``. Copies are fitted: one for each dimension, but only one
-        for Isomap and classical MDS, whose first coordinates are the embedding in fewer dimensions.
+        An embedding with the parameter ``n_components``. A copy is fitted for each dimension. For
+        Isomap and classical MDS one copy is enough, because their first coordinates are the
+        embedding in fewer dimensions.
     X : array-like of shape (n_samples, n_features)
-        Samples, or distances if the embedding takes these.
+        Samples, or distances if the metric of the embedding is ``"precomputed"``.
     dimensions : iterable of int, optional
-        By default 1 to 10, or to the number of features if that is less.
+        Dimensions to try. By default from 1 to 10, or to the number of features if it is smaller.
 
     Returns
     -------
@@ -92,13 +94,13 @@ def residual_variances(
     [0.02, 0.0, 0.0]
     """
     if not hasattr(embedding, "n_components"):
-        raise ValueError(f"{type(embedding).__name__} has no n_components to vary.")
+        raise ValueError(f"{type(embedding).__name__} has no parameter n_components.")
     samples = checked_array(X, "X", accept_sparse=True)
-    given = getattr(embedding, "metric", "euclidean") == "precomputed"
+    metric = getattr(embedding, "metric", "euclidean")
     n, d = samples.shape
-    most = n - 1 if given else min(n - 1, d)
+    largest = n - 1 if metric == "precomputed" else min(n - 1, d)
     dims = list(
-        range(1, min(MAX_DEFAULT_DIMENSION, most) + 1) if dimensions is None else dimensions
+        range(1, min(MAX_DEFAULT_DIMENSION, largest) + 1) if dimensions is None else dimensions
     )
     if not dims or not all(isinstance(k, Integral) and 1 <= k < n for k in dims):
         raise ValueError(f"dimensions={dims!r} must be ints from 1 to {n - 1}.")
@@ -106,19 +108,20 @@ def residual_variances(
     if isinstance(embedding, Isomap):
         model = clone(embedding).set_params(n_components=dims[-1]).fit(X)
         return {k: model.residual_variance(k) for k in dims}
-    metric = getattr(embedding, "metric", "euclidean")
     before = Distances(samples, metric, getattr(embedding, "metric_params", None))
     nested = isinstance(embedding, MDS) and embedding.algorithm == "classical"
-    whole = clone(embedding).set_params(n_components=dims[-1]).fit_transform(X) if nested else None
+    if nested:
+        Z = clone(embedding).set_params(n_components=dims[-1]).fit_transform(X)
     found = {}
     for k in dims:
-        Z = whole if nested else clone(embedding).set_params(n_components=k).fit_transform(X)
+        if not nested:
+            Z = clone(embedding).set_params(n_components=k).fit_transform(X)
         found[k] = _residual_variance(before, np.asarray(to_host(Z), dtype=np.float64)[:, :k])
     return found
 
 
 def _residual_variance(before: Distances, Z: np.ndarray) -> float:
-    """Return the residual variance of the distances in an embedding."""
+    """Return the residual variance of the distances in the embedding Z."""
     after, n = Distances(Z), len(Z)
 
     def sums(rows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Reports: what a comparison found, as one HTML file.
+"""Render the result of a comparison as one HTML file.
 
-The template is ``templates/report.html``; Jinja2 escapes every text that comes from the data.
+The template is ``templates/report.html``. Jinja2 escapes all text that comes from the data.
 """
 
 import lazy_loader

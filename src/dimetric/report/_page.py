@@ -1,11 +1,11 @@
-"""Render reports: one HTML file that needs no network and no script."""
+"""Render a report as one HTML file that uses neither the network nor scripts."""
 
 import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dimetric.report._records import BASELINE, ChangedNeighbors, Choice, ReportRecord
-from dimetric.report._text import cut, shorten
+from dimetric.report._text import cut_end, cut_middle, percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["render_report", "render_summary"]
 
-MAX_LISTED = 15  # classes and features that get a bar
-MAX_GAINED, MAX_LOST = 3, 1  # rows shown with their neighbours
+MAX_BARS = 15  # bars shown for classes, and for features
+MAX_CORRECTED_EXAMPLES, MAX_NEW_ERROR_EXAMPLES = 3, 1  # rows shown with their neighbours
 
 
 class _Outcome(NamedTuple):
-    """One of the three outcomes of the test."""
+    """One of the three outcomes of the Bayesian test."""
 
-    words: str
+    text: str
     probability: float
     color: str
 
@@ -28,11 +28,11 @@ class _Outcome(NamedTuple):
 class _Neighbor(NamedTuple):
     row: int
     label: Any
-    right: bool
+    same_class: bool
 
 
 class _Example(NamedTuple):
-    """A row whose nearest neighbours changed."""
+    """A row whose prediction changed, with its neighbours under both distances."""
 
     row: int
     label: Any
@@ -46,12 +46,12 @@ def render_report(record: ReportRecord) -> str:
     Parameters
     ----------
     record : ReportRecord
-        What the report shows.
+        The contents of the report.
 
     Returns
     -------
     str
-        The page. Pictures are part of it, and nothing is loaded from elsewhere.
+        The page. It contains its plots and loads nothing.
     """
     from dimetric.report import _pictures as pictures
 
@@ -63,9 +63,9 @@ def render_report(record: ReportRecord) -> str:
             record=record,
             baseline=BASELINE,
             outcomes=_outcomes(choice, record.rope),
-            listed_classes=dict(list(record.classes.items())[:MAX_LISTED]),
-            listed_features=dict(list(insight.importance.items())[:MAX_LISTED]),
-            no_scores=_no_scores(choice),
+            listed_classes=dict(list(record.classes.items())[:MAX_BARS]),
+            listed_features=dict(list(insight.importance.items())[:MAX_BARS]),
+            dropped_notes=_dropped_notes(choice),
             pictures=pictures.draw_all(record),
             legend_fits=len(record.classes) <= pictures.MAX_LEGEND_CLASSES,
             n_heat_map_features=min(pictures.MAX_HEAT_MAP_FEATURES, len(record.feature_names)),
@@ -85,20 +85,20 @@ def render_summary(
     target: str,
     notes: list[str],
 ) -> str:
-    """Return a short summary of a comparison as a piece of HTML, for notebooks.
+    """Return a short summary of a comparison as an HTML fragment for notebooks.
 
     Parameters
     ----------
     choice : Choice
-        The comparison.
+        The best learner and the scores.
     classes : dict of str to int
-        Sizes of the classes.
+        Number of rows of each class.
     n_features, n_neighbors : int
-        Number of features, and of neighbours that vote.
+        Number of features, and number of nearest neighbours used for classification.
     target : str
-        Name of the column of classes.
+        Name of the target column.
     notes : list of str
-        What was done to the table, in sentences.
+        Sentences that say which rows and columns were dropped, imputed or encoded.
     """
     return (
         _environment()
@@ -106,7 +106,7 @@ def render_summary(
         .render(
             choice=choice,
             baseline=BASELINE,
-            no_scores=_no_scores(choice),
+            dropped_notes=_dropped_notes(choice),
             n_rows=sum(classes.values()),
             n_classes=len(classes),
             n_features=n_features,
@@ -119,12 +119,12 @@ def render_summary(
 
 @cache
 def _environment() -> "Environment":
-    """Return the templates of this package; all values in them are escaped."""
+    """Return the Jinja2 environment of the templates, which escapes all values."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise ImportError(
-            "A report is rendered by Jinja2: install it with pip install 'dimetric[cli]'."
+            "Reports require Jinja2. Install it with pip install 'dimetric[cli]'."
         ) from error
     environment = Environment(
         loader=PackageLoader("dimetric.report"),
@@ -133,7 +133,7 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "shorten": shorten}
+    environment.filters |= {"cut_end": cut_end, "percent": percent, "cut_middle": cut_middle}
     return environment
 
 
@@ -141,36 +141,37 @@ def _outcomes(choice: Choice, rope: float) -> list[_Outcome]:
     posterior = choice.posterior
     return [
         _Outcome(f"{BASELINE} is better", posterior.left, "--bad"),
-        _Outcome(f"less than {rope:g} apart", posterior.rope, "--line"),
+        _Outcome(f"equivalent (within {rope:g})", posterior.rope, "--line"),
         _Outcome(f"{choice.best} is better", posterior.right, "--good"),
     ]
 
 
-def _no_scores(choice: Choice) -> list[str]:
-    return [f"{name} has no score: {why}" for name, why in choice.dropped.items()]
+def _dropped_notes(choice: Choice) -> list[str]:
+    return [f"{name} was dropped. {reason}" for name, reason in choice.dropped.items()]
 
 
 def _examples(record: ReportRecord) -> list[_Example]:
     insight = record.insight
-    shown = [*insight.gained[:MAX_GAINED], *insight.lost[:MAX_LOST]]
-    return [_example(record, each) for each in shown]
+    corrected = insight.corrected_errors[:MAX_CORRECTED_EXAMPLES]
+    new = insight.new_errors[:MAX_NEW_ERROR_EXAMPLES]
+    return [_example(record, each) for each in [*corrected, *new]]
 
 
 def _example(record: ReportRecord, changed: ChangedNeighbors) -> _Example:
-    own = record.y[changed.row]
+    label = record.y[changed.row]
 
     def neighbors(rows: "np.ndarray") -> list[_Neighbor]:
-        return [_Neighbor(record.rows[i], record.y[i], record.y[i] == own) for i in rows]
+        return [_Neighbor(record.rows[i], record.y[i], record.y[i] == label) for i in rows]
 
     row = record.rows[changed.row]
-    return _Example(row, own, neighbors(changed.before), neighbors(changed.after))
+    return _Example(row, label, neighbors(changed.before), neighbors(changed.after))
 
 
 def _usage(record: ReportRecord) -> list[str]:
-    """Return how to use the model: in Python, and in a shell if it was saved."""
+    """Return examples of use: Python code, and shell commands if the model was saved."""
     if record.model_file is None:
         return [
-            f"comparison.learner.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
+            f"comparison.model.predict(new_rows)\ncomparison.save({record.name + '.dimetric'!r})"
         ]
     file = record.model_file
     python = (

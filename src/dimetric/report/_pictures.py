@@ -1,4 +1,4 @@
-"""The pictures of a report, as ``data:`` addresses: the page holds them itself."""
+"""Draw the plots of a report as ``data:`` URLs, which are part of the page itself."""
 
 import warnings
 from base64 import b64encode
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dimetric.report._records import BASELINE, Choice, Insight, ReportRecord
-from dimetric.report._text import shorten
+from dimetric.report._text import cut_middle
 
-WIDTH_INCHES = 5.2  # letters stay large enough on the screen of a telephone
+WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
 DOTS_PER_INCH = 150
 MAX_HEAT_MAP_FEATURES = 20
 MAX_LEGEND_CLASSES = 12
@@ -19,12 +19,12 @@ MAX_LABEL_LENGTH = 14
 
 
 def draw_all(record: ReportRecord) -> dict[str, str]:
-    """Return all pictures of a report by name: scores, before, after, metric.
+    """Return the plots of a report by name: "scores", "before", "after" and "metric".
 
     Parameters
     ----------
     record : ReportRecord
-        What the report shows. There is no picture "metric" if the distance has no matrix.
+        The contents of the report. Without a matrix M, the plot "metric" is left out.
     """
     choice, insight = record.choice, record.insight
     before, after = _scatter_plots(insight, record.y, (BASELINE, choice.best))
@@ -35,24 +35,24 @@ def draw_all(record: ReportRecord) -> dict[str, str]:
 
 
 def _scores(choice: Choice) -> str:
-    """Return a picture of the scores of all learners."""
+    """Plot the scores of all learners."""
     from dimetric.benchmark._summary import LearnerScores
     from dimetric.plot import ComparisonDisplay
 
     rows = [
-        LearnerScores(row.learner, own, row.score, row.spread, 0, len(own), 0.0)
+        LearnerScores(row.learner, scores, row.score, row.std, 0, len(scores), 0.0)
         for row in choice.table
-        for own in [choice.scores[row.learner]]
+        for scores in [choice.scores[row.learner]]
     ]
     return _picture(0.9 + 0.3 * len(rows), ComparisonDisplay(rows), few_ticks=True)
 
 
 def _scatter_plots(insight: Insight, y: np.ndarray, names: tuple[str, str]) -> tuple[str, str]:
-    """Return pictures of the samples under both distances."""
+    """Plot the samples under the Euclidean and the learned distance."""
     from dimetric.plot import EmbeddingDisplay
 
     labels, legend = _labels(y[insight.rows])
-    display = partial(EmbeddingDisplay, y=labels, legend=legend, axis_name="direction")
+    display = partial(EmbeddingDisplay, y=labels, legend=legend)
     before, after = (
         _picture(3.6, display(Z, title=name))
         for Z, name in zip((insight.before, insight.after), names, strict=True)
@@ -61,10 +61,10 @@ def _scatter_plots(insight: Insight, y: np.ndarray, names: tuple[str, str]) -> t
 
 
 def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return short names of classes, and where they are shown: nowhere, if they are too many."""
+    """Return a short class name for each sample, and the position of the legend."""
     classes, codes = np.unique(y.astype(str), return_inverse=True)
-    short = np.array([shorten(each, MAX_LABEL_LENGTH) for each in classes])
-    if len(set(short)) < len(classes):  # long names that differ in the middle
+    short = np.array([cut_middle(each, MAX_LABEL_LENGTH) for each in classes])
+    if len(set(short)) < len(classes):  # the names differ only in the part that was removed
         short = np.array([f"class {i + 1}" for i in range(len(classes))])
     if len(classes) <= MAX_LEGEND_CLASSES:
         return short[codes], "beside"
@@ -72,20 +72,20 @@ def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def _heat_map(metric: np.ndarray, names: list[str]) -> str:
-    """Return a picture of the matrix M, restricted to the features that count most."""
+    """Plot the matrix M of the most important features."""
     from dimetric.plot import MetricDisplay
 
     largest = np.argsort(-np.diag(metric), kind="stable")[:MAX_HEAT_MAP_FEATURES]
     shown = np.sort(largest)
-    labels = [shorten(names[i], MAX_LABEL_LENGTH) for i in shown]
+    labels = [cut_middle(names[i], MAX_LABEL_LENGTH) for i in shown]
     return _picture(4.6, MetricDisplay(metric[np.ix_(shown, shown)], feature_names=labels))
 
 
 def _picture(height: float, display: Any, *, few_ticks: bool = False) -> str:
-    """Return what a display draws as a ``data:`` address.
+    """Draw a display and return the image as a ``data:`` URL.
 
-    The figure is drawn in memory, with matplotlib's default style whatever the user has set; the
-    user's settings stay as they are.
+    The figure uses matplotlib's default style. The user's own settings are neither used nor
+    changed.
     """
     from matplotlib import style
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -98,7 +98,7 @@ def _picture(height: float, display: Any, *, few_ticks: bool = False) -> str:
         style.context(["default", {"font.family": font_families()}]),
         warnings.catch_warnings(),
     ):
-        warnings.filterwarnings("ignore", "Glyph")  # the caption shows what the font lacks
+        warnings.filterwarnings("ignore", "Glyph")  # class names are also in the page's text
         figure = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         FigureCanvasAgg(figure)
         ax = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""Plain records of what a comparison found: the contents of a report."""
+"""Records of the results of a comparison, from which a report is rendered."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from dimetric.stats._verdict import verdict
 
 __all__ = ["BASELINE", "ChangedNeighbors", "Choice", "Insight", "LearnerRow", "ReportRecord"]
 
-BASELINE = "Euclidean"  # every learner is compared to this distance
+BASELINE = "Euclidean"  # name of the distance that all learners are compared with
 
 
 class LearnerRow(NamedTuple):
@@ -20,50 +20,53 @@ class LearnerRow(NamedTuple):
     ----------
     learner : str
         Name of the learner.
-    score, spread : float
-        Mean and standard deviation of its test scores.
+    score, std : float
+        Mean and standard deviation of its test accuracies.
     gain : float
-        How far its mean is above that of the Euclidean distance.
+        Its mean accuracy minus that of the Euclidean distance.
     seconds : float
         Mean time of a fit.
     """
 
     learner: str
     score: float
-    spread: float
+    std: float
     gain: float
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The learner that suits the samples best, and how it was found.
+    """The best learner, and the scores that it was chosen by.
+
+    The race cross-validates all learners. The final tests the best one against the baseline, the
+    Euclidean distance.
 
     Attributes
     ----------
     best : str
-        Name of the best learner. The Euclidean distance is not among the candidates.
+        Name of the best learner. It is never the baseline.
     learner : learner
-        This learner with its best parameters, not fitted.
+        The best learner with its tuned parameters, not fitted.
     params : dict of str to object
-        The parameters that were tuned; empty if there was no time to tune.
+        The tuned parameters. Empty if there was no time to tune.
     scores : dict of str to ndarray of shape (n_folds,)
-        Test scores of all learners in the folds of the race.
+        Test accuracies of each learner in the folds of the race.
     fit_seconds : dict of str to float
-        Mean time of a fit, for each learner.
+        Mean time of a fit of each learner.
     dropped : dict of str to str
-        Learners without a score, and why.
+        The reason why a learner has no score, by its name.
     final_scores : dict of str to ndarray of shape (n_repeats * n_folds,)
-        Test scores of the baseline and of the best learner in other folds than those of the race.
-        The parameters were tuned anew inside each fold.
+        Test accuracies of the baseline and the best learner in the folds of the final. These
+        differ from the folds of the race. Parameters were tuned within each fold.
     n_repeats : int
-        How often the rows were split into folds for the final.
+        Number of times that the final split the rows into folds.
     judged_on_unseen_rows : bool
-        Whether the final used other rows than the race.
-    n_race, n_final : int
-        Numbers of rows of the race and of the final.
+        Whether the final used rows that the race did not use.
+    n_race_rows, n_final_rows : int
+        Number of rows in the race and in the final.
     posterior : Posterior
-        Result of the Bayesian test of the baseline (left) and the best learner (right).
+        Result of the Bayesian test of the baseline (left) against the best learner (right).
     """
 
     best: str
@@ -75,24 +78,24 @@ class Choice:
     final_scores: dict[str, np.ndarray]
     n_repeats: int
     judged_on_unseen_rows: bool
-    n_race: int
-    n_final: int
+    n_race_rows: int
+    n_final_rows: int
     posterior: Posterior = field(repr=False)
 
     @property
     def verdict(self) -> str:
-        """The verdict in a sentence."""
+        """One sentence that says whether the best learner beats the baseline."""
         return verdict(BASELINE, self.best, self.posterior)
 
     @property
     def mean_scores(self) -> dict[str, float]:
-        """Mean scores of the race, the best first."""
+        """Mean accuracy of each learner in the race, the best first."""
         means = {name: float(np.mean(each)) for name, each in self.scores.items()}
         return dict(sorted(means.items(), key=lambda each: -each[1]))
 
     @property
     def table(self) -> list[LearnerRow]:
-        """A row for each learner of the race, the best first."""
+        """One row for each learner of the race, the best first."""
         means = self.mean_scores
         return [
             LearnerRow(
@@ -107,14 +110,14 @@ class Choice:
 
 
 class ChangedNeighbors(NamedTuple):
-    """A test sample, and its nearest neighbours among the training samples.
+    """A test sample and its nearest training samples under two distances.
 
     Attributes
     ----------
     row : int
-        Row of the sample.
+        Index of the test sample.
     before, after : ndarray of int
-        Rows of its nearest neighbours under the Euclidean and under the learned distance.
+        Indices of its nearest neighbours under the Euclidean and the learned distance.
     """
 
     row: int
@@ -124,34 +127,38 @@ class ChangedNeighbors(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Insight:
-    """What a learned distance changes.
+    """Feature importances under a learned distance, and the predictions that it changes.
 
     Attributes
     ----------
     n_train, n_test : int
-        Number of samples that the distance was learned from, and that it was tried on.
-    gained, lost : list of ChangedNeighbors
-        Test samples that are classified correctly only by the learned distance, and only by the
-        Euclidean distance.
+        Number of samples that the distance was learned from, and that it was tested on.
+    corrected_errors : list of ChangedNeighbors
+        Test samples that the learned distance classifies correctly and the Euclidean
+        distance does not.
+    new_errors : list of ChangedNeighbors
+        Test samples that the Euclidean distance classifies correctly and the learned
+        distance does not.
     importance : dict of str to float
-        How much each feature counts, the largest first.
+        Importance of each feature, the largest first. Empty if it took too long to compute.
     from_metric : bool
-        Whether the importance of a feature is the square root of its entry on the diagonal of M.
-        Otherwise, it is the loss of score when the feature is shuffled.
+        If True, the importance of a feature is the square root of its diagonal entry in M. If
+        False, it is the drop in accuracy when the feature is shuffled.
     metric : ndarray of shape (n_features, n_features) or None
-        The matrix M of features scaled to [0, 1]; None for a distance that has no matrix.
+        The matrix M for features scaled to [0, 1]. None if the learner is not linear.
     rows : ndarray
-        Rows of the samples to draw.
+        Indices of the samples to plot.
     shows_unseen_rows : bool
-        Whether the distance was learned without the samples that are drawn.
+        Whether all plotted samples are test samples.
     before, after : ndarray of shape (n_rows, 2)
-        These samples in the plane of their largest variance: scaled, and under the learned map.
+        First two principal components of the plotted samples: of their scaled features, and of
+        their coordinates under the learned distance.
     """
 
     n_train: int
     n_test: int
-    gained: list[ChangedNeighbors]
-    lost: list[ChangedNeighbors]
+    corrected_errors: list[ChangedNeighbors]
+    new_errors: list[ChangedNeighbors]
     importance: dict[str, float]
     from_metric: bool
     metric: np.ndarray | None
@@ -163,40 +170,40 @@ class Insight:
 
 @dataclass(frozen=True, eq=False)
 class ReportRecord:
-    """Everything that a report shows.
+    """The contents of a report.
 
     Attributes
     ----------
     name, source, target : str
-        Name of the table, where it comes from, and the name of the column of classes.
+        Name of the table, its origin, and the name of its target column.
     y : ndarray of shape (n_rows,)
         Classes of the rows.
     rows : ndarray of shape (n_rows,)
-        The number of each row in the table that was given.
+        Row indices in the original table, from 0.
     feature_names : list of str
         Names of the features.
     classes : dict of str to int
-        Sizes of the classes, the largest first.
+        Number of rows of each class, the largest first.
     notes : list of str
-        What was done to the table, in sentences.
+        Sentences that say which rows and columns were dropped, imputed or encoded.
     n_neighbors, n_folds : int
-        Number of neighbours that vote, and of folds.
+        Number of nearest neighbours used for classification, and number of folds.
     rope : float
-        Largest difference of scores that counts as none.
+        Accuracies that differ by at most this count as equal.
     random_state : int
-        Seed of all random draws.
+        Random seed.
     choice : Choice
-        The comparison.
+        The best learner and the scores.
     insight : Insight
-        What the best learner changes.
+        Feature importances and changed predictions.
     model_file : str or None
-        File of the fitted model; None if it was not saved.
+        File of the saved model. None if it was not saved.
     model_description : str
-        What the model is, in a sentence.
+        Sentences that describe the fitted model.
     seconds : float
-        How long the comparison took.
+        Total time of the comparison.
     versions : dict of str to str
-        Versions of Python and packages.
+        Versions of Python and of packages, by name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Model selection: cross-validation, parameter search, the number of components."""
+"""Model selection: cross-validation, parameter search and choice of the number of components."""
 
 import lazy_loader
 

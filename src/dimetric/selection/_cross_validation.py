@@ -1,4 +1,4 @@
-"""Cross-validation of estimators, and of what learners report about their fits."""
+"""Cross-validation of estimators, and of the metadata of learners."""
 
 import warnings
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from dimetric._arrays.namespaces import is_foreign, to_host
 from dimetric.classify._neighbors import NeighborsEstimator
-from dimetric.learners._steps import last_step
+from dimetric.learners._inner_learner import last_step
 
 __all__ = ["CrossValidation", "cross_validate", "metadata_cross_validate", "splits"]
 
@@ -25,10 +25,10 @@ class CrossValidation(NamedTuple):
     Attributes
     ----------
     train_score, test_score : ndarray of shape (n_splits,)
-        Scores on the training and on the test samples. For nearest neighbours the score on the
-        training samples is leave-one-out.
+        Scores on the training and test samples. Nearest-neighbour estimators are scored by
+        leave-one-out on the training samples.
     fit_time : ndarray of shape (n_splits,)
-        Seconds that each fit took.
+        Time of each fit in seconds.
     """
 
     train_score: np.ndarray
@@ -46,7 +46,7 @@ def cross_validate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> CrossValidation:
-    """Return the scores of a classifier or regressor in repeated folds, stratified by class.
+    """Cross-validate a classifier or regressor in repeated folds, stratified by class.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def cross_validate(
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes or targets.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of shuffled folds, or a splitter of scikit-learn, or the splits themselves. If the
-        smallest class has fewer members than folds, there are fewer folds, with a warning.
+        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. A number of
+        folds larger than the smallest class is reduced to its size, with a warning.
     n_repeats : int, default=1
-        How often the samples are split anew. Must be 1 if `cv` is not an int.
+        Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling.
+        Random seed of the shuffling.
     n_jobs : int or None, default=None
-        Number of processes, as joblib counts them.
+        Number of parallel processes, as in joblib.
 
     Examples
     --------
@@ -72,7 +72,8 @@ def cross_validate(
     >>> [round(float(scores.mean()), 2) for scores in (found.train_score, found.test_score)]
     [0.96, 0.96]
     """
-    require(estimator, "score", "estimator", "Classifiers have; give a learner to KNNClassifier.")
+    remedy = "Pass a classifier or regressor, such as KNNClassifier(learner=...)."
+    require_method(estimator, "score", "estimator", remedy)
     folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
     found = model_selection.cross_validate(
         estimator,
@@ -80,7 +81,7 @@ def cross_validate(
         y,
         cv=folds,
         n_jobs=n_jobs,
-        scoring=own_score,
+        scoring=default_score,
         error_score="raise",
         return_train_score=True,
         return_estimator=True,
@@ -101,7 +102,7 @@ def metadata_cross_validate(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return the metadata of a learner after a fit to the training samples of each fold.
+    """Fit a learner to the training samples of each fold and return its metadata.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def metadata_cross_validate(
     Returns
     -------
     metadata : dict of str to ndarray of shape (n_splits,)
-        An array for each key: of numbers, or of objects.
+        An array for each key of the metadata; of dtype object if some values are not numbers.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def metadata_cross_validate(
     >>> found["final_objective"].shape, round(float(found["final_objective"].mean()), 1)
     ((5,), 1.0)
     """
-    require(last_step(learner), "metadata", "learner", "Learners of dimetric have.")
+    require_method(last_step(learner), "metadata", "learner", "Pass a learner of dimetric.")
     folds = splits(X, y, cv, n_repeats, random_state)
     found = model_selection.cross_validate(
         learner,
@@ -135,12 +136,12 @@ def metadata_cross_validate(
         y,
         cv=folds,
         n_jobs=n_jobs,
-        scoring=nothing,
+        scoring=zero_score,
         error_score="raise",
         return_estimator=True,
     )
-    facts = [last_step(each).metadata() for each in found["estimator"]]
-    return {key: _together([each.get(key) for each in facts]) for key in facts[0]}
+    metadata = [last_step(each).metadata() for each in found["estimator"]]
+    return {key: _as_array([each.get(key) for each in metadata]) for key in metadata[0]}
 
 
 def splits(
@@ -152,24 +153,24 @@ def splits(
     *,
     stratify: bool = True,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and test rows of repeated folds, stratified if y holds classes.
+    """Return the training and test rows of repeated folds, stratified if y holds class labels.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples.
     y : array-like of shape (n_samples,), or None
-        Classes, or other targets, which are not stratified.
+        Class labels, by which folds are stratified, or other targets.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of shuffled folds, or a splitter of scikit-learn, or the splits themselves. An int
-        is reduced, with a warning, to the size of the smallest class, or to the number of
-        samples.
+        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. A number of
+        folds that exceeds the size of the smallest class (without stratification, the number of
+        samples) is reduced to it, with a warning.
     n_repeats : int, default=1
-        How often the samples are split anew. Must be 1 if `cv` is not an int.
+        Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
-        Seed of the shuffling. Not used if `cv` is not an int.
+        Random seed of the shuffling. Ignored if `cv` is not an int.
     stratify : bool, default=True
-        Whether whole numbers in y are classes.
+        Whether integers in y are class labels. Set it to False for regression.
 
     Examples
     --------
@@ -183,29 +184,30 @@ def splits(
     _check_folds(cv, n_repeats)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if n < 2:
-        raise ValueError(f"There are {n} samples: folds need 2 at least.")
+        raise ValueError(f"n_samples={n}, but cross-validation requires at least 2 samples.")
     y = to_host(y) if is_foreign(y) else y
     if not isinstance(cv, Integral):
         rows, labels = np.arange(n), None if y is None else np.asarray(y).ravel()
         folds = check_cv(cv).split(np.zeros(n), labels)
         return [(rows[train], rows[test]) for train, test in folds]
-    # A fixed seed: folds are generated more than once, and must be the same each time.
+    # Splitters get an int, so a RandomState advances by one number for any number of folds.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     if not stratify or y is None or type_of_target(y) not in ("binary", "multiclass"):
-        cv = _fewer(int(cv), n, f"there are samples, {n}")
+        cv = _reduced_folds(int(cv), n, "the number of samples")
         folds = RepeatedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
         return list(folds.split(np.zeros(n)))
     labels = np.asarray(y).ravel()
     smallest = int(np.min(np.unique(labels, return_counts=True)[1]))
-    cv = _fewer(int(cv), smallest, f"the smallest class has members, {smallest}")
+    cv = _reduced_folds(int(cv), smallest, "the size of the smallest class")
     folds = RepeatedStratifiedKFold(n_splits=cv, n_repeats=n_repeats, random_state=seed)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # see _fewer
+        # _reduced_folds has already warned about small classes.
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         return list(folds.split(np.zeros(n), labels))
 
 
 def _check_folds(cv: Any, n_repeats: Any) -> None:
-    """Raise unless these can be the folds and their number of repeats."""
+    """Raise if `cv` or `n_repeats` is invalid."""
     if not isinstance(n_repeats, Integral) or n_repeats < 1:
         raise ValueError(f"n_repeats={n_repeats!r} must be an int of at least 1.")
     is_int = isinstance(cv, Integral)
@@ -216,37 +218,40 @@ def _check_folds(cv: Any, n_repeats: Any) -> None:
         )
     if not is_int and n_repeats != 1:
         raise ValueError(
-            f"n_repeats={n_repeats} needs an int as cv; for splitters, use RepeatedKFold or "
-            "RepeatedStratifiedKFold."
+            f"n_repeats={n_repeats} requires an int as cv. To repeat a splitter, pass "
+            "RepeatedKFold or RepeatedStratifiedKFold as cv."
         )
 
 
-def _fewer(cv: int, most: int, what: str) -> int:
-    if cv <= most:
+def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
+    """Return the number of folds, reduced to `limit` but not below 2; warn if it is reduced."""
+    if cv <= limit:
         return cv
-    fewer = max(2, most)
-    warnings.warn(f"cv={cv} is more than {what}: there are {fewer} folds.", stacklevel=4)
-    return fewer
+    reduced = max(2, limit)
+    warnings.warn(
+        f"cv={cv} is larger than {limit_name}, {limit}. Using {reduced} folds.", stacklevel=4
+    )
+    return reduced
 
 
-def own_score(model: Any, X: Any, y: Any = None) -> float:
-    """Return the own score of a fitted model."""
+def default_score(model: Any, X: Any, y: Any = None) -> float:
+    """Return ``model.score(X, y)``."""
     return model.score(X, y)
 
 
-def nothing(model: Any, X: Any, y: Any = None) -> float:
-    """Return 0, where a search needs a score but none is used."""
+def zero_score(model: Any, X: Any, y: Any = None) -> float:
+    """Return 0, for searches that require a score but do not use it."""
     return 0.0
 
 
-def require(model: Any, method: str, name: str, remedy: str) -> None:
-    """Raise an error unless a model has a method."""
+def require_method(model: Any, method: str, name: str, remedy: str) -> None:
+    """Raise an error if a model does not have a method."""
     if not hasattr(model, method):
         raise ValueError(f"{name}={model!r} has no method {method}. {remedy}")
 
 
-def _together(values: list[Any]) -> np.ndarray:
-    """Return an array of numbers, or of objects if some value is not a number."""
+def _as_array(values: list[Any]) -> np.ndarray:
+    """Return an array of numbers, or of objects if some values are not numbers."""
     if all(isinstance(each, Real | np.bool_) for each in values):
         return np.array(values)
     found = np.empty(len(values), dtype=object)

@@ -1,4 +1,4 @@
-"""How many components to keep."""
+"""Choice of the number of components."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -29,7 +29,7 @@ def choose_dimension(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> int:
-    r"""Choose the number of components: by nearest neighbours, or by a share of the eigenvalues.
+    r"""Choose the number of components, by k-NN accuracy or by a fraction of the eigenvalues.
 
     Parameters
     ----------
@@ -38,20 +38,21 @@ def choose_dimension(
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
     dimensions : sequence of int, optional
-        Dimensions to try; by default those of 1, 2, 3, 5, 10, 20, 30, 40, 50 that are below the
-        number of features, and that number. The smallest of equally good ones is chosen.
+        Numbers of components to try. By default the number of features d, and those of 1, 2, 3, 5,
+        10, 20, 30, 40, 50 that are below d. Ties go to the smallest number.
     threshold : float in (0, 1], optional
-        Choose, instead, the smallest k whose eigenvalues are at least this share of all,
-        :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. The learner must have
-        eigenvalues.
+        If given, choose by eigenvalues instead: the smallest k for which the first k eigenvalues
+        reach this fraction t of the sum, :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge
+        t`. The learner must have eigenvalues.
     n_neighbors : int, default=3
-        Number of neighbours whose accuracy decides between dimensions.
+        Number of neighbours of the k-NN accuracy.
     cv, n_repeats, random_state, n_jobs
         As in :func:`cross_validate`.
 
     Returns
     -------
     n_components : int
+        The chosen number of components.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def choose_dimension(
     (2, 2)
     """
     if not hasattr(learner, "n_components"):
-        raise ValueError(f"{type(learner).__name__} has no n_components to choose.")
+        raise ValueError(f"{type(learner).__name__} has no parameter n_components.")
     if threshold is None:
         d = np.shape(X)[1]
         defaults = [k for k in DEFAULT_DIMENSIONS if k < d] + [d]
@@ -80,31 +81,36 @@ def choose_dimension(
         )
         return int(found.best_params_["n_components"])
     if dimensions is not None:
-        raise ValueError("Give dimensions or a threshold, not both.")
+        raise ValueError("dimensions and threshold are both given. Pass only one of them.")
     if not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
         raise ValueError(f"threshold={threshold!r} must be above 0 and at most 1.")
-    return _smallest_dimension(partial(_share_kept, learner, X, y), float(threshold))
+    return _smallest_dimension(partial(_eigenvalue_fraction, learner, X, y), float(threshold))
 
 
 def _smallest_dimension(
-    share_kept: Callable[[int | None], tuple[int, float]], threshold: float
+    eigenvalue_fraction: Callable[[int | None], tuple[int, float]], threshold: float
 ) -> int:
-    """Return the smallest dimension that keeps a share, by bisection: the share grows with it."""
-    low, high = 1, share_kept(None)[0]
+    """Return the smallest dimension that reaches the threshold, by bisection.
+
+    The fraction of the eigenvalues increases with the dimension.
+    """
+    low, high = 1, eigenvalue_fraction(None)[0]
     while low < high:
         middle = (low + high) // 2
-        if share_kept(middle)[1] >= threshold - 1e-12:
+        if eigenvalue_fraction(middle)[1] >= threshold - 1e-12:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def _share_kept(learner: Any, X: Any, y: Any, n_components: int | None) -> tuple[int, float]:
-    """Return the number of components of a fit, and their share of all eigenvalues."""
-    facts = clone(learner).set_params(n_components=n_components).fit(X, y).metadata()
-    if "accumulated_eigenvalues" not in facts:
+def _eigenvalue_fraction(
+    learner: Any, X: Any, y: Any, n_components: int | None
+) -> tuple[int, float]:
+    """Fit a learner; return its number of components and their fraction of all eigenvalues."""
+    metadata = clone(learner).set_params(n_components=n_components).fit(X, y).metadata()
+    if "accumulated_eigenvalues" not in metadata:
         raise ValueError(
-            f"{type(learner).__name__} has no eigenvalues: give dimensions instead of a threshold."
+            f"{type(learner).__name__} has no eigenvalues. Pass dimensions instead of threshold."
         )
-    return facts["n_components"], facts["accumulated_eigenvalues"]
+    return metadata["n_components"], metadata["accumulated_eigenvalues"]

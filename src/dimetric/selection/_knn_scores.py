@@ -1,4 +1,4 @@
-"""Score learners by nearest neighbours, for several numbers of neighbours in one search."""
+"""k-NN accuracy of learners, for several numbers of neighbours in one search."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -28,7 +28,7 @@ class KNNScore(NamedTuple):
     test : float
         Accuracy on the test samples; NaN if there are none.
     time : float
-        Seconds that the fit of the learner took.
+        Time of the fit in seconds.
     """
 
     learner: str
@@ -48,15 +48,14 @@ def knn_scores(
     n_neighbors: int | Iterable[int] = 3,
     weights: Weights = "uniform",
 ) -> list[KNNScore]:
-    """Score many learners by nearest neighbours, for several numbers of neighbours at once.
+    """Return the k-NN accuracy of learners for several numbers of neighbours.
 
-    Each learner is fitted once, and its neighbours are searched once, however many numbers of
-    neighbours are asked for.
+    Each learner is fitted once, and neighbours are searched once for all numbers of neighbours.
 
     Parameters
     ----------
     learners : mapping of names to learners, or iterable of learners
-        Copies are fitted; None is the Euclidean distance.
+        Learners to score. Copies are fitted. None stands for the Euclidean distance.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Training samples and their classes.
     X_test, y_test : array-like, optional
@@ -69,7 +68,7 @@ def knn_scores(
     Returns
     -------
     list of KNNScore
-        Sorted by learner, then by number of neighbours, both in the order given.
+        One entry for each learner and number of neighbours, in the given order.
 
     Examples
     --------
@@ -84,7 +83,7 @@ def knn_scores(
     LDA 5 0.99
     """
     if (X_test is None) != (y_test is None):
-        raise ValueError("X_test and y_test go together: give both, or neither.")
+        raise ValueError("X_test and y_test must be given together.")
     ks = checked_neighbors(n_neighbors)
     found = []
     for name, learner in named_learners(learners).items():
@@ -104,9 +103,9 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
     Parameters
     ----------
     model : KNNClassifier
-        The classifier, fitted; its own number of neighbours is not used.
+        A fitted classifier. Its parameter `n_neighbors` is ignored.
     X, y : array-like, or None
-        Samples and their classes. None stands for the training samples, each without itself.
+        Samples and their classes. If None, the leave-one-out accuracy of the training samples.
     ks : sequence of int
         Numbers of neighbours.
 
@@ -128,7 +127,7 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the numbers of neighbours as a tuple without repetitions.
+    """Return the numbers of neighbours as a tuple without duplicates.
 
     Examples
     --------
@@ -137,7 +136,7 @@ def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
     """
     ks = tuple(n_neighbors) if isinstance(n_neighbors, Iterable) else (n_neighbors,)
     if not ks:
-        raise ValueError("n_neighbors is empty: give an int of at least 1, or several.")
+        raise ValueError("n_neighbors is empty. Pass an int of at least 1, or several.")
     for k in ks:
         if not isinstance(k, Integral) or k < 1:
             raise ValueError(f"n_neighbors={k!r} must be an int of at least 1, or several.")
@@ -145,7 +144,10 @@ def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def named_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Return learners by name: the given one, else the name of their class, else their repr.
+    """Return a dict of learners by name.
+
+    A learner without a given name has the name of its class, or its repr if several learners have
+    the same class.
 
     Examples
     --------
@@ -156,7 +158,7 @@ def named_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any
     if isinstance(learners, Mapping):
         return dict(learners)
     if learners is None or hasattr(learners, "fit"):
-        raise TypeError(f"learners={learners!r} is one learner: give a list, or a mapping.")
+        raise TypeError(f"learners={learners!r} is a single learner. Pass a list or a mapping.")
     learners = list(learners)
     names = ["Euclidean" if each is None else type(each).__name__ for each in learners]
     names = [
@@ -164,6 +166,8 @@ def named_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any
         for name, each in zip(names, learners, strict=True)
     ]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"Two learners are {twice}: give a mapping of names to learners.")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"Several learners have the name {duplicate}. Pass a mapping of names to learners."
+        )
     return dict(zip(names, learners, strict=True))

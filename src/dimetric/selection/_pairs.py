@@ -1,6 +1,7 @@
-"""Cross-validation over pairs or triplets, which are split while the samples X stay whole.
+"""Cross-validation over pairs or triplets.
 
-scikit-learn's cross-validation splits X, and then the row numbers in the pairs no longer fit.
+The pairs are split into folds, and X stays whole. The cross-validation of scikit-learn splits X,
+which would invalidate the row indices in the pairs.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -31,35 +32,35 @@ def cross_validate_pairs(
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
-    shared: bool = False,
+    share_samples: bool = False,
     random_state: Any = None,
 ) -> CrossValidation:
-    """Fit to the pairs of all folds but one and score on the pairs of that one, in turn.
+    """Cross-validate a learner over folds of pairs or triplets.
 
     Parameters
     ----------
     learner : estimator
-        A learner of pairs, or of triplets; or a pipeline that ends with one, whose other steps
-        are fitted to all of X.
+        A learner that can be fitted to pairs or triplets, or a pipeline that ends with one. The
+        other steps of a pipeline are fitted to all of X.
     X : array-like of shape (n_samples, n_features)
-        All samples; None if the pairs hold vectors of their own.
+        All samples. None if the pairs contain vectors instead of row indices.
     pairs : Pairs or Triplets
-        What to learn from and to score on.
+        Pairs or triplets to split into training and test sets.
     cv : int or iterable of (train, test), default=5
-        Number of folds, or the pairs of each: those to learn from and those to score on.
+        Number of folds, or the training and test pairs of each fold.
     scoring : {"roc_auc", "accuracy"} or callable, optional
         For pairs, the area under the ROC curve (the default), or the accuracy at the threshold
-        that is best for the pairs learned from; for triplets, the accuracy. A callable
-        ``scoring(learner, X, pairs)`` returns a number, greater is better.
-    shared : bool, default=False
-        Whether a sample may occur both in training and in test, see :meth:`Pairs.split`.
+        that is best on the training pairs. For triplets, the accuracy. A callable
+        ``scoring(learner, X, pairs)`` returns a number; greater is better.
+    share_samples : bool, default=False
+        Whether a sample may occur in both training and test pairs; see :meth:`Pairs.split`.
     random_state : int, RandomState or None
-        Seed of the folds.
+        Random seed of the folds.
 
     Returns
     -------
     CrossValidation
-        Scores on the training and test pairs, and times of the fits.
+        Scores on the training and test pairs, and fit times.
 
     Examples
     --------
@@ -73,14 +74,14 @@ def cross_validate_pairs(
     True
     """
     score = _scorer(scoring, pairs)
-    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
+    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     before, last = _steps(learner)
     Z = _fit_before(before, pairs.points if X is None else X)
     rows = []
     for number, (train, test) in enumerate(folds, start=1):
-        _refuse_one_kind(train, f"Fold {number} has {train!r} to learn from")
+        _require_both_kinds(train, f"The training pairs of fold {number}")
         if scoring in (None, "roc_auc"):
-            _refuse_one_kind(test, f"Fold {number} has {test!r} to score on")
+            _require_both_kinds(test, f"The test pairs of fold {number}")
         started = perf_counter()
         fitted = _fitted(last, Z, train)
         seconds = perf_counter() - started
@@ -96,24 +97,24 @@ def tune_pairs(
     *,
     cv: int | Folds = 5,
     scoring: str | Scorer | None = None,
-    shared: bool = False,
+    share_samples: bool = False,
     random_state: Any = None,
 ) -> TuningResult:
-    """Choose the parameters that score best on pairs that were not learned from.
+    """Choose parameters by cross-validation over pairs or triplets.
 
-    All candidates are judged in the same folds.
+    All candidates are scored in the same folds.
 
     Parameters
     ----------
-    learner, X, pairs, cv, scoring, shared, random_state
+    learner, X, pairs, cv, scoring, share_samples, random_state
         As in :func:`cross_validate_pairs`.
     param_grid : mapping of names to sequences, or sequence of such mappings
-        Values of each parameter, as for scikit-learn's ``ParameterGrid``.
+        Values of each parameter, as in scikit-learn's ``ParameterGrid``.
 
     Returns
     -------
     TuningResult
-        ``best_estimator_`` is fitted to all pairs, and has the best threshold for them.
+        ``best_estimator_`` is fitted to all pairs and has the threshold that is best on them.
         ``cv_results_`` also holds ``mean_train_score`` and ``mean_fit_time``.
 
     Examples
@@ -126,10 +127,10 @@ def tune_pairs(
     >>> found.best_params_, len(found.cv_results_["params"])
     ({'reg': 0.01}, 2)
     """
-    folds = _folds(pairs, cv, shared=shared, random_state=random_state)
+    folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     params = list(ParameterGrid(param_grid))
     if not params:
-        raise ValueError("param_grid is empty: give at least one value of a parameter.")
+        raise ValueError("param_grid is empty. Pass at least one value of a parameter.")
     found = [
         cross_validate_pairs(clone(learner).set_params(**each), X, pairs, cv=folds, scoring=scoring)
         for each in params
@@ -147,56 +148,57 @@ def tune_pairs(
     return TuningResult(params[best], float(table["mean_test_score"][best]), fitted, table)
 
 
-def _folds(pairs: Any, cv: Any, *, shared: bool, random_state: Any) -> list[tuple[Any, Any]]:
-    """Return the pairs to learn from and the pairs to score on, of each fold."""
+def _folds(pairs: Any, cv: Any, *, share_samples: bool, random_state: Any) -> list[tuple[Any, Any]]:
+    """Return the training and test pairs of each fold."""
     if not isinstance(pairs, Pairs | Triplets):
         raise TypeError(f"pairs must be Pairs or Triplets, got {type(pairs).__name__}.")
     if isinstance(cv, Integral):
-        cv = pairs.split(int(cv), shared=shared, random_state=random_state)
+        cv = pairs.split(int(cv), share_samples=share_samples, random_state=random_state)
     elif not isinstance(cv, Iterable):
         raise TypeError(
-            f"cv={cv!r} must be a number of folds, or the folds themselves: the pairs to learn "
-            "from and those to score on. scikit-learn's splitters divide X, which stays whole here."
+            f"cv={cv!r} must be a number of folds, or an iterable of the training and test pairs "
+            "of each fold. Splitters of scikit-learn split X instead of pairs."
         )
     return list(cv)
 
 
-def _refuse_one_kind(given: Pairs | Triplets, subject: str) -> None:
-    if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
+def _require_both_kinds(pairs: Pairs | Triplets, name: str) -> None:
+    """Raise if pairs are not both similar and dissimilar; triplets always pass."""
+    if isinstance(pairs, Pairs) and 0 in (len(pairs.similar), len(pairs.dissimilar)):
         raise ValueError(
-            f"{subject}, but both kinds are needed. Take fewer folds, or let them share samples "
-            "(shared=True)."
+            f"{name} must contain both similar and dissimilar pairs, but are {pairs!r}. Use fewer "
+            "folds, or set shared=True to let folds share samples."
         )
 
 
 def _steps(learner: Any) -> tuple[Any, Any]:
-    """Return the steps before a learner, as a pipeline or None, and the learner itself."""
+    """Return the steps before the learner, as a pipeline or None, and the learner itself."""
     if not isinstance(learner, Pipeline):
         return None, learner
     return (clone(learner[:-1]) if len(learner) > 1 else None), learner[-1]
 
 
 def _fit_before(before: Any, X: Array) -> Array:
-    """Fit the steps before a learner; return X as the learner gets it."""
+    """Fit the steps before the learner and return the transformed X."""
     return X if before is None else before.fit_transform(X)
 
 
-def _fitted(learner: Any, X: Array, given: Pairs | Triplets) -> Any:
-    """Return a copy that has learned from pairs, with the best threshold for them, or triplets."""
-    if isinstance(given, Triplets):
-        return clone(learner).fit(X, triplets=given)
-    return clone(learner).fit(X, pairs=given).calibrate_threshold(given, X)
+def _fitted(learner: Any, X: Array, pairs: Pairs | Triplets) -> Any:
+    """Return a fitted copy; after a fit to pairs, its threshold is the best one on these pairs."""
+    if isinstance(pairs, Triplets):
+        return clone(learner).fit(X, triplets=pairs)
+    return clone(learner).fit(X, pairs=pairs).calibrate_threshold(pairs, X)
 
 
-def _scorer(scoring: str | Scorer | None, given: Pairs | Triplets) -> Any:
-    """Return a function of a learner, X and pairs or triplets."""
+def _scorer(scoring: str | Scorer | None, pairs: Pairs | Triplets) -> Any:
+    """Return the scoring function, which takes a learner, X, and pairs or triplets."""
     if callable(scoring):
         return scoring
-    names = ("roc_auc", "accuracy") if isinstance(given, Pairs) else ("accuracy",)
+    names = ("roc_auc", "accuracy") if isinstance(pairs, Pairs) else ("accuracy",)
     scoring = names[0] if scoring is None else scoring
     if scoring not in names:
-        raise ValueError(f"scoring={scoring!r} must be one of {', '.join(names)}, or callable.")
-    if isinstance(given, Triplets):
+        raise ValueError(f"scoring={scoring!r} must be one of {', '.join(names)}, or a callable.")
+    if isinstance(pairs, Triplets):
         return lambda learner, X, triplets: learner.score_triplets(triplets, X)
     if scoring == "roc_auc":
         return lambda learner, X, pairs: learner.score_pairs(pairs, X)

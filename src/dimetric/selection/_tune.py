@@ -1,4 +1,4 @@
-"""Choose parameters by cross-validation: of learners, and of nearest neighbours."""
+"""Parameter search by cross-validation, for estimators and for the number of neighbours."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,14 +12,19 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from dimetric._names import suggest
 from dimetric.classify.knn import KNNClassifier
-from dimetric.learners._steps import last_step
-from dimetric.selection._cross_validation import nothing, own_score, require, splits
+from dimetric.learners._inner_learner import last_step
+from dimetric.selection._cross_validation import (
+    default_score,
+    require_method,
+    splits,
+    zero_score,
+)
 from dimetric.selection._knn_scores import checked_neighbors, knn_accuracies
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
 
 __all__ = ["tune", "tune_knn"]
 
-LESS_IS_BETTER = {"time", "n_iter", "gap", "gap_radius"}
+LOWER_IS_BETTER = {"time", "n_iter", "gap", "gap_radius"}
 
 ParamGrid = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -38,38 +43,39 @@ def tune(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> TuningResult:
-    """Choose parameters by cross-validation, from a grid or by random draws.
+    """Choose parameters by a grid search or random search with cross-validation.
 
     Parameters
     ----------
     estimator : learner, classifier or regressor
-        What to tune; copies are fitted. To scale inside the folds, give a pipeline.
+        Estimator to tune. Copies are fitted. To scale features within each fold, pass a pipeline.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
-        Samples and their classes.
+        Samples and their classes or targets.
     param_grid : mapping of names to sequences, or sequence of such mappings
-        Values to try: all combinations of each mapping. Give parameters that depend on each
-        other as one mapping each: ``[{"n_centroids": [k], "learner__n_centroids": [k]} for k in
-        (1, 2, 3)]`` tunes ``NCMCClassifier(learner=NCMC())``. With `n_iter`, values may be
-        distributions.
+        Parameter values to try. All combinations of the values in a mapping are candidates. For
+        parameters that depend on each other, pass one mapping per candidate:
+        ``[{"n_centroids": [k], "learner__n_centroids": [k]} for k in (1, 2, 3)]`` tunes
+        ``NCMCClassifier(learner=NCMC())``. With `n_iter`, values may be distributions.
     criterion : int, str or None, default=None
-        What to optimise: an int k is the accuracy of k nearest neighbours under the learned
-        distance; "score" is the estimator's own; "time" that of a fit; or any key of a learner's
-        metadata. None is "score" for classifiers and regressors, and 3 for learners.
+        Criterion to optimise. An int k is the accuracy of k nearest neighbours under the learned
+        distance, "score" is the score of the estimator, and "time" is the fit time. Any other
+        string is a key of the metadata of a learner. None means "score" for classifiers and
+        regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
-        Whether the criterion should be large. None is right for scores, times, iterations, gaps and
-        objectives.
+        Whether greater values of the criterion are better. None is sufficient for scores,
+        times, iterations, gaps and objectives; other criteria require True or False.
     n_iter : int or None, default=None
-        Try this many random draws from the grid. None tries all.
+        Number of random candidates to try. If None, all candidates are tried.
     cv, n_repeats, n_jobs
         As in :func:`cross_validate`.
     random_state : int, RandomState or None, default=None
-        Seed of the folds, and of the draws.
+        Random seed of the folds and of the random search.
 
     Returns
     -------
     TuningResult
-        If the criterion is a number of neighbours, ``best_estimator_`` is a classifier with the
-        learner in it.
+        If the criterion is a number of neighbours, ``best_estimator_`` is a
+        :class:`~dimetric.KNNClassifier` that uses the learner.
 
     Examples
     --------
@@ -79,30 +85,32 @@ def tune(
     >>> tune(PCA(whiten=True), X, y, {"n_components": [1, 2, 5]}, random_state=0)
     TuningResult(best_params_={'n_components': 5}, best_score_=0.9214)
     """
-    remedy = "Without a learner, tune_knn chooses the number of neighbours."
-    require(estimator, "fit", "estimator", remedy)
+    remedy = "Without a learner, use tune_knn to choose the number of neighbours."
+    require_method(estimator, "fit", "estimator", remedy)
     if criterion is None:
         criterion = "score" if is_classifier(estimator) or is_regressor(estimator) else 3
     if y is None and not isinstance(criterion, str):
-        raise ValueError("Nearest neighbours judge by classes: y is needed, or another criterion.")
-    judged, prefix, scoring = _judged(estimator, criterion)
+        raise ValueError(
+            f"criterion={criterion} requires the class labels y. Pass y or another criterion."
+        )
+    model, prefix, scoring = _model_and_scorer(estimator, criterion)
     grids = _grids(param_grid, prefix)
     if greater_is_better is None:
         greater_is_better = _greater_is_better(estimator, criterion)
     folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
     if isinstance(criterion, str) and criterion not in ("score", "time"):
-        scoring(clone(judged).fit(X, y), None, None)  # raise now: a search would only warn
-    search = model_selection.GridSearchCV(judged, grids)
+        scoring(clone(model).fit(X, y), None, None)  # raise here, because a search only warns
+    search = model_selection.GridSearchCV(model, grids)
     if n_iter is not None:
-        draws = {"n_iter": n_iter, "random_state": random_state}
-        search = model_selection.RandomizedSearchCV(judged, grids, **draws)
+        options = {"n_iter": n_iter, "random_state": random_state}
+        search = model_selection.RandomizedSearchCV(model, grids, **options)
     found = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y)
     scores = _by_fold(found, "score", len(folds))
-    if criterion == "time":  # a search only has means of times; a fit that failed has no time
+    if criterion == "time":  # a search reports only mean times; a failed fit has no time
         scores = np.where(np.isnan(scores), np.nan, found["mean_fit_time"][:, None])
     best = best_index(scores, greater_is_better)
-    winner = clone(judged).set_params(**found["params"][best]).fit(X, y)
-    params = [_without(prefix, each) for each in found["params"]]
+    winner = clone(model).set_params(**found["params"][best]).fit(X, y)
+    params = [_without_prefix(prefix, each) for each in found["params"]]
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
 
@@ -120,18 +128,18 @@ def tune_knn(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> TuningResult:
-    """Choose the number of neighbours, and the parameters of a learner with it.
+    """Choose the number of neighbours together with the parameters of a learner.
 
-    A learner is fitted once for all numbers of neighbours.
+    Each candidate learner is fitted once per fold for all numbers of neighbours.
 
     Parameters
     ----------
     learner : learner or None
-        Learner of the distance; None is the Euclidean distance.
+        Learner of the distance. None stands for the Euclidean distance.
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
     param_grid : mapping of names to sequences, or sequence of such mappings, optional
-        Values of the learner's parameters to try, as in :func:`tune`.
+        Values of the parameters of the learner to try, as in :func:`tune`.
     n_neighbors : iterable of int, default=(1, 3, 5, 7, 9)
         Numbers of neighbours to try.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
@@ -142,8 +150,8 @@ def tune_knn(
     Returns
     -------
     TuningResult
-        Its ``best_params_`` hold ``n_neighbors`` beside the learner's parameters. If the learner
-        has a parameter of that name, that one is called ``learner__n_neighbors``.
+        ``best_params_`` contains ``n_neighbors`` and the parameters of the learner. A parameter
+        ``n_neighbors`` of the learner is named ``learner__n_neighbors``.
 
     Examples
     --------
@@ -153,7 +161,7 @@ def tune_knn(
     """
     ks = sorted(checked_neighbors(n_neighbors))
     if learner is None and param_grid:
-        raise ValueError("param_grid holds parameters of a learner, but learner=None.")
+        raise ValueError("param_grid contains parameters of a learner, but learner=None.")
     grids = _grids(param_grid or {}, "learner__")
     folds = splits(X, y, cv, n_repeats, random_state)
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
@@ -161,7 +169,7 @@ def tune_knn(
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)
     found = _search(search, X, y)
     params = [
-        {"n_neighbors": k} | _without("learner__", each, ("n_neighbors",))
+        {"n_neighbors": k} | _without_prefix("learner__", each, ("n_neighbors",))
         for each in found["params"]
         for k in ks
     ]
@@ -174,51 +182,51 @@ def tune_knn(
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
 
 
-# What a search asks a fitted estimator
-
-
 def _accuracies_by_name(model: Any, X: Any, y: Any, *, ks: list[int]) -> dict[str, float]:
     return dict(zip(map(str, ks), knn_accuracies(model, X, y, ks), strict=True))
 
 
 def _metadata_value(model: Any, X: Any, y: Any = None, *, key: str) -> float:
-    facts = last_step(model).metadata()
-    if key not in facts:
-        raise ValueError(f"criterion={key!r} is no key of the metadata. {suggest(key, facts)}")
-    if not isinstance(facts[key], Real | np.bool_):
-        raise ValueError(f"criterion={key!r} is {facts[key]!r} in the metadata, no number.")
-    return float(facts[key])
+    metadata = last_step(model).metadata()
+    if key not in metadata:
+        raise ValueError(
+            f"criterion={key!r} is not a key of the metadata. {suggest(key, metadata)}"
+        )
+    if not isinstance(metadata[key], Real | np.bool_):
+        raise ValueError(f"criterion={key!r} is not a number in the metadata: {metadata[key]!r}.")
+    return float(metadata[key])
 
 
-def _judged(estimator: Any, criterion: int | str) -> tuple[Any, str, Callable[..., Any]]:
-    """Return the model to fit, the prefix of its parameters' names, and its scorer."""
+def _model_and_scorer(estimator: Any, criterion: int | str) -> tuple[Any, str, Callable[..., Any]]:
+    """Return the model to fit, the prefix of its parameter names, and its scorer."""
     if isinstance(criterion, Integral) and not isinstance(criterion, bool):
         if is_classifier(estimator) or is_regressor(estimator):
             kind = "classifier" if is_classifier(estimator) else "regressor"
             raise ValueError(
-                f"criterion={criterion} judges a learner by nearest neighbours, but "
-                f"{type(estimator).__name__} is a {kind}: its criterion is 'score'."
+                f"criterion={criterion} scores a learner by nearest neighbours, but "
+                f"{type(estimator).__name__} is a {kind}. Use criterion='score'."
             )
         if criterion < 1:
-            raise ValueError(f"criterion={criterion} neighbours must be at least 1.")
-        return KNNClassifier(int(criterion), learner=estimator), "learner__", own_score
+            raise ValueError(f"criterion={criterion}, a number of neighbours, must be at least 1.")
+        return KNNClassifier(int(criterion), learner=estimator), "learner__", default_score
     if not isinstance(criterion, str):
         raise ValueError(
             f"criterion={criterion!r} must be a number of neighbours, 'score', 'time', or a key of "
             "the metadata."
         )
     if criterion == "score":
-        require(estimator, "score", "estimator", "Give a number of neighbours as the criterion.")
-        return estimator, "", own_score
+        remedy = "Pass a number of neighbours as the criterion."
+        require_method(estimator, "score", "estimator", remedy)
+        return estimator, "", default_score
     if criterion == "time":
-        return estimator, "", nothing
-    require(last_step(estimator), "metadata", "estimator", "Learners of dimetric do.")
+        return estimator, "", zero_score
+    require_method(last_step(estimator), "metadata", "estimator", "Pass a learner of dimetric.")
     return estimator, "", partial(_metadata_value, key=criterion)
 
 
 def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
-    """Tell whether the criterion should be large."""
-    if criterion in LESS_IS_BETTER:
+    """Return whether greater values of the criterion are better."""
+    if criterion in LOWER_IS_BETTER:
         return False
     if criterion in ("final_objective", "initial_objective"):
         maximises = getattr(last_step(estimator), "_maximises", None)
@@ -227,31 +235,37 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
     elif criterion == "score" or not isinstance(criterion, str):
         return True
     raise ValueError(
-        f"Give greater_is_better: it is not known whether criterion={criterion!r} should be large."
+        f"It is unknown whether greater values of criterion={criterion!r} are better. Set "
+        "greater_is_better."
     )
 
 
 def _search(search: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Return the results of a search; fits that fail give a warning, and a score of NaN."""
+    """Run a search and return its results; a fit that fails causes a warning and a score of NaN."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
         return search.set_params(refit=False, error_score=np.nan).fit(X, y).cv_results_
 
 
 def _by_fold(found: dict[str, Any], name: str, n_splits: int) -> np.ndarray:
-    """Return the scores of all parameters in each fold."""
+    """Return the score of each candidate in each fold, of shape (n_candidates, n_splits)."""
     return np.stack([found[f"split{i}_test_{name}"] for i in range(n_splits)], axis=1)
 
 
 def _grids(param_grid: ParamGrid, prefix: str) -> list[dict[str, Any]]:
-    """Return the grids with a prefix before the name of each parameter."""
-    given = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
-    if not all(isinstance(grid, Mapping) for grid in given):
-        raise ValueError(f"param_grid={param_grid!r} must map names to values, or list such maps.")
-    return [{f"{prefix}{name}": values for name, values in grid.items()} for grid in given]
+    """Return a list of grids with a prefix before the name of each parameter."""
+    grids = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
+    if not all(isinstance(grid, Mapping) for grid in grids):
+        raise ValueError(
+            f"param_grid={param_grid!r} must be a mapping of names to values, or a sequence of "
+            "such mappings."
+        )
+    return [{f"{prefix}{name}": values for name, values in grid.items()} for grid in grids]
 
 
-def _without(prefix: str, params: dict[str, Any], taken: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return parameters without a prefix, which stays where the short name is taken."""
+def _without_prefix(
+    prefix: str, params: dict[str, Any], taken: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Remove a prefix from the names of parameters, unless the short name is in `taken`."""
     short = {name: name.removeprefix(prefix) for name in params}
     return {name if short[name] in taken else short[name]: each for name, each in params.items()}

@@ -1,4 +1,4 @@
-"""What a search for parameters found, in the words of scikit-learn's searches."""
+"""Result of a parameter search, with the attribute names of scikit-learn's searches."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,20 +10,20 @@ __all__ = ["TuningResult"]
 
 @dataclass(frozen=True, eq=False)
 class TuningResult:
-    """The best parameters, and the scores of all others.
+    """Result of a parameter search: the best candidate, and the scores of all candidates.
 
     Attributes
     ----------
     best_params_ : dict
-        The best parameters; of equally good ones, the first.
+        Parameters of the best candidate. Ties go to the first candidate.
     best_score_ : float
-        Their criterion, the mean over all splits.
+        Mean score of the best candidate over all splits.
     best_estimator_ : estimator
-        The estimator with the best parameters, fitted to all samples.
+        Estimator with the best parameters, fitted to all samples.
     cv_results_ : dict of str to list or ndarray
-        ``params``, a list of all parameters that were tried; and one number for each of them:
-        ``mean_test_score``, ``std_test_score``, and ``split0_test_score``,
-        ``split1_test_score``, ... NaN where a fit failed. ``pandas.DataFrame`` takes it.
+        ``params`` is a list of the parameters of all candidates. ``mean_test_score``,
+        ``std_test_score``, and ``split0_test_score``, ``split1_test_score``, ... hold one number
+        per candidate, NaN if a fit failed. The dict can be passed to ``pandas.DataFrame``.
     """
 
     best_params_: dict[str, Any]
@@ -36,14 +36,14 @@ class TuningResult:
 
 
 def cv_results(params: list[dict[str, Any]], scores: np.ndarray) -> dict[str, Any]:
-    """Return a table of scores.
+    """Return a table of scores in the format of ``cv_results_``.
 
     Parameters
     ----------
     params : list of dict
-        The parameters that were tried.
+        Parameters of each candidate.
     scores : ndarray of shape (n_params, n_splits)
-        Their scores.
+        Score of each candidate in each split.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def cv_results(params: list[dict[str, Any]], scores: np.ndarray) -> dict[str, An
 
 
 def best_index(scores: np.ndarray, greater_is_better: bool) -> int:
-    """Return the row of the best mean score; of equal ones the first, and none with NaN.
+    """Return the row with the best mean score; ties go to the first row, and NaN is never best.
 
     Examples
     --------
@@ -70,5 +70,7 @@ def best_index(scores: np.ndarray, greater_is_better: bool) -> int:
     """
     means = np.mean(scores, axis=1)
     if np.all(np.isnan(means)):
-        raise ValueError("No parameters could be fitted in all folds; the warnings above say why.")
+        raise ValueError(
+            "No candidate could be fitted in all folds. See the warnings above for the reasons."
+        )
     return int(np.nanargmax(means) if greater_is_better else np.nanargmin(means))

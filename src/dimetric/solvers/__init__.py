@@ -1,4 +1,4 @@
-"""Solvers: objects that minimise a function of a vector. They know no algorithm of learning."""
+"""Solvers: objects that minimise a function of a vector. They do not depend on any learner."""
 
 import lazy_loader
 

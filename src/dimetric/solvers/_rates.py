@@ -1,4 +1,4 @@
-"""Learning rates of gradient descent, over all samples or over mini-batches."""
+"""Learning rates of batch and stochastic gradient descent."""
 
 from numbers import Real
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from dimetric._compat import Interval, StrOptions
 from dimetric.solvers.result import Function
 
-# A rate below this share of the first one moves nothing.
+# A rate below this fraction of the first rate is too small to change x.
 SMALLEST_RATE_RATIO = 1e-30
 
 RATE_CONSTRAINTS: dict[str, list[Any]] = {
@@ -20,29 +20,33 @@ RATE_CONSTRAINTS: dict[str, list[Any]] = {
 
 
 def first_rate(seen: list[tuple[Function, float, np.ndarray]], x: np.ndarray) -> float:
-    """Return a rate that lowers each function enough, given with its value and gradient at x."""
+    """Return a rate at which a gradient step lowers each function enough.
+
+    `seen` lists the functions, each with its value and gradient at x. A step lowers a function
+    enough if the decrease is at least half of what the slope predicts.
+    """
     rate = 0.0
-    # The steepest function first: one that is nearly flat would allow for a far too large rate.
+    # Start with the steepest function, because a nearly flat one would accept far too large a rate.
     for function, value, gradient in sorted(seen, key=lambda one: -float(one[2] @ one[2])):
-        if gradient @ gradient == 0:  # flat, or with a gradient so small that squares underflow
+        if gradient @ gradient == 0:  # the gradient is 0, or its square underflows
             continue
         if rate == 0:
             rate = float((np.linalg.norm(x) or 1.0) / np.linalg.norm(gradient))
-            for _ in range(50):  # a function without a lower bound would allow for any rate
-                if not _is_enough(function, x, value, gradient, 2 * rate):
+            for _ in range(50):  # a function without a lower bound accepts any rate
+                if not _decreases_enough(function, x, value, gradient, 2 * rate):
                     break
                 rate *= 2
-        for _ in range(100):  # where rounding hides the decrease, no rate is small enough
-            if _is_enough(function, x, value, gradient, rate):
+        for _ in range(100):  # no rate is accepted if rounding hides the decrease
+            if _decreases_enough(function, x, value, gradient, rate):
                 break
             rate /= 2
     return rate or 1.0
 
 
-def _is_enough(
+def _decreases_enough(
     function: Function, x: np.ndarray, value: float, gradient: np.ndarray, rate: float
 ) -> bool:
-    """Tell whether a step lowers the function by half of what the slope predicts."""
+    """Tell whether a step lowers the function by at least half of what the slope predicts."""
     _, reached, _ = step(function, x, rate, gradient)
     return value - reached >= rate * float(gradient @ gradient) / 2
 
@@ -52,7 +56,7 @@ def step(
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return the next iterate, its value and its gradient.
 
-    A step that is far too long gives a value that is not finite, which the caller refuses.
+    Overflow is not an error here. If the value is not finite, the caller rejects the step or stops.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         x = x - rate * gradient

@@ -1,35 +1,44 @@
-"""Cyclic Bregman projections for the LogDet divergence under bounds of squared distances."""
+"""Cyclic Bregman projections for the LogDet divergence with bounds on squared distances."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from dimetric.solvers.result import GAP_CLOSED, STOPPED_BY_CALLBACK, Callback, Function, Result
+from dimetric.solvers.result import (
+    GAP_BELOW_TOL,
+    STOPPED_BY_CALLBACK,
+    Callback,
+    Function,
+    Result,
+    max_iter_reached,
+)
 from dimetric.solvers.solver import Solver
 
 
 @dataclass(frozen=True)
 class BoundedDivergence:
-    r"""The LogDet divergence of a metric from the identity, plus that of slacks from bounds.
+    r"""The LogDet divergence of a metric from the identity, plus a penalty for violated bounds.
 
     .. math:: f(M) = \mathrm{tr} M - \log\det M - d
               + \gamma \min_\xi \sum_c \phi(\xi_c / b_c), \quad
               s_c v_c^T M v_c \le s_c \xi_c, \quad \phi(x) = x - \log x - 1
 
-    The best slack :math:`\xi_c` is the squared distance :math:`v_c^T M v_c` where that breaks its
-    bound :math:`b_c`, else the bound. It is a function of the flattened metric.
+    Each constraint c bounds a squared distance :math:`v_c^T M v_c` by a slack :math:`\xi_c`. The
+    optimal slack is the squared distance if this violates the bound :math:`b_c`, and the bound
+    otherwise. The object is a function of the flattened metric.
 
     Parameters
     ----------
     V : ndarray of shape (m, d)
-        Differences :math:`v_c` of pairs, none of them 0.
-    is_similar : ndarray of shape (m,)
-        Whether :math:`s_c` is 1, so that the bound is an upper one; else it is -1.
+        Nonzero differences :math:`v_c` between the samples of each pair.
+    is_similar : ndarray of bool, shape (m,)
+        Whether the pair is similar. If so, :math:`s_c = 1` and the bound is an upper bound.
+        Otherwise, :math:`s_c = -1` and it is a lower bound.
     bounds : ndarray of shape (m,)
-        Bounds :math:`b_c` of squared distances.
+        Bounds :math:`b_c` on the squared distances.
     gamma : float
-        Weight :math:`\gamma` of the bounds.
+        Weight :math:`\gamma` of the penalty.
 
     Examples
     --------
@@ -59,30 +68,30 @@ class BoundedDivergence:
 
 @dataclass(frozen=True)
 class ProvenResult(Result):
-    """A result with a bound.
+    """A result with a proven optimality gap.
 
     Attributes
     ----------
     gap : float
-        The value is at most this far above the minimum.
+        Upper bound on the difference between the value and the minimum.
     """
 
     gap: float
 
 
 class BregmanProjections(Solver):
-    r"""Cyclic Bregman projections [1]_, for a :class:`BoundedDivergence` alone.
+    r"""Cyclic Bregman projections [1]_. They only minimise a :class:`BoundedDivergence`.
 
-    Each constraint c in turn is met exactly by the nearest M and :math:`\xi_c`, a rank-one update
-    of M that its multiplier :math:`\lambda_c \ge 0` allows. M stays positive definite, and is
-    always :math:`(I + \sum_c s_c \lambda_c v_c v_c^T)^{-1}`. So the multipliers are a point of the
-    dual problem,
+    Each step takes the next constraint c and projects M and :math:`\xi_c` onto it, as far as its
+    multiplier :math:`\lambda_c \ge 0` allows. This is a rank-one update of M. M remains positive
+    definite and equals :math:`(I + \sum_c s_c \lambda_c v_c v_c^T)^{-1}`, so the multipliers are a
+    feasible point of the dual problem
 
     .. math:: \max_{\lambda \ge 0} \log\det\Big(I + \sum_c s_c \lambda_c v_c v_c^T\Big)
               + \gamma \sum_c \log(1 - s_c \lambda_c b_c / \gamma),
 
-    whose values are at most the minimum. A sweep over all constraints is an iteration. The solver
-    stops when the value is within ``tol * max(1, |value|)`` of the best dual value.
+    whose values are lower bounds of the minimum. An iteration is a sweep over all constraints. The
+    solver stops if the value is within ``tol * max(1, |value|)`` of the best dual value.
 
     References
     ----------
@@ -112,29 +121,29 @@ class BregmanProjections(Solver):
     ) -> ProvenResult:
         """Minimise the divergence; see :meth:`dimetric.solvers.Solver.minimise`.
 
-        The function must be a :class:`BoundedDivergence`, and the start the identity. The infimum
-        is not used: the dual problem gives a better bound.
+        The function must be a :class:`BoundedDivergence`, and x0 the flattened identity. `infimum`
+        is ignored, because the dual problem gives a better bound.
         """
         if not isinstance(function, BoundedDivergence):
-            raise self._refuse(function, "bounds of squared distances, a BoundedDivergence")
+            raise self._unsupported(function, "a BoundedDivergence")
         V, bounds, gamma, d = function.V, function.bounds, function.gamma, function.V.shape[1]
         M = np.array(x0, dtype=np.float64).reshape(d, d)
         if not np.array_equal(M, np.eye(d)):
-            raise ValueError("BregmanProjections starts at the identity, without multipliers.")
+            raise ValueError("x0 must be the flattened identity for BregmanProjections.")
         sign = np.where(function.is_similar, 1.0, -1.0)
         multipliers, slacks = np.zeros(len(V)), np.array(bounds, dtype=np.float64)
         value, dual = function(M.ravel())[0], 0.0
-        # The dual value rises in every sweep, the primal one may rise or fall: keep its best point.
+        # The value can increase in a sweep, so the best M is kept.
         best, history, reason = (value, M.copy()), [value], ""
         while not reason:
             if best[0] - dual <= tol * max(1.0, abs(best[0])):
-                reason = GAP_CLOSED
+                reason = GAP_BELOW_TOL
             elif len(history) > max_iter:
-                reason = f"max_iter={max_iter} reached"
+                reason = max_iter_reached(max_iter)
             else:
                 for c in range(len(V)):
                     _project(c, M, V, sign, gamma, multipliers, slacks)
-                # The updates are exact; their rounding errors would add up.
+                # Recompute M from the multipliers, because rounding errors of updates accumulate.
                 inverse = np.eye(d) + (V.T * (sign * multipliers)) @ V
                 M = np.linalg.inv((inverse + inverse.T) / 2)
                 M = (M + M.T) / 2
@@ -146,8 +155,9 @@ class BregmanProjections(Solver):
                 if callback is not None and callback(M.ravel(), value, len(history) - 1):
                     reason = STOPPED_BY_CALLBACK
         value, M = best
-        closed, gap = reason == GAP_CLOSED, max(0.0, value - dual)
-        return ProvenResult(M.ravel(), value, len(history) - 1, closed, reason, tuple(history), gap)
+        converged, gap = reason == GAP_BELOW_TOL, max(0.0, value - dual)
+        n_iter = len(history) - 1
+        return ProvenResult(M.ravel(), value, n_iter, converged, reason, tuple(history), gap)
 
 
 def _project(
@@ -159,7 +169,7 @@ def _project(
     multipliers: np.ndarray,
     slacks: np.ndarray,
 ) -> None:
-    """Meet constraint c, in place."""
+    """Project onto constraint c. Updates M, `multipliers` and `slacks` in place."""
     s, xi, Mv = sign[c], slacks[c], M @ V[c]
     square = float(V[c] @ Mv)
     alpha = min(multipliers[c], s * gamma / (gamma + 1) * (1 / square - 1 / xi))

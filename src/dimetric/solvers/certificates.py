@@ -1,14 +1,17 @@
-r"""Upper bounds of the distance of a metric from the optimum of a convex problem.
+r"""Upper bounds on the gap between an objective's value and its minimum, for convex problems.
 
-If a linear function :math:`c + \langle G, N \rangle` is nowhere above f, then
+Let f be an objective over metrics. If a linear function :math:`c + \langle G, N \rangle` is a lower
+bound of f, then
 
 .. math:: f(M) - f(N) \le f(M) - c + R \max(0, -\lambda_{\min}(G))
           \qquad \text{for all } N \succeq 0,\; \mathrm{tr} N \le R.
 
-The tangent at M of a convex f is such a function, with G the gradient (or a subgradient) and
-:math:`c = f(M) - \langle G, M \rangle`. A bound on the trace of an optimum, such as a ridge gives,
-makes this a proof. Every bound is rounded up by the error that eigenvalues and sums in floating
-point may have. What the caller computed (a value, a gradient) counts as exact.
+For convex f, the tangent at M is such a lower bound: G is the gradient (or a subgradient), and
+:math:`c = f(M) - \langle G, M \rangle`. If the trace of an optimum is known to be at most R, for
+example because of a ridge, the bound holds for the optimum and is proven.
+
+Every bound is increased by the possible rounding errors of eigenvalues and sums. Numbers passed by
+the caller, such as values and gradients, are taken as exact.
 """
 
 from dataclasses import dataclass
@@ -16,21 +19,22 @@ from dataclasses import dataclass
 import numpy as np
 
 EPS = float(np.finfo(np.float64).eps)
-UNPROVEN_RADIUS = 10.0
+UNPROVEN_TRACE_FACTOR = 10.0  # assumed bound: the trace of an optimum is at most 10 times that of M
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A bound of what is left to gain.
+    """An upper bound on how far an objective is above its minimum.
 
     Attributes
     ----------
     gap : float
-        The objective is at most this far above its minimum over metrics of trace at most `radius`.
+        Bound on the difference to the minimum over all metrics of trace at most `radius`.
     radius : float
-        That trace.
+        Largest trace of the metrics to which `gap` applies.
     proven : bool
-        Whether an optimum is known to have no larger trace, so that `gap` holds for all metrics.
+        Whether `radius` is a proven bound on the trace of an optimum. If so, `gap` bounds the
+        difference to the minimum over all metrics.
     """
 
     gap: float
@@ -38,65 +42,77 @@ class Certificate:
     proven: bool
 
 
-def certify_from_below(
+def certify_by_lower_bound(
     value: float, constant: float, G: np.ndarray, M: np.ndarray, *, radius: float = np.inf
 ) -> Certificate:
-    """Certify a metric by its objective and a linear function that is nowhere above it.
+    """Return a certificate for a metric M, from a linear lower bound of the objective.
 
     Parameters
     ----------
     value, constant, G
-        As in :func:`gap_from_below`.
+        See :func:`gap_from_lower_bound`.
     M : ndarray of shape (d, d)
-        Metric.
+        Metric to be certified.
     radius : float, default=inf
-        A proven bound of the trace of an optimum; the smallest one, if there are several. If it is
-        infinite, ten times the trace of M takes its place, which proves nothing beyond it.
+        Proven bound on the trace of an optimum. If infinite, ten times the trace of M is used
+        instead, and the certificate is not proven.
 
     Examples
     --------
-    The nearest metric to -1, ``f(M) = (M + 1)^2 / 2``, is 0. At 0.1 the objective is 0.105 higher.
-    The tangent there is ``0.605 + 1.1 (M - 0.1)``:
+    The minimum of ``f(M) = (M + 1)^2 / 2`` over metrics is 0.5, at M = 0. At M = 0.1 the value is
+    0.605, which is 0.105 above the minimum. The tangent there is ``0.495 + 1.1 M``:
 
-    >>> certificate = certify_from_below(0.605, 0.495, np.array([[1.1]]), np.array([[0.1]]))
+    >>> certificate = certify_by_lower_bound(0.605, 0.495, np.array([[1.1]]), np.array([[0.1]]))
     >>> round(certificate.gap, 3), certificate.radius, certificate.proven
     (0.11, 1.0, False)
     """
-    radius, proven = _known_or_likely(radius, M)
-    return Certificate(gap_from_below(value, constant, G, radius), radius, proven)
+    radius, proven = _radius_or_guess(radius, M)
+    return Certificate(gap_from_lower_bound(value, constant, G, radius), radius, proven)
 
 
-def gap_from_below(value: float, constant: float, G: np.ndarray, radius: float) -> float:
-    r"""Return a bound of the gap from :math:`f(N) \ge c + \langle G, N \rangle`, c a `constant`.
+def gap_from_lower_bound(value: float, constant: float, G: np.ndarray, radius: float) -> float:
+    r"""Return an upper bound on the gap from the lower bound :math:`c + \langle G, N \rangle`.
 
     .. math:: f(M) - f(N) \le f(M) - c + R \max(0, -\lambda_{\min}(G))
 
-    Each choice of multipliers of a hinge loss gives such a c and G, at its kinks too, where a
-    gradient of one side may say little: :math:`[z]_+ \ge a z` for all a in [0, 1].
-
-    Examples
-    --------
-    ``f(M) = max(0, 1 - M)`` is at least ``1 - M``, and so 0 for some M up to 2:
-
-    >>> round(gap_from_below(0.5, 1.0, np.array([[-1.0]]), radius=2.0), 6)
-    1.5
-    """
-    return _rounded_up(value - constant + _lift(_symmetric(G), radius))
-
-
-def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
-    r"""Return the largest trace where :math:`h(M) + \rho\, \mathrm{tr} M` is at most a value.
-
-    .. math:: R = (f - \inf h) / \rho
+    A hinge loss has many such lower bounds, because :math:`[z]_+ \ge a z` for all a in [0, 1]. They
+    are also useful at kinks, where a one-sided gradient gives a weak bound.
 
     Parameters
     ----------
     value : float
-        Objective at any metric: an optimum has no higher one.
+        Objective f(M).
+    constant : float
+        Constant c of the lower bound.
+    G : ndarray of shape (d, d)
+        Matrix of the lower bound.
+    radius : float
+        Largest trace R of the metrics N.
+
+    Examples
+    --------
+    ``f(M) = max(0, 1 - M)`` is at least ``1 - M``, which is at least -1 for M up to 2. A value of
+    0.5 is therefore at most 1.5 above the minimum:
+
+    >>> round(gap_from_lower_bound(0.5, 1.0, np.array([[-1.0]]), radius=2.0), 6)
+    1.5
+    """
+    return _rounded_up(value - constant + _largest_decrease(_symmetric(G), radius))
+
+
+def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
+    r"""Return a bound on the trace of an optimum of :math:`f(M) = h(M) + \rho\, \mathrm{tr} M`.
+
+    .. math:: R = (v - h_0) / \rho
+
+    Parameters
+    ----------
+    value : float
+        Objective v at any metric. The value at an optimum is not larger.
     ridge : float
-        :math:`\rho`, for learners ``reg / d``; without a ridge the radius is infinite.
+        Weight :math:`\rho` of the trace; learners use ``reg / d``. If it is 0, the bound is inf.
     floor : float
-        A lower bound of h, the rest of the objective.
+        A lower bound :math:`h_0` of h.
 
     Examples
     --------
@@ -109,36 +125,44 @@ def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
 
 
 def radius_from_linear(value: float, P: np.ndarray, *, floor: float = 0.0) -> float:
-    r"""Return the largest trace where an :math:`f(M) \ge c + \langle P, M \rangle` is at most f.
+    r"""Return a bound on the trace of an optimum, if :math:`f(M) \ge c + \langle P, M \rangle`.
 
-    .. math:: R = (f - c) / \lambda_{\min}(P)
+    .. math:: R = (v - c) / \lambda_{\min}(P)
 
-    Infinite unless P is positive definite beyond rounding. Parameters as those of
-    :func:`radius_from_ridge`, with `floor` for c.
+    The bound is inf unless P is positive definite up to rounding.
+
+    Parameters
+    ----------
+    value : float
+        Objective v at any metric. The value at an optimum is not larger.
+    P : ndarray of shape (d, d)
+        Matrix of the lower bound.
+    floor : float, default=0.0
+        Constant c of the lower bound.
 
     Examples
     --------
     >>> round(radius_from_linear(3.0, np.diag([0.5, 2.0])), 6)
     6.0
     """
-    return radius_from_ridge(value, _least_eigenvalue(_symmetric(P)), floor=floor)
+    return radius_from_ridge(value, _smallest_eigenvalue_bound(_symmetric(P)), floor=floor)
 
 
-def _known_or_likely(radius: float, M: np.ndarray) -> tuple[float, bool]:
-    """Return a radius, and whether it is proven; none is likely where M is 0."""
+def _radius_or_guess(radius: float, M: np.ndarray) -> tuple[float, bool]:
+    """Return the radius or, if it is infinite, a guess; and whether the result is proven."""
     if np.isfinite(radius):
         return radius, True
-    return UNPROVEN_RADIUS * float(np.trace(M)) or np.inf, False
+    return UNPROVEN_TRACE_FACTOR * float(np.trace(M)) or np.inf, False
 
 
-def _lift(G: np.ndarray, radius: float) -> float:
-    """Return how much less than 0 the product of G and a metric in the radius may be."""
-    least = _least_eigenvalue(G)
+def _largest_decrease(G: np.ndarray, radius: float) -> float:
+    """Return the maximum of -<G, N> over all metrics N of trace at most `radius`."""
+    least = _smallest_eigenvalue_bound(G)
     return 0.0 if least >= 0 else -radius * least
 
 
-def _least_eigenvalue(S: np.ndarray) -> float:
-    """Return a number that is not above the least eigenvalue of a symmetric matrix."""
+def _smallest_eigenvalue_bound(S: np.ndarray) -> float:
+    """Return a lower bound of the smallest eigenvalue of a symmetric matrix."""
     if not np.isfinite(S).all():
         return -np.inf
     # LAPACK errs by a small multiple of eps |S|_2, and |S|_2 is at most the Frobenius norm.
@@ -146,7 +170,7 @@ def _least_eigenvalue(S: np.ndarray) -> float:
 
 
 def _rounded_up(bound: float) -> float:
-    """Return a bound that survives its last rounding; one that is not a number bounds nothing."""
+    """Return an upper bound increased by its rounding error, or inf if it is NaN."""
     return np.inf if np.isnan(bound) else max(0.0, bound) * (1 + 8 * EPS)
 
 

@@ -1,4 +1,4 @@
-"""Frank-Wolfe steps on the metrics of trace 1, by top eigenvectors."""
+"""The Frank-Wolfe method on the metrics of trace 1."""
 
 from typing import Any, ClassVar, Literal
 
@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from dimetric._compat import StrOptions, check_params
-from dimetric.solvers.result import GAP_CLOSED, Callback, Function, Result, Trace
+from dimetric.solvers.result import GAP_BELOW_TOL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
 
 
@@ -16,16 +16,18 @@ class FrankWolfe(Solver):
     .. math:: M_{t+1} = (1 - \alpha_t) M_t + \alpha_t v_t v_t^T, \qquad
               v_t \text{ the eigenvector of } -\nabla f(M_t) \text{ with the largest eigenvalue}
 
-    It needs no projection, and one eigenvector for each iteration. The linearised f has its minimum
-    at :math:`v_t v_t^T`, so that f is at most :math:`\langle \nabla f, M_t - v_t v_t^T \rangle`
-    above its own. The solver stops where that is at most ``tol * max(1, |f|)``. Values may rise on
-    the way: the best metric is returned.
+    An iteration needs one eigenvector and no projection. The linearised f has its minimum at
+    :math:`v_t v_t^T`. If f is convex, :math:`f(M_t)` is therefore at most
+    :math:`\langle \nabla f(M_t), M_t - v_t v_t^T \rangle` above the minimum. The solver stops if
+    this gap is at most ``tol * max(1, |f|)``. Values can increase between iterations, so the best
+    metric is returned.
 
     Parameters
     ----------
     schedule : {"smoothed", "averaging"}, default="smoothed"
-        Steps :math:`\alpha_t`, for t from 0: :math:`2 / (t + 3)` for smooth functions, or
-        :math:`1 / (t + 2)`, with which M is the mean of its start and all directions.
+        Step sizes, for t = 0, 1, ... "smoothed" is :math:`\alpha_t = 2 / (t + 3)`, for smooth
+        functions. "averaging" is :math:`\alpha_t = 1 / (t + 2)`, which makes M the mean of the
+        starting point and all :math:`v_t v_t^T`.
 
     References
     ----------
@@ -34,7 +36,7 @@ class FrankWolfe(Solver):
 
     Examples
     --------
-    The metric of trace 1 that is nearest to another one:
+    Find the metric of trace 1 that is nearest to a given metric:
 
     >>> target = np.diag([0.9, 0.6])
     >>> def distance(x):
@@ -65,12 +67,12 @@ class FrankWolfe(Solver):
     ) -> Result:
         """Minimise over metrics of trace 1; see :meth:`dimetric.solvers.Solver.minimise`.
 
-        The function is one of a flattened metric, and the start has trace 1.
+        The function takes a flattened metric. The starting point must have trace 1.
         """
         check_params(self)
         x, d = np.array(x0, dtype=np.float64), round(x0.size**0.5)
         value, gradient = function(x)
-        # The gap alone decides on convergence: a gradient on this set need not vanish.
+        # Only the gap decides on convergence, because the gradient need not vanish on this set.
         trace = Trace(
             x, value, gradient, max_iter=max_iter, tol=0.0, infimum=infimum, callback=callback
         )
@@ -79,7 +81,7 @@ class FrankWolfe(Solver):
             v = top_eigenvector(-gradient.reshape(d, d))
             vertex = np.outer(v, v).ravel()
             if float(gradient @ (x - vertex)) <= tol * max(1.0, abs(value)):
-                trace.stop(GAP_CLOSED, converged=True)
+                trace.stop(GAP_BELOW_TOL, converged=True)
                 break
             x = x + self._step(t) * (vertex - x)
             value, gradient = function(x)
@@ -88,14 +90,14 @@ class FrankWolfe(Solver):
         return trace.result()
 
     def _step(self, t: int) -> float:
-        """Return the length of a step after t others."""
+        """Return the step size of iteration t, counted from 0."""
         if self.schedule == "averaging":
             return 1 / (t + 2)
-        return 2 / (t + 3)  # not 2 / (t + 2), which begins with a leap to a metric of rank 1
+        return 2 / (t + 3)  # 2 / (t + 2) would jump to a metric of rank 1 at t = 0
 
 
 def top_eigenvector(S: np.ndarray) -> np.ndarray:
-    """Return a unit eigenvector of the largest eigenvalue; of large matrices, by Lanczos.
+    """Return a unit eigenvector of the largest eigenvalue. Large matrices use the Lanczos method.
 
     Examples
     --------
@@ -104,9 +106,10 @@ def top_eigenvector(S: np.ndarray) -> np.ndarray:
     """
     S = (S + S.T) / 2
     if len(S) >= 50:
-        start = np.random.default_rng(0).normal(size=len(S))  # no direction is special
+        # A random vector is almost surely not orthogonal to the eigenvector.
+        start = np.random.default_rng(0).normal(size=len(S))
         try:
             return np.asarray(eigsh(S, k=1, which="LA", v0=start)[1][:, 0])
-        except ArpackError:  # pragma: no cover - eigenvalues that are nearly equal
+        except ArpackError:  # pragma: no cover - nearly equal eigenvalues
             pass
     return np.linalg.eigh(S)[1][:, -1]

@@ -6,35 +6,36 @@ import numpy as np
 
 from dimetric._compat import check_params
 from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first_rate, step
-from dimetric.solvers.result import RATE_GONE, Callback, Function, Result, Trace
+from dimetric.solvers.result import STEP_TOO_SMALL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
 
 
 class GradientDescent(Solver):
-    r"""Gradient descent over all samples, at a constant or adaptive rate.
+    r"""Gradient descent over all samples, with a constant or an adaptive learning rate.
 
     .. math:: x \leftarrow x - \eta\, \nabla f(x)
 
-    A constant rate takes every step. The adaptive rate takes back a step that does not lower the
-    function and tries a shorter one, which does not count as an iteration; each step that is taken
-    lengthens the next one. The values then fall strictly.
+    With a constant rate, every step is accepted. With an adaptive rate, a step that does not lower
+    the function is rejected and repeated with a smaller rate, which does not count as an
+    iteration, so the values decrease strictly. Each accepted step increases the rate.
 
-    It stops as :class:`~dimetric.solvers.LBFGS` does. A step so long that it only crosses a valley
-    would look like the end of all progress. So :math:`\eta |\nabla f|^2`, the decrease that the
-    slope predicts, must be as small as the decrease itself.
+    The stopping criteria are those of :class:`~dimetric.solvers.LBFGS`. In addition, a small
+    decrease stops the solver only if the predicted decrease :math:`\eta |\nabla f|^2` is small
+    too. Otherwise, a long step to the opposite side of a valley would look like convergence.
 
     Parameters
     ----------
     learning_rate : {"adaptive", "constant"}, default="adaptive"
         Whether the rate changes from step to step.
     eta0 : float or None, default=None
-        First rate. None makes the first step as long as the start, and then doubles or halves it
-        to the longest step that lowers the function by half of what the slope predicts. On a
-        quadratic function, that is the inverse of the curvature along the gradient.
+        Initial learning rate. If None, it is chosen as follows. The first trial step is as long as
+        the norm of x0. The rate is then doubled or halved, to find the largest rate at which the
+        step lowers the function by at least half of what the slope predicts. For a quadratic
+        function, the largest such rate is the inverse of the curvature along the gradient.
     increase : float, default=1.01
-        Factor of the adaptive rate after a step that is taken.
+        Factor by which an accepted step multiplies the adaptive rate.
     decrease : float, default=0.5
-        Factor of the adaptive rate after a step that is taken back.
+        Factor by which a rejected step multiplies the adaptive rate.
 
     Examples
     --------
@@ -82,14 +83,14 @@ class GradientDescent(Solver):
         rate = self.eta0 or first_rate([(function, value, gradient)], x)
         smallest = SMALLEST_RATE_RATIO * rate
         while not trace.reason:
-            trial, reached, there = step(function, x, rate, gradient)
-            if adaptive and not reached < value:
+            new_x, new_value, new_gradient = step(function, x, rate, gradient)
+            if adaptive and not new_value < value:
                 rate *= self.decrease
                 if not rate > smallest or np.array_equal(x - rate * gradient, x):
-                    trace.stop(RATE_GONE)
+                    trace.stop(STEP_TOO_SMALL)
                 continue
-            change = max(abs(value - reached), rate * float(gradient @ gradient))
-            x, value, gradient = trial, reached, there
+            change = max(abs(value - new_value), rate * float(gradient @ gradient))
+            x, value, gradient = new_x, new_value, new_gradient
             trace.add(x, value, gradient, change=change)
             if adaptive:
                 rate *= self.increase

@@ -6,15 +6,17 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from dimetric.solvers.result import (
-    FLAT,
+    GRADIENT_BELOW_TOL,
+    INFIMUM_REACHED,
+    LINE_SEARCH_FAILED,
     NO_DECREASE,
-    SEPARABLE,
     STOPPED_BY_CALLBACK,
     Callback,
     Function,
     Result,
     is_infimum,
-    no_finite_start,
+    max_iter_reached,
+    non_finite_start_message,
 )
 from dimetric.solvers.solver import Solver
 
@@ -22,10 +24,14 @@ from dimetric.solvers.solver import Solver
 class LBFGS(Solver):
     r"""Limited-memory BFGS [1]_, for smooth functions without constraints.
 
-    It stops when the largest entry of the gradient is at most `tol`, when an iteration lowers the
-    function by no more than ``tol * max(1, |value|) / 10``, or within `tol` of an infimum that is
-    known not to be attained (a softmax loss on separable data: the map would grow forever). All
-    solvers stop by these criteria, unless they say otherwise.
+    The solver stops if
+
+    - the largest absolute entry of the gradient is at most `tol`,
+    - an iteration lowers the function by at most ``tol * max(1, |value|) / 10``, or
+    - the value is within ``min(tol, 0.001)`` of an infimum that no finite point attains. For
+      example, a softmax loss on separable data decreases forever as the map grows.
+
+    Other solvers use the same criteria, unless their documentation says otherwise.
 
     References
     ----------
@@ -52,7 +58,7 @@ class LBFGS(Solver):
     ) -> Result:
         """Minimise a smooth function; see :meth:`dimetric.solvers.Solver.minimise`."""
         history: list[float] = []
-        stopped = ""
+        early_stop = ""
 
         def recorded(x: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = function(x)
@@ -61,14 +67,14 @@ class LBFGS(Solver):
             return value, gradient
 
         def after_iteration(intermediate_result: OptimizeResult) -> None:
-            nonlocal stopped
+            nonlocal early_stop
             value = float(intermediate_result.fun)
             history.append(value)
             if callback is not None and callback(intermediate_result.x, value, len(history) - 1):
-                stopped = STOPPED_BY_CALLBACK
+                early_stop = STOPPED_BY_CALLBACK
             if is_infimum(value, infimum, tol):
-                stopped = SEPARABLE
-            if stopped:
+                early_stop = INFIMUM_REACHED
+            if early_stop:
                 raise StopIteration
 
         found = minimize(
@@ -80,19 +86,19 @@ class LBFGS(Solver):
             options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
         )
         if not np.isfinite([history[0], found.fun]).all():
-            raise ValueError(no_finite_start(history[0]))
-        if not stopped and is_infimum(found.fun, infimum, tol):  # the start was there already
-            stopped = SEPARABLE
-        reason = stopped or _in_words(found, max_iter)
-        converged = stopped == SEPARABLE or (not stopped and found.status == 0)
+            raise ValueError(non_finite_start_message(history[0]))
+        if not early_stop and is_infimum(found.fun, infimum, tol):  # reached at the starting point
+            early_stop = INFIMUM_REACHED
+        reason = early_stop or _stop_reason(found, max_iter)
+        converged = early_stop == INFIMUM_REACHED or (not early_stop and found.status == 0)
         value, n_iter = float(found.fun), len(history) - 1
         return Result(found.x, value, n_iter, converged, reason, tuple(history))
 
 
-def _in_words(found: OptimizeResult, max_iter: int) -> str:
-    """Say why SciPy's minimiser stopped."""
+def _stop_reason(found: OptimizeResult, max_iter: int) -> str:
+    """Return the reason why SciPy's minimiser stopped."""
     if found.status == 0:
-        return FLAT if "PGTOL" in found.message else NO_DECREASE
+        return GRADIENT_BELOW_TOL if "PGTOL" in found.message else NO_DECREASE
     if found.nit >= max_iter:
-        return f"max_iter={max_iter} reached"
-    return f"the line search failed ({found.message})"
+        return max_iter_reached(max_iter)
+    return f"{LINE_SEARCH_FAILED} ({found.message})"

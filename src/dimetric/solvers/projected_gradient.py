@@ -5,29 +5,30 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from dimetric._compat import check_params
-from dimetric.solvers.result import NO_DECREASE, RATE_GONE, Callback, Function, Result, Trace
-from dimetric.solvers.solver import ProjectedFunction, Solver
+from dimetric.solvers.result import NO_DECREASE, STEP_TOO_SMALL, Callback, Function, Result, Trace
+from dimetric.solvers.solver import ConstrainedFunction, Solver
 
 
 class ProjectedGradient(Solver):
-    r"""Projected gradient descent on a closed convex set, such as that of all metrics.
+    r"""Projected gradient descent on a closed convex set, such as the set of all metrics.
 
     .. math:: x_{k+1} = P(y_k - s \nabla f(y_k)), \qquad
               y_{k+1} = P(x_{k+1} + \tfrac{t_k - 1}{t_{k+1}} (x_{k+1} - x_k)), \qquad
               t_{k+1} = \tfrac{1}{2} \bigl(1 + \sqrt{1 + 4 t_k^2}\bigr)
 
-    This is FISTA [1]_; without acceleration :math:`y = x`. A step s is halved until the quadratic
-    model bounds f, and grows by a fifth in every iteration. Momentum is dropped when it would not
-    lower the function [2]_, so that the values fall.
+    This is FISTA [1]_, where P is the projection onto the set. Without acceleration, :math:`y = x`.
+    The step size s is halved until a quadratic model is an upper bound of f, and grows by 20 % in
+    every iteration. If a step with momentum does not lower the function, it is rejected and the
+    momentum is reset [2]_, so the values decrease in every iteration.
 
-    It stops when the largest entry of the residual
+    The solver stops if the largest absolute entry of the residual
 
     .. math:: r_{k+1} = \tfrac{1}{s} (y_k - x_{k+1}) - \nabla f(y_k) + \nabla f(x_{k+1})
 
-    is at most `tol`. The residual is the gradient plus a normal of the set at :math:`x_{k+1}`: it
-    is 0 at an optimum, and the gradient itself where nothing constrains. Otherwise it stops as
-    :class:`~dimetric.solvers.LBFGS` does. A small change of the function counts only without
-    momentum, which passes over flat stretches.
+    is at most `tol`. The residual is the gradient plus a normal vector of the set at
+    :math:`x_{k+1}`. It is 0 at an optimum, and equals the gradient in the interior of the set. The
+    other stopping criteria are those of :class:`~dimetric.solvers.LBFGS`. A small decrease stops
+    the solver only after a step without momentum, because momentum can pass a flat region.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class ProjectedGradient(Solver):
 
     Examples
     --------
-    The nearest point of the positive quadrant:
+    Find the nearest point in the positive quadrant:
 
     >>> class Distance:
     ...     target = np.array([1.0, -2.0])
@@ -77,39 +78,45 @@ class ProjectedGradient(Solver):
     ) -> Result:
         """Minimise over a convex set; see :meth:`dimetric.solvers.Solver.minimise`.
 
-        The function must be a :class:`dimetric.solvers.solver.ProjectedFunction`. The start is
-        projected on its set.
+        The function must be a :class:`dimetric.solvers.solver.ConstrainedFunction`. The starting
+        point is first projected onto its set.
         """
-        if not isinstance(function, ProjectedFunction):
-            raise self._refuse(function, "a convex set, a method project(x)")
+        if not isinstance(function, ConstrainedFunction):
+            raise self._unsupported(function, "a function with a method project(x)")
         check_params(self)
-        at = _point(function, function.project(np.array(x0, dtype=np.float64)))
-        residual = at.x - function.project(at.x - at.gradient)
+        current = _point(function, function.project(np.array(x0, dtype=np.float64)))
+        residual = current.x - function.project(current.x - current.gradient)
         trace = Trace(
-            at.x, at.value, residual, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback
+            current.x,
+            current.value,
+            residual,
+            max_iter=max_iter,
+            tol=tol,
+            infimum=infimum,
+            callback=callback,
         )
         if trace.reason:
             return trace.result()
-        step = float((np.linalg.norm(at.x) or 1.0) / np.linalg.norm(at.gradient))
-        y, t = at, 1.0
+        step = float((np.linalg.norm(current.x) or 1.0) / np.linalg.norm(current.gradient))
+        y, t = current, 1.0
         while not trace.reason:
-            has_momentum = y is not at
+            has_momentum = y is not current
             new, step = _descend(function, y, 1.2 * step)
-            if new is not None and new.value < at.value:
-                decrease = at.value - new.value
+            if new is not None and new.value < current.value:
+                decrease = current.value - new.value
                 residual = (y.x - new.x) / step - y.gradient + new.gradient
                 change = np.inf if has_momentum else decrease
                 trace.add(new.x, new.value, residual, change=change)
                 if trace.reason or not self.accelerated or trace.is_small(decrease):
                     y, t = new, 1.0
                 else:
-                    y, t = _extrapolate(function, at, new, t)
-                at = new
+                    y, t = _extrapolate(function, current, new, t)
+                current = new
             elif has_momentum:
-                y, t = at, 1.0
+                y, t = current, 1.0
             elif new is None:
-                trace.stop(RATE_GONE)
-            else:  # rounding hides what there is left to gain
+                trace.stop(STEP_TOO_SMALL)
+            else:  # any further decrease is below rounding
                 trace.stop(NO_DECREASE, converged=True)
         return trace.result()
 
@@ -124,8 +131,11 @@ def _point(function: Function, x: np.ndarray) -> _Point:
     return _Point(x, *function(x))
 
 
-def _descend(function: ProjectedFunction, y: _Point, step: float) -> tuple[_Point | None, float]:
-    """Return the end of a step from y that is short enough, or None, and the step."""
+def _descend(function: ConstrainedFunction, y: _Point, step: float) -> tuple[_Point | None, float]:
+    """Step from y, and halve the step size until the quadratic model bounds the new value.
+
+    Returns the new point, or None after 40 attempts, and the last step size.
+    """
     for _ in range(40):
         new = _point(function, function.project(y.x - step * y.gradient))
         move = new.x - y.x
@@ -137,12 +147,15 @@ def _descend(function: ProjectedFunction, y: _Point, step: float) -> tuple[_Poin
 
 
 def _extrapolate(
-    function: ProjectedFunction, last: _Point, new: _Point, t: float
+    function: ConstrainedFunction, last: _Point, new: _Point, t: float
 ) -> tuple[_Point, float]:
-    """Return the point that momentum leads to, and the next t; the first step has no momentum."""
+    """Return the next y, extrapolated by momentum, and the next t.
+
+    There is no momentum at t = 1, or if the function is not finite at the extrapolated point.
+    """
     next_t = (1 + (1 + 4 * t**2) ** 0.5) / 2
     if t == 1.0:
         return new, next_t
-    # Outside of the set a function need not have a value: an indefinite M is no metric.
+    # Project, because the function may be undefined outside of the set.
     y = _point(function, function.project(new.x + (t - 1) / next_t * (new.x - last.x)))
     return (y, next_t) if np.isfinite(y.value) else (new, 1.0)

@@ -1,4 +1,4 @@
-"""What every solver returns, and the record that a solver keeps of its iterations."""
+"""The result of a solver, and the record that a solver keeps of its iterations."""
 
 import warnings
 from collections.abc import Callable
@@ -7,35 +7,40 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-FLAT = "gradient below tol"
-GAP_CLOSED = "duality gap below tol"
+# Reasons to stop.
+GRADIENT_BELOW_TOL = "gradient below tol"
+GAP_BELOW_TOL = "duality gap below tol"
 NO_DECREASE = "objective no longer decreases"
-RATE_GONE = "the step shrank to nothing"
-SEPARABLE = "separable: infimum not attained"
+INFIMUM_REACHED = "within tol of the infimum"
+STEP_TOO_SMALL = "the step size became too small"
 STOPPED_BY_CALLBACK = "stopped by a callback"
+# These are followed by details. Compare them with ``reason.startswith``.
+DIVERGED = "diverged"
+STALLED = "stalled"
+LINE_SEARCH_FAILED = "the line search failed"
 
-# The value and the gradient at a vector.
+# Returns the value and the gradient at a vector.
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
-# Called with the vector, the value and the number of each iteration; True stops the solver.
+# Called as callback(x, value, n_iter) after every iteration. The solver stops if it returns True.
 Callback = Callable[[np.ndarray, float, int], bool]
 
 
 @dataclass(frozen=True)
 class Result:
-    """The end of a minimisation.
+    """The result of a solver.
 
     Attributes
     ----------
     x : ndarray
         Best point found.
     value : float
-        Objective there.
+        Objective at x.
     n_iter : int
-        Iterations done.
+        Number of iterations.
     converged : bool
-        Whether a criterion of convergence was met.
+        Whether a convergence criterion was met.
     reason : str
-        Why the solver stopped, in words.
+        Why the solver stopped, as a phrase.
     history : tuple of float
         Objective at the start and after every iteration.
     """
@@ -48,7 +53,10 @@ class Result:
     history: tuple[float, ...]
 
     def warn_unless_converged(self, name: str, remedy: str) -> None:
-        """Warn that `name` did not converge, why, and what to do, unless a callback stopped it."""
+        """Warn if `name` did not converge, unless a callback stopped it.
+
+        The warning states the reason and the `remedy`.
+        """
         if not self.converged and self.reason != STOPPED_BY_CALLBACK:
             warnings.warn(
                 f"{name} did not converge: {self.reason}. {remedy}",
@@ -58,24 +66,26 @@ class Result:
 
 
 class Trace:
-    """The record of a solver: its history, its best point, and why it stops.
+    """The record of a solver: its history, the best point, and the decision to stop.
+
+    The solver runs until `reason` is not empty.
 
     Parameters
     ----------
     x : ndarray of shape (p,)
-        Start.
+        Starting point.
     value : float
-        Objective there; ValueError if that is not finite.
+        Objective at x. Raises a ValueError if it is not finite.
     gradient : ndarray of shape (p,)
-        A vector that is 0 at an optimum: the gradient, or its residual under constraints.
+        Gradient at x, or for constrained problems a residual that is 0 at an optimum.
     max_iter : int
-        Largest number of iterations.
+        Maximum number of iterations.
     tol : float
-        Tolerance, see :class:`dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criteria; see :class:`dimetric.solvers.LBFGS`.
     infimum : float
         Greatest lower bound of the objective.
     callback : callable or None
-        ``callback(x, value, n_iter)`` after every iteration; it returns True to stop.
+        ``callback(x, value, n_iter)`` is called after every iteration. It returns True to stop.
     """
 
     def __init__(
@@ -90,16 +100,16 @@ class Trace:
         callback: Callback | None,
     ) -> None:
         if not np.isfinite(value):
-            raise ValueError(no_finite_start(value))
+            raise ValueError(non_finite_start_message(value))
         self.x, self.value, self.lowest = x, value, value
         self.max_iter, self.tol, self.infimum, self.callback = max_iter, tol, infimum, callback
         self.history = [value]
         self.reason = ""
         self.converged = False
         if is_infimum(value, infimum, tol):
-            self.stop(SEPARABLE, converged=True)
+            self.stop(INFIMUM_REACHED, converged=True)
         elif self.is_flat(gradient):
-            self.stop(FLAT, converged=True)
+            self.stop(GRADIENT_BELOW_TOL, converged=True)
 
     def add(
         self,
@@ -110,21 +120,21 @@ class Trace:
         change: float,
         noise: float = 0.0,
     ) -> None:
-        """Record an iteration, and stop if it meets a criterion.
+        """Record an iteration, and stop if it meets a stopping criterion.
 
         Parameters
         ----------
         x, value, gradient : ndarray, float, ndarray
-            The new point, as at the start.
+            The new point, its objective and its gradient or residual.
         change : float
-            How much the objective still changes.
+            Change of the objective, as estimated by the solver. A small change stops it.
         noise : float, default=0.0
-            Standard error of the value. Of points whose values differ by less, the last one counts
-            as the best.
+            Standard error of the value. A new point replaces the best one if its value is at most
+            the lowest value plus `noise`.
         """
         self.history.append(value)
         if self.far_above(value):
-            self.stop(f"diverged: the objective rose from {self.lowest:.3g} to {value:.3g}")
+            self.stop(f"{DIVERGED}: the objective rose from {self.lowest:.3g} to {value:.3g}")
             return
         if value <= self.lowest + noise:
             self.x, self.value = x, value
@@ -132,49 +142,54 @@ class Trace:
         n_iter = len(self.history) - 1
         stop = self.callback is not None and self.callback(x, value, n_iter)
         if is_infimum(value, self.infimum, self.tol):
-            self.stop(SEPARABLE, converged=True)
+            self.stop(INFIMUM_REACHED, converged=True)
         elif stop:
             self.stop(STOPPED_BY_CALLBACK)
         elif self.is_flat(gradient) or self.is_small(change):
-            if value > self.history[0]:  # far from the optimum there are flat plateaus, too
-                self.stop(f"the objective stays at {value:.3g}, above its start: try another eta0")
+            if value > self.history[0]:  # a plateau far from the optimum
+                self.stop(f"{STALLED} at {value:.3g}, above the initial objective")
             else:
-                reason = FLAT if self.is_flat(gradient) else NO_DECREASE
+                reason = GRADIENT_BELOW_TOL if self.is_flat(gradient) else NO_DECREASE
                 self.stop(reason, converged=True)
         elif n_iter >= self.max_iter:
-            self.stop(f"max_iter={self.max_iter} reached")
+            self.stop(max_iter_reached(self.max_iter))
 
     def is_flat(self, gradient: np.ndarray) -> bool:
-        """Tell whether a gradient counts as 0."""
+        """Tell whether all entries of a gradient are at most `tol`."""
         return bool(np.max(np.abs(gradient), initial=0.0) <= self.tol)
 
     def is_small(self, change: float) -> bool:
-        """Tell whether a change of the objective counts as none."""
+        """Tell whether a change of the objective is negligible."""
         return change <= self.tol * max(1.0, abs(self.history[-1])) / 10
 
     def far_above(self, value: float) -> bool:
-        """Tell whether a value is not finite, or so high that the solver must have diverged."""
+        """Tell whether a value is not finite, or so large that the solver has diverged."""
         scale = max(1.0, abs(self.lowest), self.history[0] - self.lowest)
-        return not -np.inf < value - self.lowest <= 100 * scale  # written so that NaN counts, too
+        return not -np.inf < value - self.lowest <= 100 * scale  # written so that NaN counts too
 
     def stop(self, reason: str, *, converged: bool = False) -> None:
-        """Stop, and say why."""
+        """Stop for the given reason."""
         self.reason, self.converged = reason, converged
 
     def result(self) -> Result:
-        """Return the best point, and how it was found."""
+        """Return the best point and the history as a :class:`Result`."""
         n_iter = len(self.history) - 1
         return Result(self.x, self.value, n_iter, self.converged, self.reason, tuple(self.history))
 
 
+def max_iter_reached(max_iter: int) -> str:
+    """Return the reason for a solver that stops after `max_iter` iterations."""
+    return f"max_iter={max_iter} reached"
+
+
 def is_infimum(value: float, infimum: float, tol: float) -> bool:
-    """Tell whether a value is within `tol` of the infimum; a large `tol` counts as 0.001."""
+    """Tell whether a value is within ``min(tol, 0.001)`` of the infimum."""
     return value <= infimum + min(tol, 1e-3)
 
 
-def no_finite_start(value: float) -> str:
-    """Return the error message for a start without a finite value."""
+def non_finite_start_message(value: float) -> str:
+    """Return the error message for a starting point from which no finite value is reached."""
     return (
-        f"The objective is {value:.3g} at the start, from where no finite value was reached: "
-        "choose a smaller init or reg, or scale X."
+        f"The objective is {value:.3g} at the starting point, and the solver found no finite "
+        "value. Choose a smaller init or reg, or scale X."
     )

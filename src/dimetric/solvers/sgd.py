@@ -9,12 +9,12 @@ import numpy as np
 
 from dimetric._compat import Interval, check_params
 from dimetric.solvers._rates import RATE_CONSTRAINTS, SMALLEST_RATE_RATIO, first_rate
-from dimetric.solvers.result import RATE_GONE, Callback, Function, Result, Trace
+from dimetric.solvers.result import STEP_TOO_SMALL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import BatchedFunction, Solver
 
-NO_BATCH = "no mini-batch of an epoch has anything to learn from"
-# Single mini-batches and single epochs are noisy: the first rate and the value at the start are
-# taken from several mini-batches, and the function may stand still for several epochs.
+NO_BATCH = "no mini-batch has an objective; each may contain one class only"
+# Mini-batches and epochs are noisy. The initial rate and value are therefore averages over several
+# mini-batches, and the solver stops only after several epochs without progress.
 N_FIRST_BATCHES = 10
 PATIENCE_EPOCHS = 10
 
@@ -24,33 +24,37 @@ class SGD(Solver):
 
     .. math:: x_{t+1} = x_t - \eta\, \nabla f_t(x_t)
 
-    An iteration is an epoch: one step for each mini-batch t. What counts of an epoch is the mean
-    of its iterates [1]_. For convex functions the value there is at most the mean of
-    :math:`f_t(x_t)`, which is the value recorded. Where steps are noisy, the mean is several times
-    nearer to the optimum than the last iterate.
+    An iteration is an epoch, which makes one step for each mini-batch t. The point of an epoch is
+    the mean of its iterates [1]_, which is often several times nearer to the optimum than the last
+    iterate. The recorded value is the mean of :math:`f_t(x_t)`. For convex functions, the value at
+    the mean iterate is on average not larger.
 
-    The best epoch is returned. Of epochs that differ by less than a standard error of their
-    values, it is the last one.
+    The solver returns the point of the best epoch. If the values of several epochs differ by less
+    than a standard error, it returns the last of them.
 
-    The adaptive rate shrinks after an epoch whose value did not fall, and grows otherwise. An epoch
-    that diverges is run again from the best point, with a smaller rate.
+    The adaptive rate decreases after an epoch whose value did not decrease, and increases
+    otherwise. An epoch that diverges is repeated from the best point, with a smaller rate.
 
-    It stops when the mean gradient of an epoch is at most `tol`, when the best value has not fallen
-    by more than ``tol * max(1, |value|) / 10`` in ten epochs, or within `tol` of the infimum.
+    The solver stops if
+
+    - the largest absolute entry of the mean gradient of an epoch is at most `tol`,
+    - the best value has decreased by at most ``tol * max(1, |value|) / 10`` in ten epochs, or
+    - the value is within ``min(tol, 0.001)`` of the infimum.
 
     Parameters
     ----------
     batch_size : int, default=512
-        Samples of a mini-batch.
+        Number of samples, pairs or triplets in a mini-batch.
     learning_rate : {"adaptive", "constant"}, default="adaptive"
         Whether the rate changes from epoch to epoch.
     eta0 : float or None, default=None
-        First rate. None chooses it as :class:`~dimetric.solvers.GradientDescent` does from the
-        steepest of ten mini-batches, and then halves it until it suits all of them.
+        Initial learning rate. If None, it is chosen from ten mini-batches: the steepest one
+        determines it as in :class:`~dimetric.solvers.GradientDescent`, and it is then halved until
+        it is small enough for the other nine.
     increase : float, default=1.01
-        Factor of the adaptive rate after an epoch whose value fell.
+        Factor by which the adaptive rate is multiplied after an epoch whose value decreased.
     decrease : float, default=0.5
-        Factor of the adaptive rate after any other epoch.
+        Factor by which the adaptive rate is multiplied after any other epoch.
 
     References
     ----------
@@ -100,7 +104,7 @@ class SGD(Solver):
         The function must be a :class:`dimetric.solvers.solver.BatchedFunction`.
         """
         if not isinstance(function, BatchedFunction):
-            raise self._refuse(function, "mini-batches, a method epochs(batch_size)")
+            raise self._unsupported(function, "a function with a method epochs(batch_size)")
         check_params(self)
         adaptive = self.learning_rate == "adaptive"
         epoch, x = function.epochs(self.batch_size), np.array(x0, dtype=np.float64)
@@ -124,7 +128,7 @@ class SGD(Solver):
             elif adaptive and trace.far_above(seen.value):
                 x, rate = trace.x, rate * self.decrease
                 if not rate > smallest:
-                    trace.stop(RATE_GONE)
+                    trace.stop(STEP_TOO_SMALL)
             else:
                 x = seen.last
                 if adaptive:
@@ -137,7 +141,7 @@ class SGD(Solver):
 
 
 class _Epoch(NamedTuple):
-    """The last iterate of an epoch, and means over it: of iterates, values and gradients."""
+    """The last iterate of an epoch, and the means of its iterates, values and gradients."""
 
     last: np.ndarray
     mean: np.ndarray
@@ -147,7 +151,7 @@ class _Epoch(NamedTuple):
 
 
 def _run_epoch(batches: Iterable[Function | None], x: np.ndarray, rate: float) -> _Epoch | None:
-    """Step once for every mini-batch; return None if there is none."""
+    """Make one step for each mini-batch. Return None if all mini-batches are None."""
     values: list[float] = []
     iterates, gradients = np.zeros_like(x), np.zeros_like(x)
     with np.errstate(over="ignore", invalid="ignore"):

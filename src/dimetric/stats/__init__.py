@@ -1,4 +1,4 @@
-"""Statistics of results: Bayesian tests, ranks, and bounds of the Bayes error."""
+"""Statistics of results: Bayesian tests, ranks and bounds on the Bayes error."""
 
 import lazy_loader
 

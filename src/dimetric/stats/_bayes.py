@@ -13,7 +13,7 @@ from dimetric._arrays.blocks import row_blocks
 
 __all__ = ["Posterior", "correlated_t_test", "sign_test", "signed_rank_test"]
 
-BLOCK_VALUES = 2**22  # random numbers drawn at once
+BLOCK_VALUES = 2**22  # random numbers generated at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +23,12 @@ class Posterior:
     Attributes
     ----------
     left, rope, right : float
-        Probabilities that a is better, that there is no difference in practice (the region of
-        practical equivalence), and that b is better. They sum to 1.
+        Probabilities that a is better, that a and b are practically equivalent (their difference
+        lies in the region of practical equivalence, the rope), and that b is better. They sum to 1.
     samples : ndarray of shape (n_samples, 3) or (n_samples,)
-        Draws from the posterior: shares of the data sets where a is better, where there is no
-        difference, and where b is better. For :func:`correlated_t_test`, differences b - a.
+        Samples of the posterior: the fractions of data sets on which a is better, on which both
+        are equivalent, and on which b is better. For :func:`correlated_t_test`, samples of the
+        difference b - a.
     """
 
     left: float
@@ -55,26 +56,27 @@ def sign_test(
               n_e + s\,[|z_0| \le r],\; n_r + s\,[z_0 > r])
 
     Here :math:`n_l, n_e, n_r` count the differences :math:`z = b - a` below, within and above the
-    rope :math:`[-r, r]`, and the prior is one more difference :math:`z_0` of weight s. The
-    probabilities are how often each share :math:`\theta` is the largest of the three [1]_.
+    rope :math:`[-r, r]`. The prior is one more difference :math:`z_0` with weight s. The
+    probability of an outcome is the frequency with which its :math:`\theta` is the largest of the
+    three [1]_.
 
     Parameters
     ----------
     a, b : array-like of shape (n_data_sets,)
-        Scores of the two learners, higher is better.
+        Scores of the two learners; higher is better.
     rope : float, default=0.01
-        Largest difference that counts as none in practice.
+        Bound r of the rope: differences of at most r count as practically equivalent.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Random seed of the posterior samples.
     s, z0 : float, default=1.0, 0.0
         Weight and value of the prior difference.
     n_samples : int, default=50_000
-        Number of draws from the posterior.
+        Number of posterior samples.
 
     Returns
     -------
     Posterior
-        With ``left`` the probability that a is better, and ``right`` that b is.
+        ``left`` is the probability that a is better, and ``right`` that b is better.
 
     References
     ----------
@@ -85,20 +87,20 @@ def sign_test(
     Examples
     --------
     >>> a, b = [0.81, 0.90, 0.75, 0.66, 0.93], [0.86, 0.95, 0.75, 0.72, 0.98]
-    >>> found = sign_test(a, b, random_state=0)
-    >>> round(found.left, 1), round(found.rope, 1), round(found.right, 1)
+    >>> posterior = sign_test(a, b, random_state=0)
+    >>> round(posterior.left, 1), round(posterior.rope, 1), round(posterior.right, 1)
     (0.0, 0.2, 0.8)
     """
     a, b = _checked_scores(a, b)
     _check_options(rope, s, z0, n_samples)
-    places = _places(np.append(z0, b - a), rope + np.append(0.0, _rounding(a, b)))
-    alpha = np.bincount(places, weights=np.append(s, np.ones(len(a))), minlength=3)
-    shares = np.zeros((int(n_samples), 3))
-    # A region without differences has share 0; the generator does not accept weights of 0.
-    shares[:, alpha > 0] = check_random_state(random_state).dirichlet(
+    regions = _regions(np.append(z0, b - a), rope + np.append(0.0, _rounding_error(a, b)))
+    alpha = np.bincount(regions, weights=np.append(s, np.ones(len(a))), minlength=3)
+    fractions = np.zeros((int(n_samples), 3))
+    # A region of weight 0 keeps the fraction 0, because the generator rejects weights of 0.
+    fractions[:, alpha > 0] = check_random_state(random_state).dirichlet(
         alpha[alpha > 0], int(n_samples)
     )
-    return _of_shares(shares)
+    return _posterior_from_fractions(fractions)
 
 
 def signed_rank_test(
@@ -111,34 +113,34 @@ def signed_rank_test(
     z0: float = 0.0,
     n_samples: int = 50_000,
 ) -> Posterior:
-    r"""Compare two learners over many data sets by the sizes of their differences as well.
+    r"""Compare two learners over many data sets by the signs and sizes of their differences.
 
     .. math:: \theta_l = \sum_{i,j} w_i w_j\, [z_i + z_j < -2r], \qquad
               \theta_r = \sum_{i,j} w_i w_j\, [z_i + z_j > 2r], \qquad
               w \sim \mathrm{Dirichlet}(s, 1, \dots, 1)
 
-    The first of the differences :math:`z = b - a` is the prior's :math:`z_0`, and
-    :math:`\theta_e = 1 - \theta_l - \theta_r`. This is the Bayesian form of Wilcoxon's test [1]_.
-    Without a rope, r = 0, sums that are 0 count by half on either side, and
+    The differences :math:`z = b - a` are preceded by the prior difference :math:`z_0` with weight
+    s, and :math:`\theta_e = 1 - \theta_l - \theta_r`. This is a Bayesian version of Wilcoxon's
+    signed-rank test [1]_. With r = 0, a sum of 0 counts half on each side, and
     :math:`\theta_e = 0`.
 
     Parameters
     ----------
     a, b : array-like of shape (n_data_sets,)
-        Scores of the two learners, higher is better.
+        Scores of the two learners; higher is better.
     rope : float, default=0.01
-        Largest difference that counts as none in practice.
+        Bound r of the rope: differences of at most r count as practically equivalent.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Random seed of the posterior samples.
     s, z0 : float, default=0.5, 0.0
         Weight and value of the prior difference; s must be positive.
     n_samples : int, default=50_000
-        Number of draws from the posterior.
+        Number of posterior samples.
 
     Returns
     -------
     Posterior
-        With ``left`` the probability that a is better, and ``right`` that b is.
+        ``left`` is the probability that a is better, and ``right`` that b is better.
 
     References
     ----------
@@ -155,22 +157,21 @@ def signed_rank_test(
     a, b = _checked_scores(a, b)
     _check_options(rope, s, z0, n_samples)
     if s == 0:
-        raise ValueError("s=0 leaves the signed-rank test without a prior: it must be positive.")
+        raise ValueError("s=0 must be positive: the signed-rank test requires a prior.")
     z = np.append(z0, b - a)
-    edge = rope + np.append(0.0, _rounding(a, b))
-    places = _places(z[:, None] + z, edge[:, None] + edge)
-    below, above = (places == 0).astype(np.float64), (places == 2).astype(np.float64)
+    edge = rope + np.append(0.0, _rounding_error(a, b))
+    regions = _regions(z[:, None] + z, edge[:, None] + edge)
+    below, above = (regions == 0).astype(np.float64), (regions == 2).astype(np.float64)
     weights = np.append(s, np.ones(len(a)))
-    shares = np.empty((int(n_samples), 3))
-    for rows, w in _weights(weights, int(n_samples), random_state):
-        shares[rows, 0] = np.sum((w @ below) * w, axis=1)
-        shares[rows, 2] = np.sum((w @ above) * w, axis=1)
-    shares[:, 1] = 1 - shares[:, 0] - shares[:, 2]
+    fractions = np.empty((int(n_samples), 3))
+    for rows, w in _dirichlet_blocks(weights, int(n_samples), random_state):
+        fractions[rows, 0] = np.sum((w @ below) * w, axis=1)
+        fractions[rows, 2] = np.sum((w @ above) * w, axis=1)
+    fractions[:, 1] = 1 - fractions[:, 0] - fractions[:, 2]
     if rope == 0:
-        halves = shares[:, 1] / 2
-        nothing = np.zeros(len(shares))
-        shares = np.stack([shares[:, 0] + halves, nothing, shares[:, 2] + halves], axis=1)
-    return _of_shares(shares)
+        half, zeros = fractions[:, 1] / 2, np.zeros(len(fractions))
+        fractions = np.stack([fractions[:, 0] + half, zeros, fractions[:, 2] + half], axis=1)
+    return _posterior_from_fractions(fractions)
 
 
 def correlated_t_test(
@@ -188,26 +189,27 @@ def correlated_t_test(
               \bigl(\tfrac{1}{n} + \tfrac{\rho}{1 - \rho}\bigr) \hat\sigma^2_z \Bigr),
               \qquad \rho = \frac{1}{\text{folds}}
 
-    Training sets overlap, so the differences :math:`z = b - a` are correlated: :math:`\rho` is
-    Nadeau and Bengio's correction [1]_. The probabilities are exact.
+    Training sets overlap, so the differences :math:`z = b - a` are correlated. Their correlation is
+    estimated as :math:`\rho`, the correction of Nadeau and Bengio [1]_. The probabilities are
+    exact, not estimated from posterior samples.
 
     Parameters
     ----------
     a, b : array-like of shape (n_repeats * n_folds,)
-        Scores of the two learners in the same folds, higher is better.
+        Scores of the two learners in the same folds; higher is better.
     rope : float, default=0.01
-        Largest difference that counts as none in practice.
+        Bound of the rope: differences of at most `rope` count as practically equivalent.
     random_state : int, RandomState or None, default=None
-        Seed of the draws.
+        Random seed of the posterior samples.
     n_repeats : int, default=1
-        How often the cross-validation was repeated.
+        Number of repeats of the cross-validation.
     n_samples : int, default=50_000
-        Number of draws from the posterior.
+        Number of posterior samples.
 
     Returns
     -------
     Posterior
-        With ``left`` the probability that a is better, and ``right`` that b is.
+        ``left`` is the probability that a is better, and ``right`` that b is better.
 
     References
     ----------
@@ -231,41 +233,41 @@ def correlated_t_test(
     from scipy.stats import t  # slow to import, so only where needed
 
     z, n_folds = b - a, len(a) // n_repeats
-    mean, size = float(np.mean(z)), float(np.std(z, ddof=1))
-    size *= (1 / len(z) + 1 / (n_folds - 1)) ** 0.5
+    mean, scale = float(np.mean(z)), float(np.std(z, ddof=1))
+    scale *= (1 / len(z) + 1 / (n_folds - 1)) ** 0.5
     rng = check_random_state(random_state)
-    rounding = float(np.max(_rounding(a, b)))
-    if size <= rounding:  # all folds agree: the posterior is a point
-        left, inside, right = np.eye(3)[_places(np.asarray(mean), rope + rounding)].tolist()
+    rounding = float(np.max(_rounding_error(a, b)))
+    if scale <= rounding:  # the difference is the same in all folds: the posterior is a point
+        left, inside, right = np.eye(3)[_regions(np.asarray(mean), rope + rounding)].tolist()
         return Posterior(left, inside, right, np.full(int(n_samples), mean))
     df = len(z) - 1
-    left = float(t.cdf(-rope, df, mean, size))
-    right = float(t.sf(rope, df, mean, size))
-    samples = mean + size * rng.standard_t(df, int(n_samples))
+    left = float(t.cdf(-rope, df, mean, scale))
+    right = float(t.sf(rope, df, mean, scale))
+    samples = mean + scale * rng.standard_t(df, int(n_samples))
     return Posterior(left, max(0.0, 1 - left - right), right, samples)
 
 
-def _of_shares(shares: np.ndarray) -> Posterior:
-    """Return how often each share is the largest; equal ones count in equal parts."""
-    largest = shares == np.max(shares, axis=1, keepdims=True)
+def _posterior_from_fractions(fractions: np.ndarray) -> Posterior:
+    """Return how often each of the three fractions is the largest; ties are divided equally."""
+    largest = fractions == np.max(fractions, axis=1, keepdims=True)
     left, rope, right = np.mean(largest / np.sum(largest, axis=1, keepdims=True), axis=0)
-    return Posterior(float(left), float(rope), float(right), shares)
+    return Posterior(float(left), float(rope), float(right), fractions)
 
 
-def _places(z: np.ndarray, edge: Any) -> np.ndarray:
-    """Return 0 for differences left of the rope, 1 within, 2 right of it."""
+def _regions(z: np.ndarray, edge: Any) -> np.ndarray:
+    """Return 0 for differences below the rope ``[-edge, edge]``, 1 within and 2 above it."""
     return 1 + (z > edge).astype(np.int64) - (z < -edge).astype(np.int64)
 
 
-def _rounding(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the rounding error of differences: .85 - .84 exceeds .01 slightly in binary."""
+def _rounding_error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Bound the rounding error of b - a: 0.85 - 0.84 slightly exceeds 0.01 in binary."""
     return 8 * np.finfo(np.float64).eps * np.maximum(np.abs(a), np.abs(b))
 
 
-def _weights(
+def _dirichlet_blocks(
     alpha: np.ndarray, n_samples: int, random_state: Any
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield draws from a Dirichlet distribution, a block of rows at a time."""
+    """Yield samples of a Dirichlet distribution, one block of rows at a time."""
     rng = check_random_state(random_state)
     for rows in row_blocks(n_samples, max(1, BLOCK_VALUES // len(alpha))):
         yield rows, rng.dirichlet(alpha, rows.stop - rows.start)
@@ -277,14 +279,14 @@ def _checked_scores(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
         scores = check_array(scores, dtype=np.float64, ensure_2d=False, input_name=name)
         if scores.ndim != 1:
             raise ValueError(
-                f"{name} has shape {scores.shape}; it must hold one score for each data set, or "
-                "fold: shape (n,)."
+                f"{name} has shape {scores.shape}, but must be one-dimensional: one score for each "
+                "data set or fold."
             )
         checked.append(scores)
     if len(checked[0]) != len(checked[1]):
         raise ValueError(
-            f"a has {len(checked[0])} scores and b has {len(checked[1])}: they must come from the "
-            "same data sets, or folds."
+            f"a has {len(checked[0])} scores and b has {len(checked[1])}, but both must be scores "
+            "on the same data sets or folds."
         )
     return checked[0], checked[1]
 
@@ -292,8 +294,8 @@ def _checked_scores(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
 def _check_options(rope: Any, s: Any, z0: Any, n_samples: Any) -> None:
     for name, value in (("rope", rope), ("s", s)):
         if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{name}={value!r} must be a number of at least 0.")
+            raise ValueError(f"{name}={value!r} must be a finite number of at least 0.")
     if not isinstance(z0, Real) or not np.isfinite(float(z0)):
-        raise ValueError(f"z0={z0!r} must be a difference of scores: a number.")
+        raise ValueError(f"z0={z0!r} must be a finite number.")
     if not isinstance(n_samples, Integral) or n_samples < 1:
         raise ValueError(f"n_samples={n_samples!r} must be an int of at least 1.")

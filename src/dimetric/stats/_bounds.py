@@ -1,4 +1,4 @@
-"""Bounds of the Bayes error from nearest neighbours."""
+"""Bounds on the Bayes error from nearest neighbours."""
 
 from typing import Any, NamedTuple
 
@@ -6,12 +6,12 @@ from dimetric.classify.knn import KNNClassifier
 
 
 class BayesErrorBounds(NamedTuple):
-    """Bounds of the error of the best possible classifier.
+    """Bounds on the error of the best possible classifier.
 
     Attributes
     ----------
     lower, upper : float
-        The bounds; the upper one is the leave-one-out error of the nearest neighbour.
+        The bounds. The upper bound is the leave-one-out error of the nearest-neighbour classifier.
     """
 
     lower: float
@@ -19,24 +19,24 @@ class BayesErrorBounds(NamedTuple):
 
 
 def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBounds:
-    r"""Return bounds of the Bayes error, the least error that any classifier can have.
+    r"""Return bounds on the Bayes error, the lowest error that any classifier can reach.
 
     .. math:: R^* \le R \le R^* \Bigl( 2 - \frac{C}{C - 1} R^* \Bigr), \qquad \text{hence} \qquad
               \frac{C - 1}{C} \Bigl( 1 - \sqrt{1 - \tfrac{C}{C - 1} R} \Bigr) \le R^* \le R
 
-    Cover and Hart's inequalities [1]_ hold for the error R of the nearest neighbour among
-    infinitely many samples of C classes. Here R is estimated by leave-one-out, so the bounds are
-    estimates too.
+    Cover and Hart's inequalities [1]_ relate the Bayes error :math:`R^*` to the error R of the
+    nearest-neighbour classifier in the limit of infinitely many samples of C classes. Here R is
+    estimated by leave-one-out, so the bounds are estimates too.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples.
     y : array-like of shape (n_samples,)
-        Their classes.
+        Class labels.
     learner : learner or None, default=None
-        Learner of the distance; None is the Euclidean distance. A learner that uses labels has
-        seen the labels that it is judged by, which makes the bounds too low.
+        Learner of the distance. If None, the Euclidean distance is used. A supervised learner is
+        fitted to the same labels that R is estimated from, which makes the bounds too low.
 
     References
     ----------
@@ -53,8 +53,8 @@ def bayes_error_bounds(X: Any, y: Any, *, learner: Any = None) -> BayesErrorBoun
     model = KNNClassifier(1, learner=learner).fit(X, y)
     n_classes = len(model.classes_)
     if n_classes < 2:
-        raise ValueError("bayes_error_bounds needs at least 2 classes, but y holds only 1.")
-    error, chance = 1 - model.score(), (n_classes - 1) / n_classes
-    # With more errors than by chance, the lower bound is the error of guessing.
-    lower = chance * (1 - max(0.0, 1 - error / chance) ** 0.5)
+        raise ValueError("bayes_error_bounds requires at least 2 classes, but y has only 1.")
+    error, guessing_error = 1 - model.score(), (n_classes - 1) / n_classes
+    # If the error exceeds that of random guessing, the lower bound is the error of guessing.
+    lower = guessing_error * (1 - max(0.0, 1 - error / guessing_error) ** 0.5)
     return BayesErrorBounds(lower, error)

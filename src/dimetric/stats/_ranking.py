@@ -1,4 +1,4 @@
-"""Average scores and average ranks of many learners over many data sets."""
+"""Average scores and average ranks of learners over data sets."""
 
 from typing import Any, NamedTuple
 
@@ -9,21 +9,21 @@ __all__ = ["Averages", "averages", "ranks"]
 
 
 class Averages(NamedTuple):
-    """Averages over data sets, of each learner: its score and its rank, 1 for the best."""
+    """Average score and average rank (1 is best) of each learner over all data sets."""
 
     scores: np.ndarray
     ranks: np.ndarray
 
 
 def averages(scores: Any, *, greater_is_better: bool = True) -> Averages:
-    """Return the average score and the average rank of every learner.
+    """Return the average score and the average rank of each learner.
 
     Parameters
     ----------
     scores : array-like of shape (n_data_sets, n_learners)
-        A row for each data set.
+        Scores, one row per data set.
     greater_is_better : bool, default=True
-        Whether the best score is the highest one. For times it is the lowest.
+        Whether higher scores are better. Set it to False for times, for example.
 
     Examples
     --------
@@ -38,16 +38,16 @@ def averages(scores: Any, *, greater_is_better: bool = True) -> Averages:
 
 
 def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
-    """Return the rank of every learner on each data set, 1 for the best; ties share the mean rank.
+    """Return the rank of each learner on each data set; 1 is best, and ties get the mean rank.
 
-    Scores that differ by no more than rounding are tied, whatever their unit.
+    Scores that differ only by rounding errors are tied.
 
     Parameters
     ----------
     scores : array-like of shape (n_data_sets, n_learners)
-        A row for each data set.
+        Scores, one row per data set.
     greater_is_better : bool, default=True
-        Whether the best score is the highest one.
+        Whether higher scores are better.
 
     Examples
     --------
@@ -64,12 +64,12 @@ def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
 
 def _checked_table(scores: Any) -> np.ndarray:
     table = check_array(scores, dtype=np.float64, ensure_all_finite=False, input_name="scores")
-    missing = np.argwhere(~np.isfinite(table))
-    if len(missing):
-        row, column = missing[0].tolist()
+    not_finite = np.argwhere(~np.isfinite(table))
+    if len(not_finite):
+        row, column = not_finite[0].tolist()
         raise ValueError(
-            f"scores[{row}, {column}] is no finite number, nor are {len(missing) - 1} others: an "
-            "average needs the score of every learner on each data set. Leave out those data sets, "
-            "or those learners."
+            f"scores[{row}, {column}] is not finite (non-finite values in total: "
+            f"{len(not_finite)}). Averages require the score of every learner on every data set. "
+            "Leave out these data sets or learners."
         )
     return table

@@ -4,45 +4,55 @@ from dimetric.stats._bayes import Posterior
 
 __all__ = ["verdict"]
 
-CONFIDENT_PROBABILITY = 0.95  # from here on a verdict is stated without "undecided"
-TIE_STANDARD_ERRORS = 3  # probabilities that differ by less than the error of the draws are tied
+CONFIDENT_PROBABILITY = 0.95  # below this probability a verdict is "inconclusive"
+TIE_STANDARD_ERRORS = 3  # probabilities that differ by fewer standard errors are tied
 
 
 def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
-    """Say in one sentence whether a learner is better than a baseline.
+    """Return a sentence that says whether a learner is better than a baseline.
 
-    The verdict is plain from a probability of 0.95 on. Below that it is "undecided", and names
-    the most likely outcome, or several if their probabilities differ by no more than the error
-    of the posterior's draws.
+    If no outcome has a probability of at least 0.95, the verdict is "inconclusive" and names the
+    most likely outcome. It names several outcomes if the sampling error of the posterior cannot
+    separate their probabilities. A probability below 0.95 is never shown as 95 %.
 
     Parameters
     ----------
     baseline, learner : str
-        Names of the first and of the second learner of the test.
+        Names of the first and the second learner of the test.
     posterior : Posterior
-        Result of a test of the baseline's scores (a) and the learner's (b).
+        Result of a test with the scores of the baseline as a and of the learner as b.
 
     Examples
     --------
     >>> import numpy as np
     >>> verdict("Euclidean", "NCA", Posterior(0.01, 0.02, 0.97, np.empty(0)))
-    'NCA is better than Euclidean with probability 0.97.'
+    'NCA is better than Euclidean (97 % probability).'
     >>> verdict("Euclidean", "NCA", Posterior(0.1, 0.6, 0.3, np.empty(0)))
-    'Undecided; most likely NCA does as well as Euclidean, with probability 0.60.'
+    'Inconclusive: NCA and Euclidean are probably equivalent (60 %).'
     """
-    outcomes = {
-        f"{learner} is worse than {baseline}": posterior.left,
-        f"{learner} does as well as {baseline}": posterior.rope,
-        f"{learner} is better than {baseline}": posterior.right,
-    }
-    outcome, probability = max(outcomes.items(), key=lambda each: each[1])
+    outcomes = (
+        (f"{learner} is", f"worse than {baseline}", posterior.left),
+        (f"{learner} and {baseline} are", "equivalent", posterior.rope),
+        (f"{learner} is", f"better than {baseline}", posterior.right),
+    )
+    subject, predicate, probability = max(outcomes, key=lambda outcome: outcome[2])
+    percent = _percent(probability)
     if probability >= CONFIDENT_PROBABILITY:
-        return f"{outcome} with probability {probability:.2f}."
-    # Draws of one column come with exact probabilities.
-    n_draws = len(posterior.samples) if posterior.samples.ndim == 2 else 0
-    error = TIE_STANDARD_ERRORS * (2 * probability / n_draws) ** 0.5 if n_draws else 0.0
-    tied = [each for each, other in outcomes.items() if other >= probability - error]
+        return f"{subject} {predicate} ({percent} probability)."
+    # Samples with one column belong to a test whose probabilities are exact.
+    n_samples = len(posterior.samples) if posterior.samples.ndim == 2 else 0
+    margin = TIE_STANDARD_ERRORS * (2 * probability / n_samples) ** 0.5 if n_samples else 0.0
+    tied = [f"{start} {end}" for start, end, other in outcomes if other >= probability - margin]
     if len(tied) > 1:
-        likely = "equally likely" if not n_draws else "equally likely within the error of the draws"
-        return f"Undecided; {likely}: {', '.join(tied)}; with probability {probability:.2f} each."
-    return f"Undecided; most likely {outcome}, with probability {probability:.2f}."
+        likely = "about equally likely" if n_samples else "equally likely"
+        return f"Inconclusive: it is {likely} that {' and that '.join(tied)} ({percent} each)."
+    adverb = "probably" if probability > 0.5 else "most likely"
+    return f"Inconclusive: {subject} {adverb} {predicate} ({percent})."
+
+
+def _percent(probability: float) -> str:
+    """Return a whole percentage, rounded down if rounding up would reach the confident one."""
+    percent = round(100 * probability)
+    if probability < CONFIDENT_PROBABILITY <= percent / 100:
+        percent -= 1
+    return f"{percent} %"

@@ -1,8 +1,12 @@
-"""Supervision: pairs and triplets of samples, from labels, neighbours, graphs or scores.
+"""Supervision: class labels, pairs and triplets of samples.
 
-``pairs`` and ``triplets`` hold one record each. ``_constraints`` is what they share, ``_draw``
-lists or draws them, ``_folds`` divides them for cross-validation, and ``_validation`` checks what
-a learner is given.
+- ``labels``: class labels, and the union type ``Supervision`` of all kinds.
+- ``pairs``, ``triplets``: constraints on pairs and triplets of samples, built from labels,
+  neighbours, graphs or scores.
+- ``_constraints``: base class of pairs and triplets, and checks of row indices.
+- ``_sampling``: enumeration and random sampling of pairs and triplets.
+- ``_folds``: folds of pairs or triplets for cross-validation.
+- ``_validation``: checks of the supervision given to a learner.
 """
 
 import lazy_loader

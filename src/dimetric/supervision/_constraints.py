@@ -1,4 +1,4 @@
-"""What pairs and triplets share: the interface of a set, and checks of row numbers."""
+"""Base class of pairs and triplets, and checks of row indices."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -10,14 +10,15 @@ from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.row_order import distinct_rows
 from dimetric.supervision._folds import folds
 
-MAX_SAMPLES = 2**31  # so that a number for each pair of samples fits an int64
+MAX_SAMPLES = 2**31  # a unique integer for each pair of samples fits into an int64
 
 
 class Constraints(ABC):
-    """Constraints on tuples of samples: a frozen record with the interface of a set.
+    """Base class of immutable sets of constraints on pairs or triplets of samples.
 
-    A kind of constraint has ``rows`` and ``kinds``, and ``_of`` makes a record from these. Its
-    fields with row numbers are checked by ``_checked_fields`` when a record is made.
+    A subclass defines ``rows``, the constructor ``_of`` from rows and kinds, and
+    ``_checked_fields``, which validates the fields that hold row indices. If its constraints are
+    of several kinds, it also overrides ``kinds``.
     """
 
     n_samples: int | None
@@ -32,16 +33,16 @@ class Constraints(ABC):
 
     @abstractmethod
     def _checked_fields(self) -> dict[str, np.ndarray]:
-        """Return the fields that hold row numbers, checked."""
+        """Return the validated fields that hold row indices."""
 
     @property
     @abstractmethod
     def rows(self) -> np.ndarray:
-        """Row numbers of the samples of each constraint, of shape (m, 2) or (m, 3)."""
+        """Row indices of the samples of each constraint, of shape (m, 2) or (m, 3)."""
 
     @property
     def kinds(self) -> np.ndarray:
-        """Kind of each constraint, as an integer from 0."""
+        """Kind of each constraint as an integer from 0, of shape (m,)."""
         return np.zeros(len(self.rows), dtype=np.int64)
 
     @classmethod
@@ -49,18 +50,17 @@ class Constraints(ABC):
     def _of(
         cls, rows: np.ndarray, kinds: np.ndarray, n_samples: int | None, points: Array | None
     ) -> Self:
-        """Return constraints from rows and kinds."""
+        """Return constraints with the given rows and kinds."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Raise: scikit-learn asks for the shape of arguments that it would split like X."""
+        """Raise an error. If constraints had a shape, scikit-learn would split them like X."""
         raise ValueError(
-            f"{type(self).__name__} are no array with a row for each sample. To cross-validate or "
-            "search, divide them and leave X whole: dimetric.selection.cross_validate_pairs, "
-            "tune_pairs."
+            f"{type(self).__name__} cannot be split like X. To cross-validate or tune a learner on "
+            "them, use dimetric.selection.cross_validate_pairs or tune_pairs."
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -68,27 +68,29 @@ class Constraints(ABC):
             object.__setattr__(self, name, read_only(value))
 
     def __getitem__(self, which: Any) -> Self:
-        """Return some constraints, chosen by a slice, numbers or a mask over ``rows``."""
+        """Return a subset of the constraints, chosen by a slice, indices or a mask of ``rows``."""
         chosen = np.atleast_1d(np.arange(len(self))[which])
         return self._of(self.rows[chosen], self.kinds[chosen], self.n_samples, self.points)
 
     def __or__(self, other: Self) -> Self:
-        """Return the union, without repetitions.
+        """Return the union without duplicates.
 
-        If both hold vectors, these are concatenated, unless they are the same object.
+        If both hold vectors, their points are concatenated, unless they are the same object.
         """
         if type(other) is not type(self):
             return NotImplemented
-        n_samples, points, moved = self.n_samples, self.points, 0
+        name, n_samples, points, offset = type(self).__name__, self.n_samples, self.points, 0
         if (self.points is None) != (other.points is None):
-            raise ValueError("One holds vectors, the other row numbers of an X: they do not mix.")
+            raise ValueError(f"Cannot combine {name} of vectors with {name} of row indices.")
         if points is not None and points is not other.points:
-            moved, points = points.shape[0], namespace(points).concat([points, other.points])
+            offset, points = points.shape[0], namespace(points).concat([points, other.points])
         elif n_samples is None:
             n_samples = other.n_samples
         elif other.n_samples not in (None, n_samples):
-            raise ValueError(f"One is of {n_samples} samples, the other of {other.n_samples}.")
-        rows = np.concatenate([self.rows, other.rows + moved])
+            raise ValueError(
+                f"Cannot combine {name} of {n_samples} samples with {name} of {other.n_samples}."
+            )
+        rows = np.concatenate([self.rows, other.rows + offset])
         kinds = np.concatenate([self.kinds, other.kinds])
         first = np.unique(np.column_stack([kinds, rows]), axis=0, return_index=True)[1]
         first.sort()
@@ -107,23 +109,24 @@ class Constraints(ABC):
         return hash((self.rows.tobytes(), self.kinds.tobytes(), self.n_samples))
 
     def split(
-        self, n_splits: int = 5, *, shared: bool = False, random_state: Any = None
+        self, n_splits: int = 5, *, share_samples: bool = False, random_state: Any = None
     ) -> Iterator[tuple[Self, Self]]:
-        """Yield the constraints to train on and those to test on, fold by fold.
+        """Yield training and test constraints for each fold.
 
-        Constraints on the same samples are in one fold. Equal vectors count as one sample.
+        Constraints on the same samples are in the same fold. Equal vectors count as one sample.
 
         Parameters
         ----------
         n_splits : int, default=5
             Number of folds.
-        shared : bool, default=False
-            Whether a sample may be in training and test. If not, samples are assigned to folds:
-            linked samples stay together unless they are too many, and constraints across folds
-            are left out, so that test samples are never trained on. If pairs link all samples,
-            about one in `n_splits` is left for testing; of triplets one in ``n_splits ** 2``.
+        share_samples : bool, default=False
+            Whether a sample may occur in both training and test constraints. If False, samples
+            are assigned to folds, and constraints across folds are left out. Samples linked by
+            constraints are in the same fold, unless there are too many of them. If all samples
+            are linked, about one in `n_splits` pairs, or one in ``n_splits ** 2`` triplets, is
+            left for testing.
         random_state : int, RandomState or None
-            Seed of the assignment.
+            Random seed of the assignment.
 
         Examples
         --------
@@ -135,19 +138,21 @@ class Constraints(ABC):
         ([[0, 1], [2, 3], [1, 2]], [[4, 5], [4, 6]])
         """
         rows = self.rows
-        if self.points is not None:  # equal vectors are one sample
+        if self.points is not None:
             rows = distinct_rows(to_host(self.points).astype(np.float64))[1][rows]
-        parts = folds(rows, self.kinds, n_splits, shared=shared, random_state=random_state)
+        parts = folds(
+            rows, self.kinds, n_splits, share_samples=share_samples, random_state=random_state
+        )
         for train, test in parts:
             yield self[train], self[test]
 
     def reordered(self, order: np.ndarray) -> Self:
-        """Return the constraints for samples in another order, sorted.
+        """Renumber the constraints for reordered samples, and sort them.
 
         Parameters
         ----------
         order : ndarray of shape (n_samples,)
-            Present row number of each sample in the new order.
+            Current row indices of the samples, in the new order.
 
         Examples
         --------
@@ -155,10 +160,10 @@ class Constraints(ABC):
         >>> Pairs([[0, 2], [0, 1]]).reordered(np.array([1, 0, 2])).similar.tolist()
         [[0, 1], [1, 2]]
         """
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        moved = self._of(place[self.rows], self.kinds, len(order), None)
-        return moved[np.lexsort((*moved.rows.T[::-1], moved.kinds))]
+        new_row = np.empty(len(order), dtype=np.int64)
+        new_row[order] = np.arange(len(order))
+        renumbered = self._of(new_row[self.rows], self.kinds, len(order), None)
+        return renumbered[np.lexsort((*renumbered.rows.T[::-1], renumbered.kinds))]
 
 
 def read_only(value: Any) -> Any:
@@ -174,62 +179,60 @@ def _all_equal(a: Array | None, b: Array | None) -> bool:
 
 
 def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.ndarray:
-    """Return row numbers of samples as integers of shape (m, width), read-only.
+    """Validate row indices, and return them as a read-only integer array of shape (m, width).
 
     Parameters
     ----------
     rows : array-like of shape (m, width)
-        Row numbers.
+        Row indices.
     name : str
-        Name of the rows in error messages.
+        Name of the argument in error messages.
     width : int
         2 for pairs, 3 for triplets.
     n_samples : int or None
-        Number of samples, where it is known.
+        Number of samples, if known.
 
     Examples
     --------
     >>> checked_rows([[0, 1], [2, 2]], "similar", 2, None)
     Traceback (most recent call last):
     ...
-    ValueError: similar[1] = [2, 2] names a sample twice.
+    ValueError: similar[1] = [2, 2] contains a sample twice.
     """
     given = np.asarray(to_host(rows))
     if given.size == 0:
         given = np.empty((0, width), dtype=np.int64)
     if given.ndim != 2 or given.shape[1] != width or given.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} has shape {given.shape} and dtype {given.dtype}; it must hold row numbers: "
-            f"integers of shape (m, {width})."
+            f"{name} has shape {given.shape} and dtype {given.dtype}, but must be an integer array "
+            f"of row indices, with shape (m, {width})."
         )
     bound = MAX_SAMPLES if n_samples is None else n_samples
     outside = np.any((given < 0) | (given >= bound), axis=1)
-    where = "of no sample" if n_samples is None else f"outside of the {n_samples} samples"
-    _refuse(given, outside, name, f"names a row {where}")
+    _raise_for_first(given, outside, name, f"contains a row index outside 0 to {bound - 1}")
     given = given.astype(np.int64)
     ordered = np.sort(given, axis=1)
     twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
-    _refuse(given, twice, name, "names a sample twice")
+    _raise_for_first(given, twice, name, "contains a sample twice")
     return read_only(given)
 
 
-def _refuse(rows: np.ndarray, wrong: np.ndarray, name: str, why: str) -> None:
+def _raise_for_first(rows: np.ndarray, wrong: np.ndarray, name: str, problem: str) -> None:
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise ValueError(f"{name}[{first}] = {rows[first].tolist()} {why}.")
+        raise ValueError(f"{name}[{first}] = {rows[first].tolist()} {problem}.")
 
 
-def checked_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
-    """Raise unless row numbers belong to a set of `n_rows` samples."""
+def check_n_samples(rows: np.ndarray, n_samples: int | None, n_rows: int, name: str) -> None:
+    """Raise unless the constraints fit an X with `n_rows` rows."""
     if n_samples is not None and n_samples != n_rows:
         raise ValueError(
-            f"{name} are of {n_samples} samples, but X has {n_rows}: row numbers would name other "
-            "samples than were meant. To cross-validate, split the pairs and leave X whole "
-            "(cross_validate_pairs)."
+            f"{name} refer to {n_samples} samples, but X has {n_rows}. To cross-validate, split "
+            f"{name} and not X, for example with dimetric.selection.cross_validate_pairs."
         )
     outside = np.flatnonzero((rows >= n_rows).any(axis=1))
     if len(outside):
         raise ValueError(
-            f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} names a row outside X, which has "
-            f"{n_rows} samples."
+            f"{name}[{outside[0]}] = {rows[outside[0]].tolist()} contains a row index outside X, "
+            f"which has {n_rows} samples."
         )

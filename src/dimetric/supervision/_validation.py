@@ -1,4 +1,4 @@
-"""Validation of supervision: exactly one of labels, pairs and triplets, and row numbers of X."""
+"""Validation of the supervision given to a learner: labels, pairs or triplets."""
 
 from typing import Any
 
@@ -8,102 +8,108 @@ from sklearn.utils.validation import check_array
 
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric._arrays.validation import checked_array, checked_samples
-from dimetric.supervision._constraints import checked_n_samples
+from dimetric.supervision._constraints import check_n_samples
 from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
 
 class SupervisionError(TypeError, ValueError):
-    """Raised unless there is exactly one source of supervision, of a kind that the learner takes.
+    """Error for missing or unsupported supervision, or for several kinds at once.
 
-    A wrong choice of arguments is a TypeError; scikit-learn expects a ValueError if y is missing.
+    It is a TypeError, because it is about the choice of arguments, and also a ValueError, because
+    scikit-learn expects one if y is missing.
     """
 
 
-def source_of(learner: BaseEstimator, takes: tuple[str, ...], **given: Any) -> str | None:
-    """Return the source of supervision that was given; None if there is none and none is needed.
+def supervision_source(
+    learner: BaseEstimator, accepted: tuple[str, ...], **given: Any
+) -> str | None:
+    """Return which of y, pairs and triplets was given, or None if the learner needs none of them.
 
     Parameters
     ----------
     learner : estimator
         The learner.
-    takes : tuple of str
-        The sources that it learns from; if there are none, y is ignored.
+    accepted : tuple of str
+        The kinds of supervision that the learner accepts. If empty, y is ignored.
     **given : object
-        y, pairs and triplets.
+        The arguments y, pairs and triplets. None means not given.
 
     Examples
     --------
-    >>> source_of(BaseEstimator(), ("y", "pairs"), y=None, pairs=None, triplets="some")
+    >>> supervision_source(BaseEstimator(), ("y", "pairs"), y=None, pairs=None, triplets="some")
     Traceback (most recent call last):
     ...
     dimetric...SupervisionError: BaseEstimator learns from labels y or pairs, not triplets.
     """
     name = type(learner).__name__
     named = [source for source, value in given.items() if value is not None]
-    wanted = " or ".join("labels y" if source == "y" else source for source in takes)
+    wanted = " or ".join("labels y" if source == "y" else source for source in accepted)
     for source in named:
-        if source not in takes and (takes or source != "y"):
+        if source not in accepted and (accepted or source != "y"):
             raise SupervisionError(f"{name} learns from {wanted or 'X alone'}, not {source}.")
     if len(named) > 1:
-        raise SupervisionError(f"{name} learns from {wanted}: {' and '.join(named)} were given.")
-    if takes and not named:
-        instead = "".join(f" Give {source}= instead of it." for source in takes if source != "y")
-        raise SupervisionError(  # in scikit-learn's words
+        raise SupervisionError(
+            f"{name} learns from {wanted}. Pass only one of {' and '.join(named)}."
+        )
+    if accepted and not named:
+        others = " or ".join(source for source in accepted if source != "y")
+        instead = f" Alternatively, pass {others}." if others else ""
+        raise SupervisionError(  # scikit-learn's tests match the first sentence
             f"This {name} estimator requires y to be passed, but the target y is None.{instead}"
         )
-    return named[0] if named and takes else None
+    return named[0] if named and accepted else None
 
 
 def checked_constraints(
     learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
-    """Return checked samples and their pairs or triplets; without X, samples are their points."""
+    """Return the checked samples and constraints. Without X, the samples are their points."""
     kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
     if not isinstance(given, kind):
         raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
     if X is None and given.points is None:
-        raise ValueError(f"X is None, but {source} are row numbers of it.")
+        raise ValueError(f"X is None, but {source} hold row indices of X. Pass X as well.")
     samples = checked_samples(
         learner, given.points if X is None else X, reset=True, min_samples=min_samples
     )
-    checked_n_samples(given.rows, given.n_samples, samples.shape[0], source)
+    check_n_samples(given.rows, given.n_samples, samples.shape[0], source)
     if not len(given):
-        raise ValueError(f"{source} is empty: there is nothing to learn from.")
+        raise ValueError(f"{source} is empty. {type(learner).__name__} needs at least one.")
     if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
         raise ValueError(
-            f"{type(learner).__name__} needs similar and dissimilar pairs; there are "
-            f"{len(given.similar)} and {len(given.dissimilar)}. Pairs.from_similar takes all "
-            "other pairs as dissimilar."
+            f"{type(learner).__name__} needs similar and dissimilar pairs, but got "
+            f"{len(given.similar)} similar and {len(given.dissimilar)} dissimilar ones. "
+            "Pairs.from_similar draws dissimilar pairs from all other pairs."
         )
     return samples, given
 
 
 def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
-    """Return points, and pairs as row numbers of them, from pairs of vectors or of row numbers.
+    """Return an array of points, and the pairs as row indices of these points.
 
     Parameters
     ----------
     learner : estimator
-        Fitted learner; the points must have its number of features.
+        The fitted learner. The points must have as many features as its training samples.
     pairs : Pairs, array-like of shape (m, 2, n_features), or of shape (m, 2) with X
-        Pairs of vectors, or of row numbers of X.
+        Pairs of vectors, or of row indices of X.
     X : array-like of shape (n_samples, n_features), optional
-        Samples.
+        The samples, if the pairs are row indices.
     """
     if isinstance(pairs, Pairs):
         X = pairs.points if X is None else X
         if X is None:
-            raise ValueError("pairs are row numbers: give the samples X that they are of.")
+            raise ValueError("pairs hold row indices. Pass the samples X as well.")
         X = checked_samples(learner, X, reset=False)
-        checked_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
+        check_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
         return X, pairs.rows
     if X is None:
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):
             raise ValueError(
-                f"pairs has shape {tuple(pairs.shape)}; without X it must hold vectors, of "
-                f"shape (n_pairs, 2, {learner.n_features_in_})."
+                f"pairs has shape {tuple(pairs.shape)}, but without X it must hold vectors and "
+                f"have shape (n_pairs, 2, {learner.n_features_in_})."
             )
         points = namespace(pairs).reshape(pairs, (-1, learner.n_features_in_))
         return points, np.arange(points.shape[0]).reshape(-1, 2)
@@ -111,13 +117,13 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     index = check_array(to_host(pairs), dtype=None, input_name="pairs")
     if index.shape[1] != 2 or index.dtype.kind not in "iu":
         raise ValueError(
-            f"pairs has shape {index.shape} and dtype {index.dtype}; with X it must hold row "
-            "numbers: integers of shape (n_pairs, 2)."
+            f"pairs has shape {index.shape} and dtype {index.dtype}, but with X it must be an "
+            "integer array of row indices, with shape (n_pairs, 2)."
         )
     outside = np.flatnonzero(((index < 0) | (index >= X.shape[0])).any(axis=1))
     if len(outside):
         raise ValueError(
-            f"pairs[{outside[0]}] = {index[outside[0]].tolist()} names a row outside X, which "
-            f"has {X.shape[0]} samples."
+            f"pairs[{outside[0]}] = {index[outside[0]].tolist()} contains a row index outside X, "
+            f"which has {X.shape[0]} samples."
         )
     return X, index

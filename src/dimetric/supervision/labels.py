@@ -1,8 +1,7 @@
-"""Class labels as learners receive them, and the type of all supervision.
+"""Class labels as passed to the learners, and the union type of all kinds of supervision.
 
-What a learner learns from beside X is one of the records of :data:`Supervision`. Continuous targets
-would be a further record beside :class:`Labels`, and sample weights a field of each record that
-can be weighted.
+A learner receives X and one of the classes of :data:`Supervision`. To support continuous targets,
+add a class next to :class:`Labels`. To support sample weights, add a field to each class.
 """
 
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ class Labels:
     Parameters
     ----------
     codes : ndarray of shape (n_samples,)
-        Position of each sample's class in `classes`; -1 if the sample has no label.
+        Index of the class of each sample in `classes`. -1 if the sample has no label.
     classes : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The sorted classes.
 
     Examples
     --------
@@ -41,7 +40,7 @@ class Labels:
         return len(self.classes)
 
     def reordered(self, rows: np.ndarray) -> Self:
-        """Return the labels of some samples, in the order of their row numbers."""
+        """Return the labels of the given rows, in that order."""
         return type(self)(self.codes[rows], self.classes)
 
 
@@ -49,7 +48,7 @@ Supervision: TypeAlias = Labels | Pairs | Triplets
 
 
 def checked_labels(supervision: Supervision | None) -> Labels:
-    """Return supervision that must be labels; TypeError if it is anything else."""
+    """Return the supervision if it is labels, and raise TypeError otherwise."""
     if not isinstance(supervision, Labels):
-        raise TypeError(f"Labels are needed, not {type(supervision).__name__}.")
+        raise TypeError(f"Expected Labels, got {type(supervision).__name__}.")
     return supervision

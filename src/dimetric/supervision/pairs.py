@@ -1,4 +1,4 @@
-"""Pairs of samples that are similar, and of samples that are dissimilar."""
+"""Pairs of similar and of dissimilar samples."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -8,11 +8,11 @@ from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, is_foreign, namespace
 from dimetric.supervision._constraints import Constraints, checked_rows
-from dimetric.supervision._draw import (
+from dimetric.supervision._sampling import (
     linked_pairs,
     mean_scores,
-    near_and_far,
     neighbor_pairs,
+    neighbors_and_others,
     other_pairs,
     pairs_by_labels,
 )
@@ -20,19 +20,19 @@ from dimetric.supervision._draw import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pairs(Constraints):
-    """Pairs of samples, similar and dissimilar, as row numbers of a set X.
+    """Similar and dissimilar pairs of samples, as row indices of an array X.
 
-    Pairs are unordered, and stored with the smaller number first. A repeated pair counts several
-    times. No pair may be both similar and dissimilar.
+    Pairs are unordered, and stored with the smaller row index first. A repeated pair counts
+    several times. A pair cannot be both similar and dissimilar.
 
     Parameters
     ----------
     similar, dissimilar : array-like of shape (m, 2)
-        Row numbers of two samples each.
+        Row indices of the two samples of each pair.
     n_samples : int, optional
-        Number of samples in X. If it is given, an X of another size is refused.
+        Number of samples in X. If given, learners raise an error for an X of another size.
     points : array of shape (n_samples, n_features), optional
-        The samples themselves, if the pairs hold them, see :meth:`from_arrays`.
+        The samples, if there is no separate X. See :meth:`from_arrays`.
 
     Examples
     --------
@@ -59,12 +59,12 @@ class Pairs(Constraints):
 
     @property
     def rows(self) -> np.ndarray:
-        """Row numbers of all pairs, of shape (m, 2): the similar ones, then the others."""
+        """Row indices of all pairs, first the similar and then the dissimilar, of shape (m, 2)."""
         return np.concatenate([self.similar, self.dissimilar])
 
     @property
     def kinds(self) -> np.ndarray:
-        """0 of similar pairs and 1 of dissimilar ones, of shape (m,)."""
+        """Kind of each pair, of shape (m,): 0 for similar, 1 for dissimilar."""
         return np.repeat([0, 1], [len(self.similar), len(self.dissimilar)])
 
     @property
@@ -77,16 +77,16 @@ class Pairs(Constraints):
 
     @classmethod
     def from_arrays(cls, similar: Array, dissimilar: Array) -> Self:
-        """Return pairs of vectors, if there is no X that holds the samples.
+        """Return pairs of vectors, for use without a separate X.
 
-        The vectors become ``points``, and the pairs are row numbers of these. A learner uses them
-        with ``learner.fit(None, pairs=pairs)``. In a pipeline, whose steps change the samples
-        first, it is ``fit(pairs.points, pairs=pairs)``.
+        The vectors are stored as ``points``, and the pairs are row indices of these points. Fit a
+        learner with ``learner.fit(None, pairs=pairs)``. Fit a pipeline with
+        ``fit(pairs.points, pairs=pairs)``, because its steps transform the samples first.
 
         Parameters
         ----------
         similar, dissimilar : array-like of shape (m, 2, n_features)
-            Two vectors each.
+            The two vectors of each pair.
 
         Examples
         --------
@@ -98,7 +98,10 @@ class Pairs(Constraints):
         given = [vectors for vectors in kinds if vectors.shape[0]]
         if not given or len({vectors.shape[2] for vectors in given}) > 1:
             shapes = " and ".join(str(tuple(vectors.shape)) for vectors in kinds)
-            raise ValueError(f"similar and dissimilar have shapes {shapes}; features must agree.")
+            raise ValueError(
+                f"similar and dissimilar have shapes {shapes}, but must hold at least one pair "
+                "and have the same number of features."
+            )
         xp = namespace(*given)
         points = xp.concat([xp.reshape(vectors, (-1, vectors.shape[2])) for vectors in given])
         rows = np.arange(points.shape[0]).reshape(-1, 2)
@@ -115,22 +118,22 @@ class Pairs(Constraints):
         random_state: Any = None,
         unlabelled: Any = None,
     ) -> Self:
-        """Return pairs of samples with one label as similar, and all others as dissimilar.
+        """Return pairs with equal labels as similar, and pairs with different labels as dissimilar.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of pairs, drawn at random without replacement; None, or more than there are,
-            means all of them.
+            Number of pairs to draw at random without replacement. All pairs are returned
+            by default, or if there are fewer than n.
         balanced : bool, default=True
-            Draw as many similar pairs as dissimilar ones, as far as possible; otherwise all pairs
-            have the same chance.
+            Draw equal numbers of similar and dissimilar pairs, if possible. Otherwise, draw all
+            pairs with equal probability.
         random_state : int, RandomState or None
-            Seed of the draw.
+            Random seed.
         unlabelled : float or str, optional
-            Value of y that marks samples without a label, often -1: they are in no pair.
+            Value of y that marks samples without a label, often -1. These samples are left out.
 
         Examples
         --------
@@ -151,18 +154,18 @@ class Pairs(Constraints):
     def from_similar(
         cls, similar: Array, n_samples: int, n: int | None = None, *, random_state: Any = None
     ) -> Self:
-        """Return similar pairs, and draw dissimilar ones at random from all other pairs.
+        """Return the given similar pairs, with dissimilar pairs drawn at random from all others.
 
         Parameters
         ----------
         similar : array-like of shape (m, 2)
-            Row numbers of two samples each.
+            Row indices of the two samples of each pair.
         n_samples : int
             Number of samples to draw from.
         n : int, optional
-            Number of dissimilar pairs; None means as many as there are similar ones.
+            Number of dissimilar pairs. By default the number of similar pairs.
         random_state : int, RandomState or None
-            Seed of the draw.
+            Random seed.
 
         Examples
         --------
@@ -178,20 +181,20 @@ class Pairs(Constraints):
     def from_neighbors(
         cls, X: Array, y: Array | None = None, n_neighbors: int = 3, *, random_state: Any = None
     ) -> Self:
-        """Return samples and their nearest neighbours as similar, and others as dissimilar.
+        """Return pairs of nearest neighbours as similar, and other pairs as dissimilar.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Labels. With labels, similar pairs are the nearest of one label, dissimilar pairs the
-            nearest of different labels. Without, dissimilar pairs are drawn at random, as many as
-            there are similar ones.
+            Labels. If given, each sample forms similar pairs with its nearest neighbours of the
+            same class, and dissimilar pairs with its nearest neighbours of other classes. If not,
+            dissimilar pairs are drawn at random, as many as there are similar pairs.
         n_neighbors : int, default=3
             Number of neighbours of each sample.
         random_state : int, RandomState or None
-            Seed of the draw.
+            Random seed.
 
         Examples
         --------
@@ -202,25 +205,25 @@ class Pairs(Constraints):
         [[0, 2], [1, 3], [0, 1], [2, 3]]
         """
         rng = check_random_state(random_state)
-        near, far = near_and_far(X, y, n_neighbors, rng)
+        near, others = neighbors_and_others(X, y, n_neighbors, rng)
         if y is None:
             return cls.from_similar(neighbor_pairs(near), len(near), random_state=rng)
-        return cls(neighbor_pairs(near), neighbor_pairs(far), len(near))
+        return cls(neighbor_pairs(near), neighbor_pairs(others), len(near))
 
     @classmethod
     def from_graph(cls, links: Any, n: int | None = None, *, random_state: Any = None) -> Self:
-        """Return linked samples as similar, and samples with negative links as dissimilar.
+        """Return pairs with positive links as similar, and pairs with negative links as dissimilar.
 
         Parameters
         ----------
         links : sparse or dense array of shape (n_samples, n_samples)
-            Weights of links, of which only the signs count; 0 is no link. A link may be given in
-            one direction or both.
+            Weights of the links, of which only the signs are used. 0 means no link. A link may be
+            stored in one direction or in both.
         n : int, optional
-            If no link is negative, number of dissimilar pairs to draw from those without a link;
-            None means as many as there are links.
+            Number of dissimilar pairs to draw from the pairs without a link, if no link is
+            negative. By default the number of links.
         random_state : int, RandomState or None
-            Seed of the draw.
+            Random seed.
 
         Examples
         --------
@@ -246,19 +249,19 @@ class Pairs(Constraints):
     ) -> Self:
         """Return pairs with a high score as similar, and pairs with a low score as dissimilar.
 
-        Several scores of one pair are averaged.
+        If a pair has several scores, their mean is used.
 
         Parameters
         ----------
         rows : array-like of shape (m, 2)
-            Row numbers of two samples each.
+            Row indices of the two samples of each pair.
         scores : array-like of shape (m,)
             Similarity of each pair.
         threshold : float
             Smallest score of a similar pair.
         below : float, optional
-            Dissimilar pairs have scores below this number, by default below `threshold`; pairs in
-            between are left out.
+            Pairs with a score below this value are dissimilar. By default `threshold`. Pairs with
+            scores in between are left out.
         n_samples : int, optional
             Number of samples in X.
 
@@ -292,8 +295,8 @@ def _refuse_contradictions(similar: np.ndarray, dissimilar: np.ndarray) -> None:
         second = int(np.argmax(unlike == alike[first]))
         raise ValueError(
             f"similar[{first}] and dissimilar[{second}] are the same pair "
-            f"{similar[first].tolist()}: leave one of them out, or take the mean of what judges "
-            "say (Pairs.from_scores)."
+            f"{similar[first].tolist()}. Remove one of them, or average contradictory judgements "
+            "with Pairs.from_scores."
         )
 
 
@@ -304,5 +307,6 @@ def _vectors(vectors: Array, name: str) -> Array:
     if 0 in vectors.shape:
         return np.empty((0, 2, 0))
     raise ValueError(
-        f"{name} has shape {tuple(vectors.shape)}; it must hold vectors: (m, 2, n_features)."
+        f"{name} has shape {tuple(vectors.shape)}, but pairs of vectors must have shape "
+        "(m, 2, n_features)."
     )

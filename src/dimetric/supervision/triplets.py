@@ -8,30 +8,30 @@ from sklearn.utils import check_random_state
 
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 from dimetric.supervision._constraints import Constraints, checked_rows
-from dimetric.supervision._draw import (
+from dimetric.supervision._sampling import (
     LabelledCombinations,
     draw_numbers,
     mean_scores,
-    near_and_far,
+    neighbors_and_others,
     ranked_triplets,
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triplets(Constraints):
-    """Triplets of samples, as row numbers of a set X: the anchor is closer to one than to another.
+    """Triplets of samples as row indices of an array X.
 
-    Triplets may contradict each other, as the judgments of people do; each of them counts. A
-    repeated triplet counts several times.
+    In each triplet, the sample `anchor` is more similar to `closer` than to `farther`. Triplets may
+    contradict each other, as human judgements do. A repeated triplet counts several times.
 
     Parameters
     ----------
     anchor, closer, farther : array-like of shape (m,)
-        Row numbers of the samples.
+        Row indices of the samples.
     n_samples : int, optional
-        Number of samples in X. If it is given, an X of another size is refused.
+        Number of samples in X. If given, learners raise an error for an X of another size.
     points : array of shape (n_samples, n_features), optional
-        The samples themselves, if the triplets hold them, see :meth:`from_arrays`.
+        The samples, if there is no separate X. See :meth:`from_arrays`.
 
     Examples
     --------
@@ -55,13 +55,13 @@ class Triplets(Constraints):
         columns = [np.asarray(to_host(getattr(self, name))) for name in names]
         if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1:
             shapes = ", ".join(str(column.shape) for column in columns)
-            raise ValueError(f"anchor, closer and farther must be of one shape (m,), not {shapes}.")
+            raise ValueError(f"anchor, closer and farther must all have shape (m,), not {shapes}.")
         rows = checked_rows(np.stack(columns, axis=1), "triplets", 3, self.n_samples)
         return dict(zip(names, rows.T, strict=True))
 
     @property
     def rows(self) -> np.ndarray:
-        """Row numbers of all triplets, of shape (m, 3)."""
+        """Row indices of all triplets, of shape (m, 3)."""
         return np.stack([self.anchor, self.closer, self.farther], axis=1)
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class Triplets(Constraints):
     def from_rows(
         cls, rows: Array, n_samples: int | None = None, *, points: Array | None = None
     ) -> Self:
-        """Return triplets from an array of shape (m, 3): anchor, closer, farther.
+        """Return triplets from an array of shape (m, 3) with the columns anchor, closer, farther.
 
         Examples
         --------
@@ -83,15 +83,15 @@ class Triplets(Constraints):
 
     @classmethod
     def from_arrays(cls, anchor: Array, closer: Array, farther: Array) -> Self:
-        """Return triplets of vectors, if there is no X that holds the samples.
+        """Return triplets of vectors, for use without a separate X.
 
-        See :meth:`Pairs.from_arrays`; a learner uses them with
-        ``learner.fit(None, triplets=triplets)``.
+        Fit a learner with ``learner.fit(None, triplets=triplets)``. See
+        :meth:`Pairs.from_arrays`.
 
         Parameters
         ----------
         anchor, closer, farther : array-like of shape (m, n_features)
-            Vectors.
+            The vectors of each triplet.
 
         Examples
         --------
@@ -102,7 +102,7 @@ class Triplets(Constraints):
         if len({tuple(a.shape) for a in given}) > 1 or len(given[0].shape) != 2:
             shapes = ", ".join(str(tuple(a.shape)) for a in given)
             raise ValueError(
-                f"anchor, closer and farther must be of one shape (m, n_features), not {shapes}."
+                f"anchor, closer and farther must all have shape (m, n_features), not {shapes}."
             )
         rows = np.arange(3 * given[0].shape[0]).reshape(3, -1).T
         return cls.from_rows(rows, points=namespace(*given).concat(given))
@@ -116,27 +116,28 @@ class Triplets(Constraints):
         random_state: Any = None,
         unlabelled: Any = None,
     ) -> Self:
-        """Return triplets of a sample, another sample with its label, and one with another label.
+        """Return triplets of a sample, another sample of the same class, and one of another class.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
             Labels.
         n : int, optional
-            Number of triplets, drawn at random without replacement; None, or more than there are,
-            means all of them.
+            Number of triplets to draw at random without replacement. All triplets are
+            returned by default, or if there are fewer than n.
         random_state : int, RandomState or None
-            Seed of the draw.
+            Random seed.
         unlabelled : float or str, optional
-            Value of y that marks samples without a label, often -1: they are in no triplet.
+            Value of y that marks samples without a label, often -1. These samples are left out.
 
         Examples
         --------
         >>> Triplets.from_labels([0, 1, 0]).rows.tolist()
         [[0, 2, 1], [2, 0, 1]]
         """
-        classes = LabelledCombinations(y, unlabelled)
-        return cls.from_rows(classes.triplets(n, check_random_state(random_state)), classes.n)
+        combinations = LabelledCombinations(y, unlabelled)
+        rows = combinations.triplets(n, check_random_state(random_state))
+        return cls.from_rows(rows, combinations.n)
 
     @classmethod
     def from_neighbors(
@@ -148,21 +149,22 @@ class Triplets(Constraints):
         *,
         random_state: Any = None,
     ) -> Self:
-        """Return triplets of a sample, one of its neighbours, and a sample that is none.
+        """Return triplets of a sample, one of its nearest neighbours, and another sample.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,), optional
-            Labels. With labels, neighbours are the nearest samples of one label, and the others the
-            nearest of other labels. Without, the others are drawn at random.
+            Labels. If given, the neighbours are the nearest samples of the same class, and the
+            other samples are the nearest ones of other classes. If not, the other samples are drawn
+            at random.
         n_neighbors : int, default=3
-            Number of neighbours of each sample, and of others.
+            Number of neighbours, and of other samples, for each sample.
         n : int, optional
-            Number of triplets, drawn at random; None means all of them.
+            Number of triplets to draw at random. By default all triplets.
         random_state : int, RandomState or None
-            Seed of both draws.
+            Random seed.
 
         Examples
         --------
@@ -171,10 +173,10 @@ class Triplets(Constraints):
         [[0, 2, 1], [1, 3, 0], [2, 0, 3], [3, 1, 2]]
         """
         rng = check_random_state(random_state)
-        near, far = near_and_far(X, y, n_neighbors, rng)
-        near, far = np.repeat(near, far.shape[1], axis=1), np.tile(far, near.shape[1])
+        near, others = neighbors_and_others(X, y, n_neighbors, rng)
+        near, others = np.repeat(near, others.shape[1], axis=1), np.tile(others, near.shape[1])
         anchor = np.repeat(np.arange(len(near)), near.shape[1])
-        rows = np.stack([anchor, near.ravel(), far.ravel()], axis=1)
+        rows = np.stack([anchor, near.ravel(), others.ravel()], axis=1)
         rows = rows[np.all(rows >= 0, axis=1)]
         return cls.from_rows(rows[draw_numbers(len(rows), n, rng)], len(near))
 
@@ -189,24 +191,24 @@ class Triplets(Constraints):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Self:
-        """Return triplets from scored pairs: the anchor is closer where the score is higher.
+        """Return triplets from scored pairs: the pair with the higher score is the closer one.
 
-        Several scores of one pair are averaged.
+        If a pair has several scores, their mean is used.
 
         Parameters
         ----------
         rows : array-like of shape (m, 2)
-            Row numbers of two samples each.
+            Row indices of the two samples of each pair.
         scores : array-like of shape (m,)
             Similarity of each pair.
         margin : float, default=0.0
-            Two scores must differ by more than this to make a triplet.
+            Two pairs with a common anchor form a triplet if their scores differ by more than this.
         n : int, optional
-            Number of triplets, drawn at random; None means all of them.
+            Number of triplets to draw at random. By default all triplets.
         n_samples : int, optional
             Number of samples in X.
         random_state : int, RandomState or None
-            Seed of the draw.
+            Random seed.
 
         Examples
         --------

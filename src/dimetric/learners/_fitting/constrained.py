@@ -1,4 +1,4 @@
-"""Learners that keep similar samples within a budget, and send dissimilar ones apart."""
+"""Learners that separate dissimilar samples, under a constraint on similar samples."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import array_api_compat as compat
 import numpy as np
 
-from dimetric._arrays.blocks import row_blocks, tall_block
+from dimetric._arrays.blocks import row_blocks, scatter_block_rows
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
 from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval
@@ -18,9 +18,9 @@ from dimetric.learners._fitting.gain import GainT, RegularizedGain
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
 from dimetric.learners._fitting.problem import Problem, Solution
-from dimetric.linalg.scatter import Moments, rounding_of
+from dimetric.linalg.scatter import Moments, rounding_bounds
 from dimetric.linalg.spectral import whitening
-from dimetric.objectives.listed import differing
+from dimetric.objectives.listed import pairs_differ
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
@@ -32,9 +32,10 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
               M \succeq 0, \qquad A = X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, \quad
               X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
 
-    In coordinates where A is the identity, these are the metrics of trace at most 1. A larger
-    metric is a better one, so a map of any size stands for its multiple of norm 1, and no
-    constraint is left. Similar pairs S are those of one class, or the ones that are given.
+    The similar pairs S are the given ones, or all pairs of the same class. The factor
+    :math:`\rho^{reg}` prevents a low rank, see :class:`RegularizedGain`. In coordinates in which
+    A is the identity, the constraint is that the trace of M is at most 1. Since g increases with
+    the scale of M, each map can be rescaled to norm 1, and no constraint remains.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -44,111 +45,123 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
         "unlabelled": [Real, str, None],
     }
     _supervision_kinds = ("y", "pairs")
+    _min_classes = 2
     _maximises = True
     reg: float
     delta: float
-    diagonal: bool = False  # whether features are weighted, not mixed
+    diagonal: bool = False  # whether M is diagonal
 
     @abstractmethod
     def _objective(self, points: Array, supervision: Supervision, originals: Array) -> GainT:
-        """Return g of dissimilar pairs of points, which are `originals` under a map."""
+        """Return g over dissimilar pairs of points.
+
+        The points are computed from `originals` by a linear map. Because of rounding errors, only
+        `originals` show which samples are identical.
+        """
 
     @abstractmethod
-    def _value(self, gain: RegularizedGain[GainT], L: np.ndarray) -> float:
-        """Return g at a map, exactly."""
+    def _exact_gain(self, gain: RegularizedGain[GainT], L: np.ndarray) -> float:
+        """Return g at a map, without smoothing."""
 
     @abstractmethod
-    def _certified(
+    def _objective_and_gap(
         self, gain: RegularizedGain[GainT], L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, float]:
-        """Return the objective at a map of norm 1, and how far below its maximum it is at most."""
+        """Return the objective at a map of norm 1, and a bound on its distance to the maximum."""
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         check_dissimilar(type(self).__name__, X, supervision)
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[RegularizedGain[GainT]]:
         X, supervision, _ = in_canonical_order(X, supervision)
-        X, factor = rescale_for_squares(X)  # no parameter has a unit
+        X, factor = rescale_for_squares(X)  # all parameters are scale-free
         xp, d = namespace(X), X.shape[1]
-        # The least of many distances between float32 samples would be a rounding error.
-        at = Coordinates.of(
-            xp.astype(X, xp.float64), np.zeros((1, d)), keep_rest=False, rotate=not self.diagonal
+        # In float32, the smallest of many distances would be dominated by rounding errors.
+        coordinates = Coordinates.of(
+            xp.astype(X, xp.float64), np.zeros((1, d)), keep_outside=False, rotate=not self.diagonal
         )
-        T = self._whitening(at, supervision, at.unit * to_host(rounding_of(X)))
-        objective = self._objective(at.samples @ asarray_like(T, at.samples).T, supervision, X)
+        samples = coordinates.samples
+        rounding = coordinates.sample_scale * to_host(rounding_bounds(X))
+        T = self._whitening(coordinates, supervision, rounding)
+        objective = self._objective(samples @ asarray_like(T, samples).T, supervision, X)
         gain = RegularizedGain(objective, float(self.reg), self.diagonal)
         start = np.eye(len(T)) / len(T) ** 0.5
-        gain = replace(gain, initial=self._value(gain, start))
+        gain = replace(gain, initial_gain=self._exact_gain(gain, start))
         return Problem(
             objective=gain,
             start=start,
-            restore=lambda L: asarray_like(at.back(L / np.linalg.norm(L) @ T) * factor, X),
-            shown=lambda value: gain.unit * float(np.exp(-value)),
+            restore=lambda L: asarray_like(
+                coordinates.map_of_samples(L / np.linalg.norm(L) @ T) * factor, X
+            ),
+            reported_objective=lambda value: gain.reference_gain * float(np.exp(-value)),
         )
 
-    def _facts(
+    def _extra_metadata(
         self, problem: Problem[RegularizedGain[GainT]], solution: Solution
     ) -> dict[str, Any]:
         gain = problem.objective
-        value, gap = self._certified(gain, solution.map, solution.theta)
+        value, gap = self._objective_and_gap(gain, solution.map, solution.theta)
         return {
-            "initial_objective": gain.initial,
+            "initial_objective": gain.initial_gain,
             "final_objective": value,
             "gap": gap,
             "reg": self.reg,
         }
 
     def _whitening(
-        self, at: Coordinates, supervision: Supervision, rounding: np.ndarray
+        self, coordinates: Coordinates, supervision: Supervision, rounding: np.ndarray
     ) -> np.ndarray:
-        """Return T that makes the matrix of the constraint the identity.
+        """Return T such that T A T^T is the identity, for the matrix A of the constraint.
 
-        `rounding` is how far features may be off by rounding alone.
+        `rounding` is the rounding error of each feature.
         """
         name, d = type(self).__name__, len(rounding)
-        S, n_pairs = similar_scatter(at.samples, supervision), n_similar(supervision)
-        if at.basis is not None:  # its columns mix features
+        S, n_pairs = similar_scatter(coordinates.samples, supervision), n_similar_pairs(supervision)
+        if coordinates.basis is not None:  # the coordinates mix features
             rounding = np.full(len(S), np.max(rounding))
         if not np.any(np.diag(S) > n_pairs * rounding**2):
             raise ValueError(
-                f"{name} measures by similar pairs of samples that differ, and there are none: "
-                "every class is a single point, or every given pair one of identical samples."
+                f"{name} needs similar samples that differ, but the samples of each class or of "
+                "each similar pair are identical."
             )
         ridge = self.delta * float(np.trace(S)) / d
         if ridge > 0:
-            return self._whitened(S + ridge * np.eye(len(S)), at, 0 * rounding)
-        T = self._whitened(S, at, n_pairs**0.5 * rounding)
-        total = to_host(Moments.of_all(at.samples, root=False).spread)
-        n_directions = len(self._whitened(total, at, len(at.samples) ** 0.5 * rounding))
+            return self._whitening_of(S + ridge * np.eye(len(S)), coordinates, 0 * rounding)
+        T = self._whitening_of(S, coordinates, n_pairs**0.5 * rounding)
+        total = to_host(Moments.of_all(coordinates.samples, root=False).spread)
+        n_directions = len(
+            self._whitening_of(total, coordinates, len(coordinates.samples) ** 0.5 * rounding)
+        )
         if len(T) < n_directions:
             raise ValueError(
-                f"{name} has no optimum: samples differ in {n_directions} directions, similar "
-                f"ones in {len(T)} alone, so that distances could grow forever. Set delta > 0."
+                f"{name} has no optimum, because samples vary in {n_directions} directions but "
+                f"similar samples only in {len(T)}. Set delta > 0, or drop features that are "
+                "constant within classes or similar pairs."
             )
         return T
 
-    def _whitened(self, S: np.ndarray, at: Coordinates, rounding: np.ndarray) -> np.ndarray:
-        """Return a whitening of a scatter, without directions of nothing but rounding errors."""
+    def _whitening_of(
+        self, S: np.ndarray, coordinates: Coordinates, rounding: np.ndarray
+    ) -> np.ndarray:
+        """Return a whitening of a scatter, without directions that contain only rounding errors."""
         if self.diagonal:
             weights = np.diag(S)
             return np.diag(1 / np.sqrt(np.where(weights > 0, weights, 1)))[weights > rounding**2]
-        return whitening(S, is_root=False, by_feature=at.basis is None, rounding=rounding)[0]
+        by_feature = coordinates.basis is None
+        return whitening(S, is_root=False, by_feature=by_feature, rounding=rounding)[0]
 
 
 def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
-    """Raise unless some samples are dissimilar, and not the same point."""
-    if isinstance(supervision, Pairs):
-        if not differing(X, supervision.dissimilar).any():
-            raise ValueError(
-                f"{name} needs dissimilar samples that differ, but in every given pair they are "
-                "the same point."
-            )
-    elif checked_labels(supervision).n_classes == 1:
-        raise ValueError(f"{name} needs dissimilar samples, but y holds one class.")
+    """Raise if the samples of each given dissimilar pair are identical."""
+    if isinstance(supervision, Pairs) and not pairs_differ(X, supervision.dissimilar).any():
+        raise ValueError(
+            f"{name} needs dissimilar samples that differ, but the samples of each dissimilar "
+            "pair are identical."
+        )
 
 
-def n_similar(supervision: Supervision) -> int:
-    """Return the number of similar pairs: those of one class, or those given."""
+def n_similar_pairs(supervision: Supervision) -> int:
+    """Return the number of similar pairs: given pairs, or pairs of the same class."""
     if isinstance(supervision, Pairs):
         return len(supervision.similar)
     counts = np.bincount(checked_labels(supervision).codes)
@@ -156,22 +169,22 @@ def n_similar(supervision: Supervision) -> int:
 
 
 def similar_scatter(X: Array, supervision: Supervision) -> np.ndarray:
-    """Return the sum of the outer products of similar pairs' differences, on the host."""
+    """Return the sum of outer products of the differences of similar pairs, as a NumPy array."""
     xp, d = namespace(X), X.shape[1]
     if isinstance(supervision, Pairs):
         left, right = (asarray_like(side, X, dtype=xp.int64) for side in supervision.similar.T)
         scatter = xp.zeros((d, d), dtype=X.dtype, device=compat.device(X))
-        for b in row_blocks(len(supervision.similar), tall_block(d)):
+        for b in row_blocks(len(supervision.similar), scatter_block_rows(d)):
             delta = xp.take(X, left[b], axis=0) - xp.take(X, right[b], axis=0)
             scatter = scatter + delta.T @ delta
         return to_host(scatter)
-    # For a class of n samples it is n times the scatter around its mean.
+    # For a class of n samples, the sum is n times the scatter around the class mean.
     total = np.zeros((d, d))
     counts = np.bincount(checked_labels(supervision).codes)
     starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
     for first, last in pairwise(starts):
         if last - first > 1:
-            deviation = X[first:last, :] - X[first, :]  # exactly 0 where all agree
+            deviation = X[first:last, :] - X[first, :]  # exactly 0 in constant features
             deviation = deviation - xp.mean(deviation, axis=0)
             total += (last - first) * to_host(deviation.T @ deviation)
     return total

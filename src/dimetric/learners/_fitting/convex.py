@@ -1,4 +1,4 @@
-"""Learners whose objective is convex in the metric, and how far from its optimum they end."""
+"""Learners whose objective is convex in the metric, with a bound on the distance to the optimum."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,30 +12,30 @@ from dimetric.learners._fitting.functions import loss_over
 from dimetric.learners._fitting.mean_loss import MeanLossMetric
 from dimetric.learners._fitting.problem import MapFunction, Problem, Solution
 from dimetric.learners._fitting.start import rescaled_start
-from dimetric.linalg.psd import inverse_root, metric_of
+from dimetric.linalg.psd import inverse_square_root, metric_of
 from dimetric.linalg.sample_span import sample_span
 from dimetric.linalg.scatter import Moments
 from dimetric.objectives.objective import Certifiable, Objective, metric_gradient
 from dimetric.solvers import LBFGS, SGD, GradientDescent, ProjectedGradient, Result, Solver
 from dimetric.solvers.certificates import (
     Certificate,
-    certify_from_below,
-    gap_from_below,
+    certify_by_lower_bound,
+    gap_from_lower_bound,
     radius_from_linear,
 )
 
-# c and G of a linear function c + <G, N> that is above the objective at no metric N.
-Below = tuple[float, np.ndarray]
+# (c, G) such that c + <G, N> is a lower bound of the objective at every metric N.
+LinearBound = tuple[float, np.ndarray]
 
 ConvexT = TypeVar("ConvexT", bound=Certifiable)
 
 
 class ConvexMetric(MeanLossMetric[ConvexT]):
-    r"""A learner that minimises a mean of losses, convex in :math:`M = L^T L`.
+    r"""A learner that minimises a mean loss that is convex in :math:`M = L^T L`.
 
-    The metadata then hold a certificate: ``gap`` bounds what is left to gain among metrics of trace
-    at most ``gap_radius``, and among all metrics if ``gap_proven``. There is none where the metric
-    was not solved for: a map of fewer rows, mini-batches.
+    The metadata contains a certificate. ``gap`` bounds how far the objective is above its minimum:
+    over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``. There is
+    no certificate if the solver uses mini-batches, or if the map has too few rows.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -48,97 +48,100 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
     }
 
     def _function(self, problem: Problem[ConvexT], solver: Solver) -> MapFunction:
-        start, theta = rescaled_start(problem, keep_size=self._start_is_given())
-        scale = _scale(problem.objective, problem.ridge) if solver.models_curvature else None
+        start, theta = rescaled_start(problem, keep_scale=self._start_is_given())
+        preconditioner = (
+            _preconditioner(problem.objective, problem.ridge) if solver.models_curvature else None
+        )
         return loss_over(
             solver,
             replace(problem, start=start),
             theta=theta,
-            scale=scale,
+            preconditioner=preconditioner,
             random_state=self.random_state,
         )
 
     def _enough_rows(self, d: int) -> int:
-        """Return how many rows a map needs to be as good as any metric of d features."""
+        """Return the number of rows of a map that suffices to reach the optimal metric."""
         return d
 
-    def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> Below:
-        """Return the tangent at a map's metric; `theta` starts a search for the best one there."""
+    def _tangent(self, problem: Problem[ConvexT], L: np.ndarray, theta: np.ndarray) -> LinearBound:
+        """Return the tangent of the objective at L^T L and theta. Subclasses may improve theta."""
         value, G, _ = metric_gradient(problem.objective, L, theta, ridge=problem.ridge)
         return value - float(np.vdot(L @ G, L)), G
 
-    def _facts(self, problem: Problem[ConvexT], solution: Solution) -> dict[str, Any]:
-        facts, (k, d), solver = (
-            super()._facts(problem, solution),
-            solution.map.shape,
-            self._solver(),
-        )
+    def _extra_metadata(self, problem: Problem[ConvexT], solution: Solution) -> dict[str, Any]:
+        extra = super()._extra_metadata(problem, solution)
+        (k, d), solver = solution.map.shape, self._solver()
         over_maps = solver.steps_over == "maps"
         if solver.uses_batches or (over_maps and k < self._enough_rows(d)):
-            return facts
+            return extra
 
-        def tangent(L: np.ndarray) -> Below:
+        def tangent(L: np.ndarray) -> LinearBound:
             return self._tangent(problem, L, solution.theta)
 
         result = solution.result
-        found = certified(problem, result.value, solution.map, tangent)
-        return facts | certificate_facts(found, result, problem.objective.infimum, problem.unit)
+        found = certify(problem, result.value, solution.map, tangent)
+        return extra | certificate_metadata(
+            found, result, problem.objective.infimum, problem.sample_scale
+        )
 
 
-def certificate_facts(
-    found: Certificate, result: Result, floor: float, unit: float
+def certificate_metadata(
+    certificate: Certificate, result: Result, floor: float, sample_scale: float
 ) -> dict[str, Any]:
     """Return a certificate as metadata.
 
     Parameters
     ----------
-    found : Certificate
+    certificate : Certificate
         The certificate in the coordinates of the problem.
     result : Result
-        What it certifies.
+        The result that the certificate is for.
     floor : float
         A lower bound of the objective over all metrics, or -inf.
-    unit : float
-        The points of the problem are the samples times this factor.
+    sample_scale : float
+        Points of the problem are samples multiplied by this factor.
     """
-    if not found.proven and not result.converged and floor > -np.inf:
-        # A guess at the optimum's size may do near the optimum; far away it is worth nothing.
-        found = Certificate(result.value - floor, np.inf, proven=True)
+    if not certificate.proven and not result.converged and floor > -np.inf:
+        # Without a proven radius, the gap is only meaningful close to the optimum.
+        certificate = Certificate(result.value - floor, np.inf, proven=True)
     return {
-        "gap": float(found.gap),
-        "gap_radius": float(found.radius) * unit**2,
-        "gap_proven": found.proven,
+        "gap": float(certificate.gap),
+        "gap_radius": float(certificate.radius) * sample_scale**2,
+        "gap_proven": certificate.proven,
     }
 
 
-def _scale(objective: Objective, ridge: float) -> np.ndarray:
-    """Return T for steps in A, L = A T: about a root of the inverse Hessian.
+def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
+    """Return a preconditioner T, with L = A T, for a solver that works on A.
 
-    The effect of a step on the loss grows with the spread of the samples in its direction, and that
-    on the ridge with its length. With T the curvature is about the same in all directions: convex
-    objectives take a quarter of the iterations, or less.
+    The curvature of the loss in a direction grows with the variance of the samples, and that of the
+    ridge is constant. T is about the inverse square root of the curvature, so the curvature in A is
+    about the same in all directions. Convex objectives then need a quarter of the iterations or
+    fewer.
     """
     X = objective.points
     S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
     S += 3 * ridge * np.eye(len(S))
-    unit = np.sqrt(np.diag(S))
-    unit[unit == 0] = 1
-    # In a direction without variance the gradient is rounding alone, which T must not amplify.
-    return inverse_root(S / unit / unit[:, None] + 1e-6 * np.eye(len(S))) / unit
+    deviation = np.sqrt(np.diag(S))
+    deviation[deviation == 0] = 1
+    # In directions without variance the gradient is a rounding error, which T must not amplify.
+    correlation = S / deviation / deviation[:, None]
+    return inverse_square_root(correlation + 1e-6 * np.eye(len(S))) / deviation
 
 
-def certified(
+def certify(
     problem: Problem[ConvexT],
     value: float,
     L: np.ndarray,
-    tangent: Callable[[np.ndarray], Below],
+    tangent: Callable[[np.ndarray], LinearBound],
 ) -> Certificate:
-    r"""Return a bound of how far a value is above the minimum of a convex objective.
+    r"""Return a bound on how far a value is above the minimum of a convex objective.
 
-    The tangent at M bounds the objective f from below, :math:`f(N) \ge c + \langle G, N \rangle`.
-    Far away the bound is poor if G is not quite positive semidefinite. So take another bound
-    :math:`f(N) \ge c' + \langle P, N \rangle` with P positive definite. No metric N with
-    :math:`\langle P, N \rangle > f(M) - c'` is better than M, and for all others
+    The tangent at M bounds the objective f from below: :math:`f(N) \ge c + \langle G, N \rangle`.
+    If G has a negative eigenvalue, this bound is poor for large N. A second lower bound
+    :math:`f(N) \ge c' + \langle P, N \rangle` with a positive definite P excludes large N: no
+    metric N with :math:`\langle P, N \rangle > f(M) - c'` is better than M. All other N satisfy
 
     .. math:: \langle G, N \rangle \ge (f(M) - c')
               \min(0, \lambda_{\min}(P^{-1/2} G P^{-1/2})).
@@ -146,55 +149,56 @@ def certified(
     Parameters
     ----------
     problem : Problem
-        What has been minimised.
+        The problem that was solved.
     value : float
-        The mean objective, with the ridge.
+        Value of the mean objective plus the ridge.
     L : ndarray of shape (k, d)
-        Map where it has that value.
+        Map with that value.
     tangent : callable
-        Returns c and G at a map.
+        Function that returns c and G at a map.
     """
     objective, ridge = problem.objective, problem.ridge
     B, _, Q = sample_span(objective.points)
-    if B.shape[1] == 0:  # all samples are one point: every metric is as good
+    if B.shape[1] == 0:  # all samples are identical: every metric is optimal
         return Certificate(0.0, np.inf, proven=True)
 
     def on_samples(G: np.ndarray) -> np.ndarray:
-        # Of all metrics with the same distances between samples, the ridge prefers the smallest.
+        # Of the metrics with the same distances between samples, use that of smallest ridge.
         return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
-    found = certify_from_below(value, c, G, metric_of(L))
-    for c_far, P in _definite(objective, L, B, tangent, ridge):
+    found = certify_by_lower_bound(value, c, G, metric_of(L))
+    for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
-            T = inverse_root(P)
-            gap = gap_from_below(value, c, T @ on_samples(G) @ T, value - c_far)
+            T = inverse_square_root(P)
+            gap = gap_from_lower_bound(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
             found = Certificate(gap, radius, proven=True)
             break
-    if value - objective.infimum < found.gap:  # which is true of all metrics
+    if value - objective.infimum < found.gap:  # the infimum is a bound over all metrics
         found = Certificate(value - objective.infimum, np.inf, proven=True)
     return found
 
 
-def _definite(
+def _definite_bounds(
     objective: Certifiable,
     L: np.ndarray,
     B: np.ndarray,
-    tangent: Callable[[np.ndarray], Below],
+    tangent: Callable[[np.ndarray], LinearBound],
     ridge: float,
-) -> Iterator[Below]:
-    """Yield linear bounds that may grow in all directions, the best ones first.
+) -> Iterator[LinearBound]:
+    """Yield lower bounds (c, G) whose G may be positive definite, the best ones first.
 
-    At a metric that is a little too large, the spread within classes outweighs near pairs of
-    different classes: the objective rises in every direction there, unless classes separate.
+    They are tangents at metrics slightly larger than the optimum. There, the scatter within classes
+    outweighs close pairs of different classes, so the objective increases in every direction,
+    unless the classes are separable.
     """
-    within = objective.within()
-    white = inverse_root(B.T @ within @ B) @ B.T  # the map that whitens classes,
-    white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # as large as L is to them
-    for growth, more in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # found to do on many data sets
-        yield tangent(triangular_factor(np.vstack([growth**0.5 * L, more**0.5 * white])))
+    within = objective.within_class_covariance()
+    white = inverse_square_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
+    white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
+    for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiment
+        yield tangent(triangular_factor(np.vstack([growth**0.5 * L, added**0.5 * white])))
     if ridge > 0 and np.isfinite(objective.infimum):
         yield objective.infimum, ridge * np.eye(len(within))

@@ -1,4 +1,4 @@
-"""The coordinates that a map is learned in, and the way back."""
+"""Coordinates in which a map is learned."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,65 +10,66 @@ from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_
 
 @dataclass(frozen=True)
 class Coordinates:
-    r"""Samples and a start in coordinates that suit a solver: same distances, better numbers.
+    r"""Samples and an initial map in coordinates that make the problem easier to solve.
 
     .. math:: x' = u\, Q^T (x - c), \qquad L' = L Q / u
 
-    Distances do not depend on the centre c, but rounding errors do: c is a median, which outliers
-    do not move. The unit u, a power of two, makes the samples about 1 in size, so that a solver's
-    tolerance means the same in any unit of the features. With fewer samples than features, steps
-    along a gradient never leave the span Q of the samples' differences: r < n columns are learned
-    instead of d. What the start does in all other directions is kept, unless a ridge would drive it
-    to zero.
+    Distances do not depend on the centre c, but rounding errors do. The centre is the median, which
+    is robust to outliers. The scale u is a power of two that scales the samples to a size of about
+    1, so that the solver's tolerance does not depend on the units of the features. With fewer
+    samples than features, gradients stay in the span of the differences between samples. Q is a
+    basis of that span, so the map has r < n columns instead of d. The part of the start outside of
+    the span is kept, unless a ridge would drive it to zero.
     """
 
     samples: Array
     start: np.ndarray
-    unit: float
-    basis: np.ndarray | None  # Q, (d, r); None is the identity
-    rest: np.ndarray  # the part of the start outside of the span
-    keeps_rest: bool
+    sample_scale: float
+    basis: np.ndarray | None  # Q, of shape (d, r); None for the identity
+    start_outside: np.ndarray  # the part of the start outside of the span
+    keeps_outside: bool
 
     @classmethod
-    def of(cls, X: Array, L0: np.ndarray, *, keep_rest: bool, rotate: bool = True) -> Self:
-        """Choose coordinates for samples in canonical order, and transform the start L0 to them.
+    def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
+        """Choose coordinates for samples in canonical order, and transform the start L0.
 
-        Without `rotate` the axes are those of the features.
+        If `rotate` is False, Q is the identity. `keep_outside` tells whether to keep the part of L0
+        outside of the span.
         """
-        some = to_host(X[:: max(1, X.shape[0] // 1000), :])
-        centre = np.median(some, axis=0)
-        size = float(np.median(np.sqrt(np.mean((some - centre) ** 2, axis=1, dtype=np.float64))))
-        unit = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
-        rounding = unit * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
-        X, L0 = (X - asarray_like(centre, X)) * unit, L0 / unit
+        subset = to_host(X[:: max(1, X.shape[0] // 1000), :])
+        centre = np.median(subset, axis=0)
+        size = float(np.median(np.sqrt(np.mean((subset - centre) ** 2, axis=1, dtype=np.float64))))
+        sample_scale = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
+        rounding = sample_scale * eps(X) * float(namespace(X).max(namespace(X).abs(X)))
+        X, L0 = (X - asarray_like(centre, X)) * sample_scale, L0 / sample_scale
         if X.shape[0] > X.shape[1] or not rotate:
-            return cls(X, L0, unit, None, np.zeros(0), keep_rest)
+            return cls(X, L0, sample_scale, None, np.zeros(0), keep_outside)
         Q = _span(X, rounding)
         basis = to_host(Q)
         A0 = L0 @ basis
         samples = namespace(X).astype(namespace(X).astype(X, Q.dtype) @ Q, X.dtype)
-        return cls(samples, A0, unit, basis, L0 - A0 @ basis.T, keep_rest)
+        return cls(samples, A0, sample_scale, basis, L0 - A0 @ basis.T, keep_outside)
 
     @property
-    def dropped(self) -> float:
-        """Squared norm of the part of the start outside of the span; 0 if that part is kept."""
-        return 0.0 if self.keeps_rest else float(np.sum(self.rest**2))
+    def dropped_squared_norm(self) -> float:
+        """Squared norm of the part of the start that is dropped; 0 if it is kept."""
+        return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
 
-    def back(self, A: np.ndarray) -> np.ndarray:
-        """Return the map of X with the same distances as the map A of the coordinates."""
+    def map_of_samples(self, A: np.ndarray) -> np.ndarray:
+        """Convert a map A of these coordinates into the map of X with the same distances."""
         if self.basis is not None:
             A = A @ self.basis.T
-            if self.keeps_rest:
-                A = A + self.rest
-        return A * self.unit
+            if self.keeps_outside:
+                A = A + self.start_outside
+        return A * self.sample_scale
 
 
 def _span(X: Array, rounding: float) -> Array:
-    """Return an orthonormal basis (d, r) of the span of the samples' differences, with r >= 1.
+    """Return an orthonormal basis (d, r) of the span of the differences between samples, r >= 1.
 
-    Directions that hold nothing but rounding errors are left out: a solver that rescales directions
-    would amplify them. The errors of the samples' entries form a random matrix, whose norm grows
-    only as the square roots of its sides.
+    Directions that contain only rounding errors are dropped, because a solver that rescales
+    directions would amplify them. The rounding errors form a random n x d matrix, so its norm is
+    about (sqrt(n) + sqrt(d)) times the error of an entry.
     """
     xp, (n, d) = namespace(X), X.shape
     X = xp.astype(X, xp.float64)

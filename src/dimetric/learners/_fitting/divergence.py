@@ -1,4 +1,4 @@
-"""ITML's objective: a LogDet divergence and bounds of distances, over maps or over metrics."""
+"""The objective of ITML: a LogDet divergence plus penalties for violated bounds."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -7,17 +7,17 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, to_host
-from dimetric.linalg.psd import root
+from dimetric.linalg.psd import square_root
 from dimetric.objectives.listed import ListedObjective
 from dimetric.solvers.bregman_projections import BoundedDivergence
 
 
 class ITMLRule:
-    r"""How far squared distances break their bounds: :math:`\gamma\, \phi(\xi / b)`.
+    r"""The penalty :math:`\gamma\, \phi(\xi / b)` for squared distances that violate their bound b.
 
-    The slack :math:`\xi` that is best for a given distance is the distance where that breaks its
-    bound b, else b, so that :math:`\phi(x) = x - \log x - 1` is 0. The weights are
-    :math:`\gamma (1 / b - 1 / \xi)`.
+    Here :math:`\phi(x) = x - \log x - 1`. If a squared distance violates its bound b, the optimal
+    slack :math:`\xi` is the squared distance. Otherwise it is b, and the penalty is 0. The weights
+    are :math:`\gamma (1 / b - 1 / \xi)`.
     """
 
     def __init__(self, gamma: float, upper: float, lower: float) -> None:
@@ -31,50 +31,50 @@ class ITMLRule:
         return loss, self.gamma / bound * (1 - 1 / ratio), 0.0
 
     def ratios(self, xp: Any, D: Array, kinds: Array) -> Array:
-        """Return the best slacks, relative to the bounds."""
-        tiny = float(xp.finfo(D.dtype).smallest_normal) ** 0.5  # 1 / 0 has no value
+        """Return the optimal slacks, divided by the bounds."""
+        tiny = float(xp.finfo(D.dtype).smallest_normal) ** 0.5  # prevents 1 / 0
         above = xp.clip(D / self.upper, 1.0, None)
         return xp.where(kinds == 0, above, xp.clip(D / self.lower, tiny, 1.0))
 
 
 @dataclass(frozen=True)
 class DivergenceOverMaps:
-    """The objective as a function of a flattened map, where the prior is the identity."""
+    """The objective as a function of a flattened map. The prior is the identity."""
 
     objective: ListedObjective[ITMLRule]
-    L: np.ndarray
+    initial_map: np.ndarray
 
     infimum: ClassVar[float] = -np.inf
 
     @property
     def start(self) -> np.ndarray:
-        """The start, flattened."""
-        return self.L.ravel()
+        """The flattened start."""
+        return self.initial_map.ravel()
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
-        objective, B = self.objective, x.reshape(self.L.shape)
+        objective, B = self.objective, x.reshape(self.initial_map.shape)
         sign, log_det = np.linalg.slogdet(B)
         if sign == 0:
             return np.inf, np.zeros(B.size)
-        there = asarray_like(B, objective.points)
-        loss, G, _ = objective.gradient_in_map(there, objective.theta)
+        on_device = asarray_like(B, objective.points)
+        loss, G, _ = objective.gradient_in_map(on_device, objective.theta)
         value = float(np.vdot(B, B) - 2 * log_det) - len(B) + loss
         return value, (2 * (B - np.linalg.inv(B).T) + to_host(G)).ravel()
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map; there are no extra parameters."""
-        return x.reshape(self.L.shape), self.objective.theta
+        return x.reshape(self.initial_map.shape), self.objective.theta
 
 
 class DivergenceOverMetrics(BoundedDivergence):
-    """The objective as a function of a flattened metric, where the prior is the identity."""
+    """The objective as a function of a flattened metric. The prior is the identity."""
 
     infimum: ClassVar[float] = -np.inf
 
     @classmethod
     def of(cls, objective: ListedObjective[ITMLRule]) -> Self:
-        """Return the function for pairs that differ; all others have no say in the metric."""
+        """Return the function for an objective, without pairs of identical samples."""
         X, (i, j), rule = to_host(objective.points), objective.rows.T, objective.rule
         V, is_similar = X[i] - X[j], objective.kinds == 0
         differs = np.any(V != 0, axis=1)
@@ -83,37 +83,38 @@ class DivergenceOverMetrics(BoundedDivergence):
 
     @property
     def start(self) -> np.ndarray:
-        """The identity, flattened."""
+        """The flattened identity."""
         return np.eye(self.V.shape[1]).ravel()
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map; there are no extra parameters."""
-        return root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
+        return square_root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
 
 
 def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
-    r"""Return a lower bound of the minimum, a value of the dual problem.
+    r"""Return a value of the dual problem, which is a lower bound of the minimum.
 
-    The weights w at a map are multipliers, and so are c w for :math:`0 \le c \le 1` where
-    :math:`I + c \sum w v v^T` is definite, with the value
+    The weights w at a map are dual variables. Their multiples c w with :math:`0 \le c \le 1` are
+    feasible if :math:`I + c \sum w v v^T` is positive definite, and have the dual value
 
     .. math:: \log\det\Big(I + c \sum w v v^T\Big) + \gamma \sum \log(1 - c + c\, b / \xi).
 
-    At an optimum c = 1 is the best; near it, a little less may be.
+    At the optimum, c = 1 is best. Near it, a slightly smaller c may be better, so c is optimised.
     """
     X, rule = objective.points, objective.rule
-    there = asarray_like(B, X)
-    S = to_host(objective.gradient_in_metric(there, objective.theta)[1])
-    D = objective.distances(X @ there.T)
+    on_device = asarray_like(B, X)
+    S = to_host(objective.gradient_in_metric(on_device, objective.theta)[1])
+    D = objective.distances(X @ on_device.T)
     xp = namespace(D)
     ratios = to_host(rule.ratios(xp, D, asarray_like(objective.kinds, X, dtype=xp.int64)))
-    spread, excess = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
+    eigenvalues, slack_terms = np.linalg.eigvalsh((S + S.T) / 2), 1 / ratios - 1
 
     def minus_dual(c: float) -> float:
-        return -float(np.sum(np.log1p(c * spread)) + rule.gamma * np.sum(np.log1p(c * excess)))
+        log_det = np.sum(np.log1p(c * eigenvalues))
+        return -float(log_det + rule.gamma * np.sum(np.log1p(c * slack_terms)))
 
-    # All of both logarithms is positive below this c.
-    least = float(min(np.min(spread), np.min(excess)))
+    # The arguments of all logarithms are positive for c up to `largest`.
+    least = float(min(np.min(eigenvalues), np.min(slack_terms)))
     largest = 1.0 if least > -1 else -(1 - 1e-9) / least
     best = minimize_scalar(minus_dual, bounds=(0.0, largest), method="bounded")
     return max(0.0, -float(best.fun), -minus_dual(largest))

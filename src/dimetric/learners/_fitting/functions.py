@@ -1,4 +1,4 @@
-"""A mean loss as a function of a vector: over maps L, or over metrics M."""
+"""A mean loss as a function of a vector, which encodes a map L or a metric M."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,29 +11,30 @@ from dimetric.learners._fitting.problem import Problem, Solution
 from dimetric.linalg.psd import map_of, metric_of, project_psd
 from dimetric.objectives.objective import Objective, ValueAndGrad, on_maps, on_metrics
 from dimetric.solvers import Solver
-from dimetric.solvers.result import SEPARABLE, is_infimum
+from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
-# Mini-batches of an epoch: with many samples a pass over all of them would take too long.
+# Limits the time of an epoch if there are many samples.
 MAX_BATCHES_PER_EPOCH = 100
-# Below this distance to its infimum, an objective is tried at larger maps; by these factors.
+# An objective that is this close to its infimum is also evaluated at scaled-up maps.
 NEAR_INFIMUM = 0.1
+# Factors by which these maps are scaled up.
 GROWTH_FACTORS = (4.0, 16.0)
 
 LossT = TypeVar("LossT", bound=Objective)
 
 
 class _MeanLoss:
-    """The mean loss of a problem plus its ridge, with a vector that stands for [A, theta].
+    """Base class: the mean loss of a problem plus its ridge penalty.
 
     Parameters
     ----------
     problem : Problem
         The problem.
     theta : ndarray of shape (p,), optional
-        Start of the extra parameters; that of the objective by default.
-    scale : ndarray of shape (d, d), optional
-        T, with maps L = A T; the identity by default. With a good T the curvature is about the same
-        in all directions.
+        Initial extra parameters. By default, those of the objective.
+    preconditioner : ndarray of shape (d, d), optional
+        Preconditioner T, with L = A T. The identity by default. A good T makes the curvature
+        about the same in all directions.
     """
 
     def __init__(
@@ -41,34 +42,35 @@ class _MeanLoss:
         problem: Problem[LossT],
         *,
         theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        preconditioner: np.ndarray | None = None,
     ) -> None:
         objective: Objective = problem.objective
-        self._objective, self._ridge, self._scale = objective, problem.ridge, scale
+        self._objective, self._ridge = objective, problem.ridge
+        self._preconditioner = preconditioner
         self._theta = objective.theta if theta is None else theta
         self._A = problem.start
-        if scale is not None:
-            self._A = np.linalg.solve(scale.T, problem.start.T).T
-        # A ridge makes the optimum finite: the infimum of the loss alone is then out of reach.
+        if preconditioner is not None:
+            self._A = np.linalg.solve(preconditioner.T, problem.start.T).T
+        # With a ridge the optimum is finite, and the infimum of the loss is not approached.
         self.infimum = objective.infimum if problem.ridge == 0 else -np.inf
 
     def _split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a matrix with a column for each feature, and theta."""
+        """Split a vector into a matrix with one column per feature, and theta."""
         n = x.size - len(self._theta)
         return x[:n].reshape(-1, self._A.shape[1]), x[n:]
 
 
 class LossOverMaps(_MeanLoss):
-    r"""The mean loss plus the ridge as a function of [A, theta], flattened.
+    r"""The mean loss plus the ridge as a function of the flattened vector [A, theta].
 
     .. math:: f(A, \theta) = \frac{1}{N} \mathrm{loss}(L, \theta) + ridge\, |L|_F^2, \qquad L = A T
 
     Parameters
     ----------
-    problem, theta, scale
-        The problem, the start of theta, and T.
+    problem, theta, preconditioner
+        The problem, the initial theta, and T.
     random_state : int, RandomState or None, default=None
-        Seed of mini-batches.
+        Seed of the mini-batches.
     """
 
     def __init__(
@@ -76,31 +78,34 @@ class LossOverMaps(_MeanLoss):
         problem: Problem[LossT],
         *,
         theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        preconditioner: np.ndarray | None = None,
         random_state: Any = None,
     ) -> None:
-        super().__init__(problem, theta=theta, scale=scale)
+        super().__init__(problem, theta=theta, preconditioner=preconditioner)
         self._random_state = random_state
         self._strata = self._objective.strata if problem.strata is None else problem.strata
         self._value_and_grad = on_maps(self._objective, ridge=self._ridge)
         self.start = np.concatenate([self._A.ravel(), self._theta])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the value and the gradient, over all samples."""
-        if self._scale is None:
+        """Return the value and the gradient over all samples."""
+        if self._preconditioner is None:
             return self._value_and_grad(x)
-        L, theta = self.at(x)
+        L, theta = self.decode(x)
         value, gradient = self._value_and_grad(np.concatenate([L.ravel(), theta]))
         by_map, by_theta = self._split(gradient)
-        return value, np.concatenate([(by_map @ self._scale.T).ravel(), by_theta])
+        return value, np.concatenate([(by_map @ self._preconditioner.T).ravel(), by_theta])
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return L and theta."""
         A, theta = self._split(x)
-        return A if self._scale is None else A @ self._scale, theta
+        return A if self._preconditioner is None else A @ self._preconditioner, theta
 
     def epochs(self, batch_size: int) -> Callable[[int], Iterator[ValueAndGrad | None]]:
-        """Return a function that yields the mini-batches of an epoch, given its number."""
+        """Return a function of the number of an epoch that yields the loss of each mini-batch.
+
+        None stands for a mini-batch that defines no loss.
+        """
         rng = check_random_state(self._random_state)
         n_batches = max(1, len(self._strata) // batch_size)
 
@@ -108,12 +113,12 @@ class LossOverMaps(_MeanLoss):
             batches = np.array_split(stratified_order(self._strata, rng), n_batches)
             for rows in batches[:MAX_BATCHES_PER_EPOCH]:
                 part = self._objective.batch(np.sort(rows))
-                yield None if part is None else self._comparable(part)
+                yield None if part is None else self._batch_loss(part)
 
         return epoch
 
-    def _comparable(self, part: Objective) -> ValueAndGrad:
-        """Return the mean loss of a mini-batch, shifted to the infimum of that of all samples."""
+    def _batch_loss(self, part: Objective) -> ValueAndGrad:
+        """Return the mean loss of a mini-batch, shifted to have the infimum of the full loss."""
         value_and_grad = on_maps(part, ridge=self._ridge)
         infimum = self._objective.infimum
         if not np.isfinite([part.infimum, infimum]).all():
@@ -127,15 +132,15 @@ class LossOverMaps(_MeanLoss):
 
 
 class LossOverMetrics(_MeanLoss):
-    r"""The mean loss plus the ridge as a function of [B, theta], flattened, on metrics B.
+    r"""The mean loss plus the ridge as a function of the flattened vector [B, theta].
 
     .. math:: f(B, \theta) = \frac{1}{N} \mathrm{loss}(M^{1/2}, \theta) + ridge\, \mathrm{tr} M,
               \qquad M = T^T B T \succeq 0
 
     Parameters
     ----------
-    problem, theta, scale
-        The problem, the start of theta, and T.
+    problem, theta, preconditioner
+        The problem, the initial theta, and T.
     """
 
     def __init__(
@@ -143,25 +148,25 @@ class LossOverMetrics(_MeanLoss):
         problem: Problem[LossT],
         *,
         theta: np.ndarray | None = None,
-        scale: np.ndarray | None = None,
+        preconditioner: np.ndarray | None = None,
     ) -> None:
-        super().__init__(problem, theta=theta, scale=scale)
-        self._value_and_grad = on_metrics(self._objective, ridge=self._ridge, scale=scale)
+        super().__init__(problem, theta=theta, preconditioner=preconditioner)
+        self._value_and_grad = on_metrics(self._objective, ridge=self._ridge, scale=preconditioner)
         self.start = np.concatenate([metric_of(self._A).ravel(), self._theta])
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
         return self._value_and_grad(x)
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a map with as many rows as the metric has rank, at least one, and theta."""
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a map L and theta. The number of rows of L is the rank of M, but at least 1."""
         B, theta = self._split(x)
         A = map_of(B)
         A = A if len(A) else np.zeros((1, A.shape[1]))
-        return A if self._scale is None else A @ self._scale, theta
+        return A if self._preconditioner is None else A @ self._preconditioner, theta
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Return the nearest metric, with the same theta."""
+        """Project the metric onto the positive semidefinite cone; theta does not change."""
         B, theta = self._split(x)
         return np.concatenate([project_psd(B).ravel(), theta])
 
@@ -171,38 +176,41 @@ def loss_over(
     problem: Problem[LossT],
     *,
     theta: np.ndarray | None = None,
-    scale: np.ndarray | None = None,
+    preconditioner: np.ndarray | None = None,
     random_state: Any = None,
 ) -> LossOverMaps | LossOverMetrics:
-    """Return the mean loss as a function of what a solver steps over, maps or metrics."""
+    """Return the mean loss as a function of maps or metrics, depending on the solver."""
     if solver.steps_over == "metrics":
-        return LossOverMetrics(problem, theta=theta, scale=scale)
-    return LossOverMaps(problem, theta=theta, scale=scale, random_state=random_state)
+        return LossOverMetrics(problem, theta=theta, preconditioner=preconditioner)
+    return LossOverMaps(
+        problem, theta=theta, preconditioner=preconditioner, random_state=random_state
+    )
 
 
-def grown_to_infimum(objective: Objective, found: Solution, tol: float) -> Solution:
-    """Return a larger map where that shows that the objective has no minimum.
+def scaled_up_if_separable(objective: Objective, found: Solution, tol: float) -> Solution:
+    """Return a scaled-up map if the objective reaches its infimum there, else the solution.
 
-    Near the infimum a solver gains so little that it may stop before it is there, for any of its
-    reasons. Extra parameters are thresholds, which grow like squared distances.
+    On separable data the objective approaches its infimum as the map grows. A solver may stop
+    earlier, because each iteration improves little. Extra parameters are thresholds of squared
+    distances, so they are multiplied by the square of the factor.
     """
-    left = found.result.value - objective.infimum
-    if not tol < left < NEAR_INFIMUM:
+    remaining = found.result.value - objective.infimum
+    if not tol < remaining < NEAR_INFIMUM:
         return found
     for factor in GROWTH_FACTORS:
         L, theta = factor * found.map, factor**2 * found.theta
         value = on_maps(objective)(np.concatenate([L.ravel(), theta]))[0]
         if is_infimum(value, objective.infimum, tol):
-            result = replace(found.result, value=value, converged=True, reason=SEPARABLE)
+            result = replace(found.result, value=value, converged=True, reason=INFIMUM_REACHED)
             result = replace(result, history=(*result.history, value))
             return Solution(L, theta, result)
     return found
 
 
 def stratified_order(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Return a random order of samples in which every class is spread evenly.
+    """Return a random order of the samples in which each class is evenly spread.
 
-    Parts of such an order hold all classes in proportion, as far as that is possible.
+    Consecutive parts of the order contain all classes in proportion, as far as possible.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A gain over metrics of trace 1, and its forms as a function of a vector."""
+"""The objective of LSI and DML-eig, and its forms as a function of a vector."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
@@ -6,7 +6,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from dimetric._arrays.namespaces import asarray_like, to_host
-from dimetric.linalg.psd import metric_of, root
+from dimetric.linalg.psd import metric_of, square_root
 from dimetric.objectives.objective import Objective
 
 GainT = TypeVar("GainT", bound=Objective)
@@ -14,87 +14,90 @@ GainT = TypeVar("GainT", bound=Objective)
 
 @dataclass(frozen=True)
 class RegularizedGain(Generic[GainT]):
-    r"""What is maximised over metrics of trace 1: a function g of distances, and an even spectrum.
+    r"""A gain g times a power of the evenness of the spectrum, maximised over metrics of trace 1.
 
     .. math:: g(M)\, \rho(M)^{reg}, \qquad \rho(M) = r \det(M)^{1 / r}
 
-    :math:`\rho` is largest, 1, where all eigenvalues are equal. A solver minimises minus the
-    logarithm, which is convex, relative to g at the start: tolerances must not depend on the number
-    of pairs.
+    M has r rows. The evenness :math:`\rho` is 1 if all eigenvalues are equal, else smaller. Solvers
+    minimise minus the logarithm of the product, which is convex. In the logarithm, g is divided by
+    its value at the start, so that tolerances do not depend on the number of pairs.
 
     Attributes
     ----------
     objective : Objective
-        Its sum is g.
+        Objective whose sum is g.
     reg : float
-        The exponent.
+        The exponent of the evenness.
     diagonal : bool
-        Whether metrics are diagonal.
-    initial : float
+        Whether M is diagonal.
+    initial_gain : float
         g at the start.
     """
 
     objective: GainT
     reg: float
     diagonal: bool = False
-    initial: float = 1.0
+    initial_gain: float = 1.0
 
     @property
-    def unit(self) -> float:
-        """What g is measured in: its value at the start, unless rounding has made that 0."""
-        return self.initial or 1.0
+    def reference_gain(self) -> float:
+        """The value by which g is divided: g at the start, or 1 if rounding has made that 0."""
+        return self.initial_gain or 1.0
 
-    def of_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return minus the logarithm at a map of norm 1, and its gradient."""
-        there = asarray_like(L, self.objective.points)
-        total, G, _ = self.objective.gradient_in_map(there, theta)
-        evenness, inverse = self._log_evenness(L)
-        value = -float(np.log(total / self.unit)) - self.reg * evenness
-        return value, -(to_host(G) / total + 2 * self.reg / len(L) * inverse.T)
+    def negative_log_at_map(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the logarithm of the product at a map of norm 1, and its gradient."""
+        on_device = asarray_like(L, self.objective.points)
+        g, G, _ = self.objective.gradient_in_map(on_device, theta)
+        log_evenness, inverse = self._log_evenness(L)
+        value = -float(np.log(g / self.reference_gain)) - self.reg * log_evenness
+        return value, -(to_host(G) / g + 2 * self.reg / len(L) * inverse.T)
 
-    def of_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return minus the logarithm at a metric of trace 1, and its gradient."""
-        total, S = self.sum_and_scatter(root(M), theta)
-        value = -float(np.log(total / self.unit))
+    def negative_log_at_metric(self, M: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return minus the logarithm of the product at a metric of trace 1, and its gradient."""
+        g, S = self.value_and_metric_gradient(square_root(M), theta)
+        value = -float(np.log(g / self.reference_gain))
         if self.reg == 0:
-            return value, -S / total
+            return value, -S / g
         sign, log_det = np.linalg.slogdet(M)
         if sign <= 0:
-            return np.inf, -S / total
+            return np.inf, -S / g
         r = len(M)
         value -= self.reg * float(log_det / r + np.log(r))
-        return value, -S / total - self.reg / r * np.linalg.inv(M)
+        return value, -S / g - self.reg / r * np.linalg.inv(M)
 
-    def sum_and_scatter(self, L: np.ndarray, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return g at a map, and its gradient in the metric."""
-        there = asarray_like(L, self.objective.points)
-        total, S, _ = self.objective.gradient_in_metric(there, theta)
+    def value_and_metric_gradient(
+        self, L: np.ndarray, theta: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return g at a map, and the gradient of g in the metric."""
+        on_device = asarray_like(L, self.objective.points)
+        g, S, _ = self.objective.gradient_in_metric(on_device, theta)
         S = to_host(S)
-        return total, (S + S.T) / 2
+        return g, (S + S.T) / 2
 
-    def certified(
-        self, value: float, L: np.ndarray, total: float, S: np.ndarray
+    def objective_and_gap(
+        self, exact_g: float, L: np.ndarray, upper_g: float, S: np.ndarray
     ) -> tuple[float, float]:
-        r"""Return the objective at a map of norm 1 where g is `value`, and its gap.
+        r"""Return the product at a map of norm 1, and a bound on how far it is below its maximum.
 
-        For all metrics N, g(N) is at most the tangent :math:`total + \langle S, N - M \rangle`,
-        and so the logarithm of the objective at most its own.
+        At the map, g is `exact_g`. At any metric N, g(N) is at most
+        :math:`upper\_g + \langle S, N - M \rangle`. The logarithm of the product is concave, so its
+        tangent is an upper bound, too.
         """
-        evenness, inverse = self._log_evenness(L)
-        reached = value * float(np.exp(self.reg * evenness))
+        log_evenness, inverse = self._log_evenness(L)
+        value = exact_g * float(np.exp(self.reg * log_evenness))
         if self.reg == 0:
-            return reached, max(0.0, total + self._rise(S, L) - reached)
-        G = S / total + self.reg / len(L) * inverse @ inverse.T
-        bound = np.log(total) + self.reg * evenness + self._rise(G, L)
-        return reached, max(0.0, float(np.exp(bound)) - reached)
+            return value, max(0.0, upper_g + self._max_increase(S, L) - value)
+        G = S / upper_g + self.reg / len(L) * inverse @ inverse.T
+        bound = np.log(upper_g) + self.reg * log_evenness + self._max_increase(G, L)
+        return value, max(0.0, float(np.exp(bound)) - value)
 
-    def _rise(self, G: np.ndarray, L: np.ndarray) -> float:
-        """Return the largest product of G with a metric of trace 1, less that with this one."""
+    def _max_increase(self, G: np.ndarray, L: np.ndarray) -> float:
+        """Return the maximum of <G, N> over metrics N of trace 1, minus <G, M> at this map."""
         steepest = np.max(np.diag(G)) if self.diagonal else np.linalg.eigvalsh(G)[-1]
         return float(steepest - np.vdot(L @ G, L))
 
     def _log_evenness(self, L: np.ndarray) -> tuple[float, np.ndarray]:
-        r"""Return :math:`\log \rho` and the inverse of a map, both 0 if they do not matter."""
+        r"""Return :math:`\log \rho` and the inverse of a map; both are 0 if `reg` is 0."""
         if self.reg == 0:
             return 0.0, np.zeros_like(L)
         r, (sign, log_det) = len(L), np.linalg.slogdet(L)
@@ -104,47 +107,49 @@ class RegularizedGain(Generic[GainT]):
 
 
 @dataclass(frozen=True)
-class GainOnSphere(Generic[GainT]):
-    """Minus the logarithm of a gain, as a function of flattened square maps of any size.
+class GainOverMaps(Generic[GainT]):
+    """Minus the logarithm of a gain, as a function of a flattened square map.
 
-    A larger metric is a better one, so each map stands for its multiple of norm 1, and nothing
-    constrains it. Of diagonal maps it is a function of the diagonal.
+    Each map is rescaled to norm 1 first. Since the gain increases with the scale of the metric, no
+    constraint remains. If M is diagonal, the vector is the diagonal of the map.
 
     Parameters
     ----------
     gain : RegularizedGain
         The gain.
-    L : ndarray of shape (r, r)
-        Start.
+    initial_map : ndarray of shape (r, r)
+        The initial map.
     theta : ndarray of shape (p,)
         Extra parameters of the gain's objective.
     """
 
     gain: RegularizedGain[GainT]
-    L: np.ndarray
+    initial_map: np.ndarray
     theta: np.ndarray
 
     infimum: ClassVar[float] = -np.inf
 
     @property
     def start(self) -> np.ndarray:
-        """The start, with the norm of the identity.
+        """The start, scaled to the norm of the identity.
 
-        The first step of a solver has length 1. From the identity it leads to no singular map, but
-        from a map of norm 1 it may, and there the logarithm has no value.
+        The first step of a solver has length 1. From a map of norm 1, it could lead to a singular
+        map, where the logarithm is not defined.
         """
-        flat = np.diag(self.L) if self.gain.diagonal else self.L.ravel()
-        return flat * (len(self.L) ** 0.5 / np.linalg.norm(flat))
+        flat = np.diag(self.initial_map) if self.gain.diagonal else self.initial_map.ravel()
+        return flat * (len(self.initial_map) ** 0.5 / np.linalg.norm(flat))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
         size = float(np.linalg.norm(x))
         U = x / size
-        value, G = self.gain.of_map(as_square(U, diagonal=self.gain.diagonal), self.theta)
+        value, G = self.gain.negative_log_at_map(
+            as_square(U, diagonal=self.gain.diagonal), self.theta
+        )
         G = np.diag(G) if self.gain.diagonal else G.ravel()
         return value, (G - (G @ U) * U) / size
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
         L = as_square(x, diagonal=self.gain.diagonal)
         return L / np.linalg.norm(L), self.theta
@@ -152,56 +157,59 @@ class GainOnSphere(Generic[GainT]):
 
 @dataclass(frozen=True)
 class GainOverMetrics(Generic[GainT]):
-    """Minus the logarithm of a gain, as a function of flattened metrics of trace at most 1.
+    """Minus the logarithm of a gain, as a function of a flattened metric of trace at most 1.
 
-    Of diagonal metrics it is a function of the diagonal.
+    If M is diagonal, the vector is its diagonal.
 
     Parameters
     ----------
-    gain, L, theta
-        As those of :class:`GainOnSphere`.
+    gain, initial_map, theta
+        As in :class:`GainOverMaps`.
     """
 
     gain: RegularizedGain[GainT]
-    L: np.ndarray
+    initial_map: np.ndarray
     theta: np.ndarray
 
     infimum: ClassVar[float] = -np.inf
 
     @property
     def start(self) -> np.ndarray:
-        """The metric of the start."""
-        M = metric_of(self.L)
+        """The flattened metric of the start."""
+        M = metric_of(self.initial_map)
         return np.diag(M) if self.gain.diagonal else M.ravel()
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the gradient."""
-        value, G = self.gain.of_metric(as_square(x, diagonal=self.gain.diagonal), self.theta)
+        value, G = self.gain.negative_log_at_metric(
+            as_square(x, diagonal=self.gain.diagonal), self.theta
+        )
         return value, np.diag(G) if self.gain.diagonal else G.ravel()
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Return the nearest metric of trace at most 1."""
-        return onto_simplex(x) if self.gain.diagonal else onto_metrics(x)
+        """Project onto the metrics of trace at most 1."""
+        return project_onto_simplex(x) if self.gain.diagonal else project_onto_metrics(x)
 
-    def at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the map of norm 1, and theta."""
-        L = root(as_square(x, diagonal=self.gain.diagonal))
+        L = square_root(as_square(x, diagonal=self.gain.diagonal))
         return L / np.linalg.norm(L), self.theta
 
 
 def as_square(flat: np.ndarray, *, diagonal: bool = False) -> np.ndarray:
-    """Return the square matrix of a flat vector, or of a diagonal."""
+    """Return the square matrix with the given entries, or with the given diagonal."""
     return np.diag(flat) if diagonal else flat.reshape(round(flat.size**0.5), -1)
 
 
-def onto_simplex(weights: np.ndarray) -> np.ndarray:
-    """Return the nearest weights that are not negative and sum to at most 1.
+def project_onto_simplex(weights: np.ndarray) -> np.ndarray:
+    """Project weights onto the set of non-negative weights with a sum of at most 1.
 
-    The projections on either constraint are iterated, among the weights that are not 0 yet.
+    If the sum is larger, the same amount is subtracted from all positive weights. Weights that
+    become negative are set to 0, and the step is repeated with the others.
 
     Examples
     --------
-    >>> onto_simplex(np.array([1.0, 0.4, -1.0]))
+    >>> project_onto_simplex(np.array([1.0, 0.4, -1.0]))
     array([0.8, 0.2, 0. ])
     """
     positive = weights > 0
@@ -214,14 +222,16 @@ def onto_simplex(weights: np.ndarray) -> np.ndarray:
         positive &= moved > 0
 
 
-def onto_metrics(flat: np.ndarray) -> np.ndarray:
-    """Return the nearest metric of trace 1 at most, flattened: eigenvalues alone move.
+def project_onto_metrics(flat: np.ndarray) -> np.ndarray:
+    """Project a flattened matrix onto the metrics of trace at most 1.
+
+    The projection changes the eigenvalues only.
 
     Examples
     --------
-    >>> onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
+    >>> project_onto_metrics(np.diag([1.0, 0.4, -1.0]).ravel()).reshape(3, 3).diagonal()
     array([0.8, 0.2, 0. ])
     """
     M = as_square(flat)
     values, V = np.linalg.eigh((M + M.T) / 2)
-    return ((V * onto_simplex(values)) @ V.T).ravel()
+    return ((V * project_onto_simplex(values)) @ V.T).ravel()

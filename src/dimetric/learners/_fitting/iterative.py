@@ -1,4 +1,4 @@
-"""Learners fitted by a solver: the one way from a problem to the fitted attributes."""
+"""Base class of learners that are fitted by a solver."""
 
 import warnings
 from abc import abstractmethod
@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from dimetric._arrays.namespaces import Array
 from dimetric._arrays.threads import one_blas_thread
 from dimetric._compat import Interval, Progress, check_params
-from dimetric.learners._fitting.problem import ObjectiveT, Problem, Solution, Watch
+from dimetric.learners._fitting.problem import MapCallback, ObjectiveT, Problem, Solution
 from dimetric.learners._fitting.verbose import report
 from dimetric.learners._linear import LinearMetric
 from dimetric.solvers import Result, Solver
-from dimetric.solvers.result import FLAT
+from dimetric.solvers.result import DIVERGED, GRADIENT_BELOW_TOL, STALLED
 from dimetric.solvers.sgd import NO_BATCH
 from dimetric.supervision.labels import Supervision
 
@@ -26,8 +26,8 @@ from dimetric.supervision.labels import Supervision
 class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
     """A linear learner that is fitted by a solver.
 
-    A learner states its problem (``_problem``) and minimises it (``_minimise``), by one run of a
-    solver or by several. The class attribute ``_named_objects`` lists the solvers that it can use.
+    A subclass builds its problem (``_problem``) and minimises it (``_minimise``) by one or more
+    runs of a solver. The class attribute ``_named_objects`` lists the supported solvers.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -47,55 +47,57 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         solver = self._solver()
         self._check_supervision(X, supervision)
 
-        def watch(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
+        def callback(current: Callable[[], np.ndarray], value: float, n_iter: int) -> bool:
             if self.verbose:
-                name, objective = type(self).__name__, problem.shown(value)
+                name, objective = type(self).__name__, problem.reported_objective(value)
                 report("[%s] iteration %d: objective %.6g", name, n_iter, objective)
             return progress.step(lambda: problem.attributes(current()))
 
-        # Objectives bring their own threads; all other products are too small for those of BLAS.
+        # Objectives use their own threads, and all other products are too small for BLAS threads.
         with one_blas_thread() if compat.is_numpy_array(X) else nullcontext():
             problem = self._problem(X, supervision)
-            solution = self._minimise(problem, solver, watch)
-            facts = self._facts(problem, solution)
+            solution = self._minimise(problem, solver, callback)
+            extra = self._extra_metadata(problem, solution)
         result = solution.result
-        self._warn_of(result)
+        self._warn_if_not_converged(result, solver)
         fitted = problem.attributes(solution.map) | self._theta_attributes(solution.theta)
         for name, value in fitted.items():
             setattr(self, name, value)
-        start = problem.shown(result.history[0] + problem.ridge_outside)
-        self.history_ = (start, *(problem.shown(value) for value in result.history[1:]))
+        values = (result.history[0] + problem.ridge_outside, *result.history[1:])
+        self.history_ = tuple(problem.reported_objective(value) for value in values)
         self.n_iter_ = result.n_iter
         return {
             "n_components": self.components_.shape[0],
             "n_iter": result.n_iter,
-            "initial_objective": start,
-            "final_objective": problem.shown(result.value),
+            "initial_objective": self.history_[0],
+            "final_objective": problem.reported_objective(result.value),
             "converged": result.converged,
             "reason": result.reason,
-        } | facts
+        } | extra
 
     @abstractmethod
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ObjectiveT]:
-        """Return what is minimised, from where, and how to map back."""
+        """Return the problem: the objective, the start, and the conversion to ``components_``."""
 
     @abstractmethod
-    def _minimise(self, problem: Problem[ObjectiveT], solver: Solver, watch: Watch) -> Solution:
-        """Return the best map of the problem's points; may set fitted attributes beside it."""
+    def _minimise(
+        self, problem: Problem[ObjectiveT], solver: Solver, callback: MapCallback
+    ) -> Solution:
+        """Return the best map of the points. May also set fitted attributes."""
 
     def _theta_attributes(self, theta: np.ndarray) -> dict[str, Any]:
-        """Return the fitted attributes that hold the learned extra parameters of the objective."""
+        """Return the fitted attributes for the learned extra parameters of the objective."""
         return {}
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        """Refuse supervision that nothing can be learned from, or warn of it."""
+        """Raise or warn if nothing can be learned from the supervision."""
 
-    def _facts(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
-        """Return further metadata, such as a certificate."""
+    def _extra_metadata(self, problem: Problem[ObjectiveT], solution: Solution) -> dict[str, Any]:
+        """Return additional metadata, such as a certificate."""
         return {}
 
     def _solver(self) -> Solver:
-        """Return the solver, checked."""
+        """Return the solver object, after validating its parameters."""
         solver: Solver = self._object_for("solver")
         check_params(solver)
         return solver
@@ -104,21 +106,21 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         """Tell whether the start is given and must not be rescaled."""
         return True
 
-    def _warn_of(self, result: Result) -> None:
-        """Warn of a solver that did not converge, or did not move."""
+    def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:
+        """Warn if the solver did not converge, or made no progress."""
         name, remedy = type(self).__name__, self._remedy
-        if result.reason.startswith("diverged"):
+        if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
-            remedy = "Raise batch_size of the solver, or learn from more than one class."
+            remedy = "Raise batch_size of the solver, or pass samples of more than one class."
         result.warn_unless_converged(name, remedy)
         one_class = len(getattr(self, "classes_", ())) == 1
-        is_flat = result.n_iter == 0 and result.reason == FLAT
+        is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
         if is_flat and not one_class and not self._start_is_given():
             warnings.warn(
-                f"{name} did not leave its start, where the objective is flat: its distances may "
-                "be too large or too small to tell neighbours apart, or all be 0. If samples "
-                "differ, scale the features, or give another init.",
+                f"{name} made no progress, because the objective is flat at the initial map. The "
+                "initial distances may be too large, too small or all 0. Scale the features, or "
+                "set another init.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

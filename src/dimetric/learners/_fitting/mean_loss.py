@@ -1,4 +1,4 @@
-"""Learners that minimise a mean loss over maps: parameters, start, coordinates, problem."""
+"""Base class of learners that minimise a mean loss over maps."""
 
 import warnings
 from abc import abstractmethod
@@ -14,11 +14,11 @@ from dimetric._arrays.validation import rescale_for_squares
 from dimetric._compat import Interval, StrOptions
 from dimetric.learners._base import NamedObjects
 from dimetric.learners._fitting.coordinates import Coordinates
-from dimetric.learners._fitting.functions import LossOverMaps, grown_to_infimum
+from dimetric.learners._fitting.functions import LossOverMaps, scaled_up_if_separable
 from dimetric.learners._fitting.iterative import IterativeMetric
 from dimetric.learners._fitting.ordering import in_canonical_order
-from dimetric.learners._fitting.problem import MapFunction, Problem, Solution, Watch, solve
-from dimetric.learners._fitting.start import NAMES, given_start, named_start, rescaled_start
+from dimetric.learners._fitting.problem import MapCallback, MapFunction, Problem, Solution, solve
+from dimetric.learners._fitting.start import INIT_NAMES, checked_start, named_start, rescaled_start
 from dimetric.objectives.objective import Objective
 from dimetric.solvers import LBFGS, SGD, GradientDescent, Solver
 from dimetric.supervision.labels import Labels, Supervision
@@ -31,7 +31,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
 
     .. math:: \min_L \frac{1}{N} \sum \mathrm{loss}(L) + \frac{reg}{d} |L|_F^2
 
-    A learner states its ``_objective``. Its parameters are these, or these and more.
+    A subclass defines its ``_objective``, and may add parameters.
     """
 
     _named_objects: ClassVar[NamedObjects] = {
@@ -40,12 +40,13 @@ class MeanLossMetric(IterativeMetric[LossT]):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IterativeMetric._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "init": [StrOptions(NAMES), "array-like"],
+        "init": [StrOptions(INIT_NAMES), "array-like"],
         "reg": [Interval(Real, 0, None, closed="left")],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
     }
-    _single_sample: ClassVar[str] = ""  # what the single sample of a class lacks, in a warning
+    # Whether a sample that is alone in its class has nothing to learn from.
+    _needs_class_neighbors: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -72,32 +73,35 @@ class MeanLossMetric(IterativeMetric[LossT]):
 
     @abstractmethod
     def _objective(self, X: Array, supervision: Supervision, order: np.ndarray) -> LossT:
-        """Return the objective of samples in canonical order, sorted by class if they have labels.
+        """Return the objective for samples in canonical order, sorted by class if labelled.
 
-        The samples are in :class:`Coordinates`. `order` has their rows in the given X, and then
-        the rows of samples without a label.
+        X contains the samples in :class:`Coordinates`. `order` contains their row indices in the
+        X passed to `fit`, followed by those of unlabelled samples.
         """
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X, affected="init and reg")
         # Directions without variance: keep the start's map there, unless a ridge would drive it to
-        # zero, or a metric without it would do as well.
-        keep_rest = self.reg == 0 and self._solver().steps_over == "maps"
-        at = Coordinates.of(X, self._start(X, supervision, factor), keep_rest=keep_rest)
-        ridge = self.reg * at.unit**2 / X.shape[1]  # of reg / d in the coordinates of X
+        # zero, or the solver works on metrics, whose maps have another number of rows.
+        keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
+        coordinates = Coordinates.of(
+            X, self._start(X, supervision, factor), keep_outside=keep_outside
+        )
+        # The penalty is for the map of X, which is sample_scale times the map of the points.
+        ridge = self.reg * coordinates.sample_scale**2 / X.shape[1]
         return Problem(
-            objective=self._objective(at.samples, supervision, order),
-            start=at.start,
-            restore=lambda L: asarray_like(at.back(L) * factor, X),
+            objective=self._objective(coordinates.samples, supervision, order),
+            start=coordinates.start,
+            restore=lambda L: asarray_like(coordinates.map_of_samples(L) * factor, X),
             ridge=ridge,
-            ridge_outside=ridge * at.dropped,
-            unit=at.unit * factor,
-            shown=neg if self._maximises else float,
+            ridge_outside=ridge * coordinates.dropped_squared_norm,
+            sample_scale=coordinates.sample_scale * factor,
+            reported_objective=neg if self._maximises else float,
         )
 
     def _start(self, X: Array, supervision: Supervision, factor: float) -> np.ndarray:
-        """Return the first map, on the host, for samples that were multiplied by `factor`."""
+        """Return the initial map for samples multiplied by `factor`, as a NumPy array."""
         d, k = X.shape[1], self.n_components
         if k is not None and k > d:
             raise ValueError(f"n_components={k} must be at most n_features={d}.")
@@ -105,15 +109,15 @@ class MeanLossMetric(IterativeMetric[LossT]):
             if k is not None and k < d:
                 name = f"{type(self).__name__}(solver={self.solver!r})"
                 raise ValueError(
-                    f"solver={self.solver!r} learns a metric of all {d} features, n_components={k} "
-                    f"are fewer. Reduce the features first, make_pipeline(PCA({k}), {name}), or "
-                    "choose another solver."
+                    f"solver={self.solver!r} learns a metric of all {d} features and cannot use "
+                    f"n_components={k}. Use another solver, or reduce the features first: "
+                    f"make_pipeline(PCA({k}), {name})."
                 )
-            k = None  # the map has as many rows as the metric has rank
+            k = None  # the number of rows is the rank of the metric
         if self.warm_start and hasattr(self, "components_"):
-            return given_start(self.components_, k, d, "the map of the last fit") / factor
+            return checked_start(self.components_, k, d, "the map of the previous fit") / factor
         if not isinstance(self.init, str):
-            return given_start(self.init, k, d, "init") / factor
+            return checked_start(self.init, k, d, "init") / factor
         codes = np.zeros(X.shape[0], dtype=np.int64)
         if isinstance(supervision, Labels):
             codes = supervision.codes
@@ -123,34 +127,35 @@ class MeanLossMetric(IterativeMetric[LossT]):
         """Tell whether the start is given (array or warm start) and must not be rescaled."""
         return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
 
-    def _minimise(self, problem: Problem[LossT], solver: Solver, watch: Watch) -> Solution:
+    def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
-        found = solve(function, solver, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        found = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
         if problem.ridge > 0 or solver.uses_batches:
             return found
-        return grown_to_infimum(problem.objective, found, self.tol)
+        return scaled_up_if_separable(problem.objective, found, self.tol)
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""
         if problem.ridge > 0 and not self._start_is_given():
-            # From a start much too large, the ridge alone would lead to a map of 0.
+            # If the start is much too large, the ridge dominates and leads to a map of 0.
             problem = replace(problem, start=rescaled_start(problem)[0])
         return LossOverMaps(problem, random_state=self.random_state)
 
-    def _facts(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
+    def _extra_metadata(self, problem: Problem[LossT], solution: Solution) -> dict[str, Any]:
         return {"reg": self.reg}
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        """Warn of one class, and of classes of one sample if the learner says what these lack."""
+        """Warn if there is only one class, or if classes have too few samples to learn from."""
         if not isinstance(supervision, Labels):
             return
         codes, classes = supervision.codes, supervision.classes
         name, alone = type(self).__name__, np.flatnonzero(np.bincount(codes[codes >= 0]) == 1)
         if len(classes) == 1:
-            warnings.warn(f"y holds one class: {name} has nothing to learn.", stacklevel=3)
-        elif len(alone) and self._single_sample:
+            warnings.warn(f"y has only one class, so {name} has nothing to learn.", stacklevel=3)
+        elif len(alone) and self._needs_class_neighbors:
             warnings.warn(
-                f"{len(alone)} of {len(classes)} classes have a single sample, "
-                f"{self._single_sample}: {classes[alone[:5]].tolist()}.",
+                f"{len(alone)} of {len(classes)} classes have a single sample: "
+                f"{classes[alone[:5]].tolist()}. These samples have no neighbour of their class to "
+                "learn from.",
                 stacklevel=3,
             )

@@ -1,4 +1,4 @@
-"""The order in which learners see samples."""
+"""Sorting of samples, so that results do not depend on the order of the rows."""
 
 from typing import TypeVar
 
@@ -14,27 +14,28 @@ SupervisionT = TypeVar("SupervisionT", Labels, Supervision)
 def in_canonical_order(
     X: Array, supervision: SupervisionT, *, by_class: bool = True
 ) -> tuple[Array, SupervisionT, np.ndarray]:
-    """Return the samples in an order that does not depend on how they came.
+    """Sort the samples into an order that does not depend on the order of the rows of X.
 
-    Samples without a label are left out.
+    Unlabelled samples are dropped.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples.
     supervision : Labels, Pairs or Triplets
-        What is known about them.
+        Supervision for the rows of X.
     by_class : bool, default=True
-        Whether labelled samples are sorted by class first.
+        Whether to sort labelled samples by class first.
 
     Returns
     -------
     X : array of shape (m, d)
-        The samples in order.
+        The labelled samples in canonical order.
     supervision : Labels, Pairs or Triplets
-        What is known about these.
+        Supervision for the rows of the new X.
     order : ndarray of shape (n,)
-        Rows of the samples in the given X, and then those of samples without a label.
+        Row indices of the sorted samples in the given X, followed by those of the unlabelled
+        samples.
     """
     xp, n = namespace(X), X.shape[0]
     codes = supervision.codes if isinstance(supervision, Labels) else np.zeros(n, dtype=np.int64)

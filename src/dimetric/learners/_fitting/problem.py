@@ -1,4 +1,4 @@
-"""The problem that a learner states, the function that a solver minimises, and the solution."""
+"""The problem of a learner, the function that a solver minimises, and the solution."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,34 +12,36 @@ from dimetric.solvers.certificates import Certificate
 
 ObjectiveT = TypeVar("ObjectiveT")
 
-# Called after every iteration with a function that returns the map, with the value, and with the
-# number of the iteration. True stops the solver.
-Watch = Callable[[Callable[[], np.ndarray], float, int], bool]
+# Called after each iteration with a function that returns the current map, with the value of the
+# function and with the number of the iteration. The solver stops if it returns True.
+MapCallback = Callable[[Callable[[], np.ndarray], float, int], bool]
 
 
 @dataclass(frozen=True)
 class Problem(Generic[ObjectiveT]):
-    """What a learner minimises, in coordinates that suit a solver, and the way back.
+    """The problem of a learner in the coordinates of the solver.
+
+    The points are the samples in these coordinates.
 
     Attributes
     ----------
     objective : Objective or RegularizedGain
-        What is minimised over maps of its points.
+        The function to optimise over maps of its points.
     start : ndarray of shape (k, d)
-        The first map of the points.
+        The initial map of the points.
     restore : callable
-        Turns a map of the points into the map of the samples, ``components_``.
+        Converts a map of the points into the map of the samples, ``components_``.
     ridge : float
-        Weight of the squared norm of a map of the points.
+        Weight of the squared Frobenius norm of a map of the points.
     ridge_outside : float
-        What the ridge adds for the part of the start that the coordinates leave out. It is part
-        of the objective at the start only.
-    unit : float
-        The points are the samples times this factor, perhaps moved and rotated.
+        Ridge penalty of the part of the start that the coordinates drop. It is added to the
+        objective at the start only.
+    sample_scale : float
+        Points are samples multiplied by this factor, and may also be shifted and rotated.
     strata : ndarray or None
-        Groups that mini-batches hold in proportion; None for those of the objective.
-    shown : callable
-        Turns a value of the solver into the objective as users know it.
+        Groups for stratified mini-batches. None stands for the strata of the objective.
+    reported_objective : callable
+        Converts a value of the solver's function into the objective that users see.
     """
 
     objective: ObjectiveT
@@ -47,43 +49,43 @@ class Problem(Generic[ObjectiveT]):
     restore: Callable[[np.ndarray], Array]
     ridge: float = 0.0
     ridge_outside: float = 0.0
-    unit: float = 1.0
+    sample_scale: float = 1.0
     strata: np.ndarray | None = None
-    shown: Callable[[float], float] = float
+    reported_objective: Callable[[float], float] = float
 
     def attributes(self, L: np.ndarray) -> dict[str, Array]:
-        """Return the fitted attributes for a map of the points."""
+        """Return the fitted attributes that correspond to a map of the points."""
         components = self.restore(L)
         offset = namespace(components).zeros_like(components[0, :])
         return {"components_": components, "offset_": offset}
 
 
 class MapFunction(Protocol):
-    """A function of a vector that stands for a map: what a solver minimises for a learner.
+    """The function that a solver minimises. Its argument is a vector that encodes a map.
 
-    Solvers may need more of it, see :mod:`dimetric.solvers.solver`.
+    Some solvers need further methods, see :mod:`dimetric.solvers.solver`.
     """
 
     @property
     def start(self) -> np.ndarray:
-        """The vector to start from."""
+        """The initial vector."""
 
     @property
     def infimum(self) -> float:
-        """Greatest lower bound of the function where it is not attained, else -inf."""
+        """Infimum of the function if it is known and not attained, else -inf."""
 
     def __call__(self, x: np.ndarray, /) -> tuple[float, np.ndarray]:
-        """Return the value and the gradient at a vector."""
+        """Return the value and the gradient."""
 
-    def at(self, x: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
-        """Return the map that a vector stands for, and the extra parameters of the objective."""
+    def decode(self, x: np.ndarray, /) -> tuple[np.ndarray, np.ndarray]:
+        """Return the map and the extra parameters that a vector encodes."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The best map found, the extra parameters of the objective, and how the solver ended.
+    """The best map, the extra parameters of the objective, and the result of the solver.
 
-    A certificate, if a learner knows one by then, bounds how far the map is from the optimum.
+    The certificate, if there is one, bounds how far the objective is from its optimum.
     """
 
     map: np.ndarray
@@ -93,20 +95,20 @@ class Solution:
 
 
 def solve(
-    function: MapFunction, solver: Solver, *, max_iter: int, tol: float, watch: Watch
+    function: MapFunction, solver: Solver, *, max_iter: int, tol: float, callback: MapCallback
 ) -> Solution:
-    """Minimise a function by one run of a solver."""
+    """Minimise a function by a single run of a solver."""
     result = solver.minimise(
         function,
         function.start,
         max_iter=max_iter,
         tol=tol,
         infimum=function.infimum,
-        callback=lambda x, value, n_iter: watch(lambda: function.at(x)[0], value, n_iter),
+        callback=lambda x, value, n_iter: callback(lambda: function.decode(x)[0], value, n_iter),
     )
-    return Solution(*function.at(result.x), result)
+    return Solution(*function.decode(result.x), result)
 
 
-def counted_from(watch: Watch, done: int) -> Watch:
-    """Return the watch over the iterations of a run that comes after `done` others."""
-    return lambda current, value, n_iter: watch(current, value, done + n_iter)
+def with_iteration_offset(callback: MapCallback, done: int) -> MapCallback:
+    """Return a callback that adds `done` earlier iterations to the number of the iteration."""
+    return lambda current, value, n_iter: callback(current, value, done + n_iter)

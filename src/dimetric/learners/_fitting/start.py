@@ -1,4 +1,4 @@
-"""Where a solver over maps starts."""
+"""The initial map of a solver."""
 
 import warnings
 from typing import Any, TypeVar
@@ -13,10 +13,10 @@ from dimetric.learners.lda import LDA
 from dimetric.learners.pca import PCA
 from dimetric.objectives.objective import Objective, on_maps
 from dimetric.solvers import LBFGS
-from dimetric.solvers.result import SEPARABLE
+from dimetric.solvers.result import INFIMUM_REACHED
 
-NAMES = {"auto", "identity", "pca", "lda", "random"}
-MAX_SAMPLES_FOR_SIZE = 500  # the size of a start is fitted on at most so many samples
+INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
+MAX_SAMPLES_FOR_RESCALING = 500  # number of samples that the scale of the start is fitted to
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -24,21 +24,21 @@ LossT = TypeVar("LossT", bound=Objective)
 def named_start(
     name: str, X: Array, codes: np.ndarray, k: int, *, random_state: Any = None
 ) -> np.ndarray:
-    """Return the map, on the host, that a value of ``init`` stands for.
+    """Return the initial map for a name given as ``init``, as a NumPy array.
 
     Parameters
     ----------
     name : {"auto", "identity", "pca", "lda", "random"}
-        "auto" is "lda" if that has enough rows, else "pca" if the map has fewer rows than there are
-        features and samples, else "identity".
+        "auto" chooses "lda" if that has enough rows, otherwise "pca" if the map has fewer rows
+        than ``min(n, d)``, otherwise "identity".
     X : array of shape (n, d)
         Samples.
     codes : ndarray of shape (n,)
-        Labels as integers from 0, ascending.
+        Labels as integers from 0, in ascending order.
     k : int
         Number of rows of the map.
     random_state : int, RandomState or None
-        Seed of "random", and of "pca" where that is randomised.
+        Seed of "random" and of randomised PCA.
     """
     n, d = X.shape
     if name == "auto":
@@ -49,16 +49,16 @@ def named_start(
         return np.eye(k, d)
     if name == "lda" and k > min(d, int(codes[-1])):
         raise ValueError(
-            f"init='lda' has at most {min(d, int(codes[-1]))} rows, one less than classes and no "
-            f"more than features, but the map is to have {k}: set n_components, or another init."
+            f"init='lda' has at most min(n_classes - 1, n_features)={min(d, int(codes[-1]))} rows, "
+            f"but the map has {k}. Set n_components, or use another init."
         )
     if name == "random":
         return check_random_state(random_state).normal(size=(k, d))
     if name == "pca":
         if k > min(n, d):
             raise ValueError(
-                f"init='pca' has at most {min(n, d)} rows, no more than samples or features, but "
-                f"the map is to have {k}: set n_components, or another init."
+                f"init='pca' has at most min(n_samples, n_features)={min(n, d)} rows, but the map "
+                f"has {k}. Set n_components, or use another init."
             )
         learner = PCA(n_components=k, random_state=random_state).fit(X)
     else:
@@ -66,10 +66,10 @@ def named_start(
     return to_host(learner.components_).astype(np.float64)
 
 
-def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
-    """Return a given start, checked: it must have d columns, and k rows unless k is None."""
+def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
+    """Return the start as an array; raise unless it has d columns and k rows (any if None)."""
     L = check_array(to_host(L), dtype=np.float64, input_name=name)
-    rows = f"n_components={k}" if k is not None else f"1 to {d}"
+    rows = f"n_components={k}" if k is not None else f"from 1 to {d}"
     if L.shape[1] != d or L.shape[0] > d or (k is not None and L.shape[0] != k):
         raise ValueError(
             f"{name} has shape {L.shape}; it must have {rows} rows and n_features={d} columns."
@@ -78,53 +78,54 @@ def given_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
 
 
 def rescaled_start(
-    problem: Problem[LossT], *, keep_size: bool = False
+    problem: Problem[LossT], *, keep_scale: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the start, rescaled to minimise the objective, and the best theta for it.
 
-    A solver needs many iterations to change the size of a map by powers of ten, and objectives are
-    flat where maps are much too small or too large. To search along the ray of the start is easy.
+    Objectives are flat if the map is much too small or too large, and a solver needs many
+    iterations to change the scale of a map by orders of magnitude. A search over the scale alone is
+    fast.
 
     Parameters
     ----------
     problem : Problem
         The problem.
-    keep_size : bool, default=False
-        Whether the start keeps its size.
+    keep_scale : bool, default=False
+        Whether to keep the scale of the start, and to optimise theta only.
     """
     objective, L0 = problem.objective, problem.start
     n = len(objective.strata)
-    # The samples in between would hardly change the size.
-    some = objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_SIZE)) or objective
-    spread = float(np.sum(np.var(to_host(some.points).astype(np.float64) @ L0.T, axis=0)))
-    if not keep_size and spread > 0:
-        L0 = L0 * (2 / spread) ** 0.5  # squared distances of 4 on average
-    value_and_grad = on_maps(some, ridge=problem.ridge)
+    # A subset of the samples determines the scale well enough.
+    subset = objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective
+    spread = float(np.sum(np.var(to_host(subset.points).astype(np.float64) @ L0.T, axis=0)))
+    if not keep_scale and spread > 0:
+        L0 = L0 * (2 / spread) ** 0.5  # a mean squared distance of 4
+    value_and_grad = on_maps(subset, ridge=problem.ridge)
 
-    def along(x: np.ndarray) -> tuple[float, np.ndarray]:
+    def at_scale(x: np.ndarray) -> tuple[float, np.ndarray]:
         L = np.exp(np.clip(x[0], -20, 20)) * L0.ravel()
         value, grad = value_and_grad(np.concatenate([L, x[1:]]))
-        growth = 0.0 if keep_size else grad[: L.size] @ L
-        return value, np.concatenate([[growth], grad[L.size :]])
+        slope = 0.0 if keep_scale else grad[: L.size] @ L
+        return value, np.concatenate([[slope], grad[L.size :]])
 
-    x0 = np.concatenate([[0.0], some.theta])
-    found = LBFGS().minimise(along, x0, tol=1e-4, infimum=some.infimum)
-    if found.reason == SEPARABLE:  # nothing would be left to learn but the size
+    x0 = np.concatenate([[0.0], subset.theta])
+    found = LBFGS().minimise(at_scale, x0, tol=1e-4, infimum=subset.infimum)
+    if found.reason == INFIMUM_REACHED:  # the best scale is infinite
         return L0, objective.theta
     x = found.x
-    # Near a map of 0 all gradients vanish: a solver would not leave it.
+    # Do not shrink the map to almost 0, where gradients vanish and a solver would not move.
     return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
 
 
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
-    """Tell whether any class has two different points; X and codes are sorted by class."""
+    """Tell whether any class has two distinct samples. X and codes are sorted by class."""
     same = codes[1:] == codes[:-1]
-    moved = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
-    return bool(np.any(same & moved))
+    differs = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
+    return bool(np.any(same & differs))
 
 
 def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
-    """Return LDA with k rows, even if samples spread in fewer directions within classes."""
+    """Return LDA with k rows. If S_w has a lower rank, a ridge is added to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learner = LDA(n_components=k).fit(X, codes)

@@ -1,4 +1,4 @@
-"""Progress in words, for learners with ``verbose=1``."""
+"""Progress messages of learners with ``verbose=1``."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ logger = logging.getLogger("dimetric")
 def report(message: str, *values: object) -> None:
     """Log a line at level INFO; write it to stderr if no handler would show it.
 
-    The logging configuration is the user's and is not changed.
+    The user's logging configuration is not changed.
     """
     logger.info(message, *values)
     if not _is_shown():
@@ -17,13 +17,13 @@ def report(message: str, *values: object) -> None:
 
 
 def _is_shown() -> bool:
-    """Tell whether any handler receives records of level INFO."""
+    """Tell whether any handler shows records of level INFO."""
     if not logger.isEnabledFor(logging.INFO):
         return False
-    place: logging.Logger | None = logger
-    while place is not None:
-        for handler in place.handlers:
+    current: logging.Logger | None = logger
+    while current is not None:
+        for handler in current.handlers:
             if handler.level <= logging.INFO and not isinstance(handler, logging.NullHandler):
                 return True
-        place = place.parent if place.propagate else None
+        current = current.parent if current.propagate else None
     return False

@@ -2,10 +2,11 @@
 
 Read the files in this order:
 
-- ``targets``: the samples of its class that each sample should be near to.
-- ``hinge``: the loss of a margin that is too small, sharp or smooth.
-- ``impostors``: the samples of other classes that come too near, found by an in-place NumPy path.
+- ``targets``: target neighbours, samples of the same class that should be near a sample.
+- ``hinge``: the hinge loss and a smooth version of it.
+- ``impostors``: a fast NumPy sum over impostors, samples of other classes within the margin.
 - ``objective``: the sum over targets and impostors of labelled samples.
 - ``triplets``: the same sum over given triplets.
-- ``bounds``: lower bounds of the sum, which prove how near to its optimum a map is.
+- ``multi_metric``: the same sum with one metric for each class.
+- ``bounds``: lower bounds of the sum, which bound how far a map is from the optimum.
 """

@@ -1,20 +1,20 @@
-"""The hinge of LMNN's pushes, sharp or with a smooth part."""
+"""The hinge loss of LMNN's pushes, and a smooth version of it."""
 
 from dimetric._arrays.namespaces import Array, namespace
 
 
 def hinge(t: Array, width: float) -> tuple[Array, Array]:
-    r"""Return the hinge :math:`[t]_+` and its slope, or a smooth form of it.
+    r"""Return the value and the slope of the hinge :math:`[t]_+`, or of a smooth version of it.
 
-    The hinge has a kink at 0, where gradients say little. A parabola :math:`(t + w/2)^2 / 2w` of
-    some width w about the kink makes it smooth, and changes it by at most w / 8.
+    The smooth version replaces the kink at 0 by the parabola :math:`(t + w/2)^2 / 2w` on an
+    interval of width w. It differs from the hinge by at most w / 8.
 
     Parameters
     ----------
     t : array
-        Where to evaluate the hinge.
+        Points at which the hinge is evaluated.
     width : float
-        Width w of the parabola; 0 is the hinge itself.
+        Width w of the interval. With 0, the hinge is not smoothed.
 
     Returns
     -------

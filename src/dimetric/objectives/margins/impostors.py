@@ -1,4 +1,7 @@
-"""Impostors, samples of other classes that are too near: the sum of their pushes, in NumPy."""
+"""A fast NumPy sum of LMNN's pushes over all samples and their impostors.
+
+An impostor is a sample of another class that is nearer than a target neighbour plus the margin.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,33 +12,34 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-from dimetric.objectives import numpy_kernels
+from dimetric.objectives import fast_paths
 from dimetric.objectives.listed import listed_distances
 from dimetric.objectives.margins.hinge import hinge
 from dimetric.objectives.side import Side
 
-TILE_COLUMNS = 2048  # columns that a block of rows is compared with at once: they fit the cache
-SPARSE_SHARE = 1 / 32  # share of impostors up to which single pairs cost less than matrix products
-BUFFERED_PAIRS = 2**18  # pairs that a buffer holds, about
+TILE_COLUMNS = 2048  # columns of a tile, chosen so that a tile fits into the cache
+# Fraction of impostors in a tile up to which adding single pairs is faster than a matrix product.
+SPARSE_FRACTION = 1 / 32
+BUFFERED_PAIRS = 2**18  # a buffer is flushed when it holds more pairs
 
 
 @dataclass
-class Pushes:
-    """Sums over samples and their impostors, to which pairs are added.
+class PushSums:
+    """Running sums of hinges over samples and their impostors.
 
     Parameters
     ----------
     Z, V, thresholds, width
-        Those of :func:`pushes`.
+        See :func:`sum_pushes`.
 
     Attributes
     ----------
     loss : float
         Sum of the hinges.
     slopes : ndarray of shape (n, k)
-        Sums of their slopes, by sample and target.
+        Sum of the slopes of the hinges, for each sample and target.
     product : ndarray of shape (n, m)
-        The slopes, as a symmetric matrix over samples and impostors, times V.
+        (A + A^T) V, where A holds the sum of slopes for each sample and impostor.
     """
 
     Z: np.ndarray
@@ -56,7 +60,7 @@ class Pushes:
         return self
 
     def add_pairs(self, samples: np.ndarray, impostors: np.ndarray) -> None:
-        """Add pairs of a sample and an impostor."""
+        """Add the hinges of pairs of a sample and an impostor."""
         n = len(self.Z)
         distances = listed_distances(self.Z, samples, impostors)
         value, slope = hinge(self.thresholds[samples] - distances[:, None], self.width)
@@ -69,13 +73,14 @@ class Pushes:
     def add_tile(
         self, rows: slice, columns: slice, mask: Callable[[np.ndarray, float], None]
     ) -> None:
-        """Add all pairs of rows and columns, both ways.
+        """Add the hinges of all pairs of rows and columns, in both directions.
 
-        ``mask(D, far)`` sets the squared distances of pairs that do not count to `far`. Hinges are
-        computed in units of the width w, with t measured from where the parabola begins: their
-        slope a is t clipped to [0, 1], and their value w (a t - a^2 / 2).
+        ``mask(D, far)`` sets the squared distances of pairs that do not count to `far`. A hinge is
+        evaluated at t, a threshold minus a squared distance. If the hinges are smooth, t is divided
+        by the width w, and shifted to be 0 where the parabola starts. The slope a of the hinge is
+        then t clipped to [0, 1], and its value is w (a t - a^2 / 2).
         """
-        unit, foot = (self.width, 0.5) if self.width else (1.0, 0.0)
+        unit, offset = (self.width, 0.5) if self.width else (1.0, 0.0)
         D, t, a, W = self._tiles(rows.stop - rows.start, columns.stop - columns.start)
         np.matmul(self.Z[rows], (-2 / unit * self.Z[columns]).T, out=D)
         D += np.sum(self.Z[rows] ** 2, axis=1, keepdims=True) / unit
@@ -84,7 +89,7 @@ class Pushes:
         W[:] = 0
         for samples, axis in ((rows, 1), (columns, 0)):
             for rank in range(self.thresholds.shape[1]):
-                threshold = self.thresholds[samples, rank] / unit + foot
+                threshold = self.thresholds[samples, rank] / unit + offset
                 np.subtract(np.expand_dims(threshold, axis), D, out=t)
                 if self.width:
                     np.clip(t, 0, 1, out=a)
@@ -98,47 +103,50 @@ class Pushes:
         self.product[columns] += W.T @ self.V[rows]
 
     def _tiles(self, *shape: int) -> np.ndarray:
-        """Return memory for four tiles, which is kept: fresh memory costs as much as the sums."""
+        """Return memory for four tiles. It is reused, because allocating it is slow."""
         size = 4 * shape[0] * shape[1]
         if self._buffer.size < size:
             self._buffer = np.empty(size, self.Z.dtype)
         return self._buffer[:size].reshape(4, *shape)
 
 
-def pushes(
+def sum_pushes(
     Z: np.ndarray, V: np.ndarray, thresholds: np.ndarray, side: Side, width: float
-) -> Pushes:
-    """Return the sums over all samples and all impostors of each.
+) -> PushSums:
+    """Return the sums over all samples and their impostors.
 
-    Every two samples of different classes are compared once, by a lower bound of their squared
-    distance in single precision, so that no impostor is missed. In a tile with few impostors these
-    pairs are added one by one, otherwise all pairs of the tile. Memory is O(tile + n).
+    Impostors are searched in tiles of rows and columns, each pair of samples once. The search
+    compares the thresholds with lower bounds of the squared distances, so it does not miss an
+    impostor. The bounds are computed in single precision, which is fast. If a tile contains few
+    impostors, only these pairs are added; otherwise all pairs of the tile are. Memory is
+    O(tile + n).
 
     Parameters
     ----------
     Z : ndarray of shape (n, p)
-        Points, sorted by class.
+        Mapped samples, sorted by class.
     V : ndarray of shape (n, m)
-        What the slopes are multiplied by.
+        Matrix that is multiplied by the slopes.
     thresholds : ndarray of shape (n, k)
-        Squared distances below which a sample of another class is an impostor, one for each
-        target; negative where there is no target.
+        A sample of another class is an impostor if its squared distance is below the threshold.
+        There is one threshold for each target; it is negative if the target is missing.
     side : Side
-        The labels of the points, perhaps followed by those of other points.
+        Labels of the samples. Labels of further points may follow.
     width : float
         Width of the smooth part of the hinge.
     """
     n = len(Z)
     A, B, unit = _lower_bounds(Z)
-    reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100  # squares may underflow
+    # The small number allows for squared distances that underflow in single precision.
+    reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100
     limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
 
-    def work(firsts: Iterator[int]) -> Pushes:
-        total = Pushes(Z, V, thresholds, width)
+    def work(firsts: Iterator[int]) -> PushSums:
+        total = PushSums(Z, V, thresholds, width)
         pairs = PairBuffer(total)
-        buffer = np.empty(numpy_kernels.BLOCK_ROWS * TILE_COLUMNS, np.float32)
+        buffer = np.empty(fast_paths.BLOCK_ROWS * TILE_COLUMNS, np.float32)
         for first in firsts:
-            rows = slice(first, min(first + numpy_kernels.BLOCK_ROWS, n))
+            rows = slice(first, min(first + fast_paths.BLOCK_ROWS, n))
             runs = side.class_runs(rows.start, rows.stop)
             for start in range(runs[0][1].stop, n, TILE_COLUMNS):
                 columns = slice(start, min(start + TILE_COLUMNS, n))
@@ -152,29 +160,32 @@ def pushes(
         pairs.flush()
         return total
 
-    total, *others = numpy_kernels.over_row_blocks(work, n)
+    total, *others = fast_paths.over_row_blocks(work, n)
     for other in others:
         total += other
     return total
 
 
 class PairBuffer:
-    """Pairs of samples and impostors, collected until there are enough to add them together."""
+    """Buffer for pairs of a sample and an impostor, which are added to the sums in batches."""
 
-    def __init__(self, total: Pushes) -> None:
+    def __init__(self, total: PushSums) -> None:
         self.total = total
         self.samples: list[np.ndarray] = []
         self.impostors: list[np.ndarray] = []
         self.size = 0
 
     def collect(self, D: np.ndarray, rows: slice, columns: slice, limit: np.ndarray) -> bool:
-        """Collect the pairs of a tile that are nearer than a limit; False if they are too many."""
+        """Collect the pairs of a tile whose lower bound in D is below the limit of the sample.
+
+        Return False, without collecting any pair, if these are a large fraction of the tile.
+        """
         row = np.flatnonzero(D.min(axis=1) < limit[rows])
         column = np.flatnonzero(D.min(axis=0) < limit[columns])
         by_row = D[row] < limit[rows][row, None]
         by_column = D[:, column] < limit[columns][column]
         size = np.count_nonzero(by_row) + np.count_nonzero(by_column)
-        if size > SPARSE_SHARE * D.size:
+        if size > SPARSE_FRACTION * D.size:
             return False
         i, j = np.nonzero(by_row)
         self.samples.append(row[i] + rows.start)
@@ -188,20 +199,21 @@ class PairBuffer:
         return True
 
     def flush(self) -> None:
-        """Add the collected pairs to the total, and forget them."""
+        """Add the collected pairs to the total, and clear the buffer."""
         if self.size:
             self.total.add_pairs(np.concatenate(self.samples), np.concatenate(self.impostors))
         self.samples, self.impostors, self.size = [], [], 0
 
 
 def _lower_bounds(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return A, B and a unit: A @ B.T is nowhere above the unit times the squared distances.
+    """Return A, B and a unit such that A @ B.T is at most the unit times the squared distances.
 
-    The product is in single precision. Its rounding is relative to the squared norms, which are
-    reduced by the most that it can be. So these are not the factors of ``squared_distances``.
+    The product is computed in single precision. Its rounding error is at most a known multiple of
+    the squared norms, so the norms in A and B are reduced by that multiple.
     """
     n, p = Z.shape
-    scale = 2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]  # squares fit single precision
+    # Scale by a power of two, so that squares fit the range of single precision.
+    scale = 2.0 ** -frexp(float(np.abs(Z).max(initial=0)))[1]
     norms = np.einsum("ij,ij->i", Z, Z, dtype=np.float64) * scale**2
     norms *= 1 - 2 * (p + 6) * float(np.finfo(np.float32).eps)
     A, B = np.ones((2, n, p + 2), np.float32)
@@ -213,10 +225,10 @@ def _lower_bounds(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
 def _mask(
     runs: list[tuple[slice, slice]], rows: slice, columns: slice, D: np.ndarray, far: float
 ) -> None:
-    """Set pairs of one class in D to `far`, and pairs that another block holds.
+    """Set pairs of the same class, and pairs that another block contains, to `far` in D.
 
-    The columns begin after the class of the first row, so only rows of later classes, in `runs`,
-    have any such pairs.
+    The columns start after the class of the first row. Only rows of later classes, given by `runs`,
+    have such pairs.
     """
     for run, own in runs:
         here = slice(run.start - rows.start, run.stop - rows.start)

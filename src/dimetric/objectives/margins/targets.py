@@ -1,4 +1,4 @@
-"""Target neighbours: the samples of its class that a sample should be near to."""
+"""Target neighbours: samples of the same class that LMNN keeps near a sample."""
 
 from typing import Any
 
@@ -10,35 +10,40 @@ from dimetric.neighbors.roles import friends
 
 
 def nearest_targets(
-    X: Array, codes: np.ndarray, k: int, *, most: int | None = None, random_state: Any = None
+    X: Array,
+    codes: np.ndarray,
+    k: int,
+    *,
+    max_group_size: int | None = None,
+    random_state: Any = None,
 ) -> np.ndarray:
-    """Return the row numbers of each sample's k nearest neighbours in its class, on the host.
+    """Return the row indices of each sample's k nearest neighbours in its class, on the host.
 
-    Where a class has fewer samples, -1 stands for none.
+    If a class has too few samples, the missing targets are -1.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples, sorted by class.
     codes : ndarray of shape (n,)
-        Their classes, as integers from 0, ascending.
+        Class of each sample, as integers from 0, ascending.
     k : int
-        Number of targets.
-    most : int, optional
-        Split larger classes at random into groups of at most `most` samples, and search within
-        these groups: the time of a search then grows with n, not with its square.
+        Number of targets of each sample.
+    max_group_size : int, optional
+        Split larger classes into random groups of at most this many samples, and search for
+        neighbours within each group. The search time is then linear in n instead of quadratic.
     random_state : int, RandomState or None
-        Seed of the random groups.
+        Random seed for the groups.
 
     Examples
     --------
     >>> nearest_targets(np.array([[0.0], [2.0], [9.0], [8.0]]), np.array([0, 0, 0, 0]), 1).ravel()
     array([1, 0, 3, 2])
     """
-    if most is not None and np.bincount(codes).max() > most:
-        order, groups = _random_groups(codes, most, check_random_state(random_state))
+    if max_group_size is not None and np.bincount(codes).max() > max_group_size:
+        order, groups = _random_groups(codes, max_group_size, check_random_state(random_state))
         grouped = take_rows(X, order)
-        return in_given_order(nearest_targets(grouped, groups, k), order)
+        return in_user_order(nearest_targets(grouped, groups, k), order)
     found = friends(X, codes, k)
     ranks = np.arange(found.indices.shape[1])
     targets = np.where(ranks < found.counts[:, None], to_host(found.indices), -1)
@@ -46,35 +51,48 @@ def nearest_targets(
 
 
 def _random_groups(
-    codes: np.ndarray, most: int, rng: np.random.RandomState
+    codes: np.ndarray, max_group_size: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order of the samples by class and random group, and their groups, ascending."""
+    """Split each class into random groups of at most `max_group_size` samples.
+
+    Returns
+    -------
+    order : ndarray of shape (n,)
+        Row indices of the samples, sorted by group.
+    groups : ndarray of shape (n,)
+        Group number of each sample in that order, ascending.
+    """
     order = rng.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     sizes = np.bincount(codes)
-    n_groups = -(-sizes // most)
+    n_groups = -(-sizes // max_group_size)
     first_sample, first_group = np.cumsum(sizes) - sizes, np.cumsum(n_groups) - n_groups
     c = codes[order]
     rank = np.arange(len(codes)) - first_sample[c]
     return order, first_group[c] + rank * n_groups[c] // sizes[c]
 
 
-def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Check targets that a user gave, and return them for samples in another order.
+def checked_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Check the user's targets, and convert them to row indices of the sorted samples.
 
     Parameters
     ----------
     targets : array-like of shape (n, k)
-        Row numbers in the user's order; -1 stands for none.
+        Row indices of the targets in the user's X; -1 means no target.
     codes : ndarray of shape (m,)
-        Classes of the samples, in the other order.
+        Classes of the m labelled samples after sorting.
     order : ndarray of shape (n,)
-        Row numbers of these samples in the user's order, followed by those of samples without a
-        class.
+        Row indices in the user's X: first those of the sorted labelled samples, then those of
+        samples without a label.
+
+    Returns
+    -------
+    targets : ndarray of shape (m, k)
+        Row indices among the sorted samples; -1 means no target.
 
     Examples
     --------
-    >>> given_targets([[2], [-1], [0]], np.array([0, 0, 1]), np.array([2, 0, 1]))
+    >>> checked_targets([[2], [-1], [0]], np.array([0, 0, 1]), np.array([2, 0, 1]))
     array([[ 1],
            [ 0],
            [-1]])
@@ -87,41 +105,46 @@ def given_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.ndar
         or targets.dtype.kind not in "iu"
     ):
         raise ValueError(
-            f"targets has shape {targets.shape} and dtype {targets.dtype}; it must hold row "
-            f"numbers of X: integers of shape (n_samples={n}, k)."
+            "targets must be an integer array of row indices of X, of shape "
+            f"(n_samples={n}, k). Got shape {targets.shape} and dtype {targets.dtype}."
         )
-    places = np.empty(n + 1, dtype=np.int64)
-    places[order], places[-1] = np.arange(n), -1
+    sorted_rows = np.empty(n + 1, dtype=np.int64)
+    sorted_rows[order], sorted_rows[-1] = np.arange(n), -1  # the last entry maps -1 to -1
     outside = (targets < -1) | (targets >= n)
-    _refuse(targets, outside, f"names a row outside X, which has {n} samples")
-    own = np.full(n, -1)
-    own[order[: len(codes)]] = codes
-    other = (targets >= 0) & (own[targets] != own[:, None])
-    _refuse(targets, other, "names a sample of another class")
-    _refuse(targets, targets == np.arange(n)[:, None], "names the sample itself")
-    return np.asarray(places[targets[order[: len(codes)]]])
+    _raise_if_any(
+        outside, targets, f"contains a row index that is out of range for X with {n} samples"
+    )
+    classes = np.full(n, -1)
+    classes[order[: len(codes)]] = codes
+    other_class = (targets >= 0) & (classes[targets] != classes[:, None])
+    _raise_if_any(other_class, targets, "contains a sample of another class")
+    _raise_if_any(targets == np.arange(n)[:, None], targets, "contains the sample itself")
+    return np.asarray(sorted_rows[targets[order[: len(codes)]]])
 
 
-def _refuse(targets: np.ndarray, wrong: np.ndarray, why: str) -> None:
-    rows = np.flatnonzero(wrong.any(axis=1))
+def _raise_if_any(invalid: np.ndarray, targets: np.ndarray, problem: str) -> None:
+    """Raise a ValueError that shows the first row of targets with an invalid entry."""
+    rows = np.flatnonzero(invalid.any(axis=1))
     if len(rows):
         raise ValueError(
-            f"targets[{rows[0]}] = {targets[rows[0]].tolist()} {why}. A target is another sample "
-            "of the same class, or -1 for none."
+            f"targets[{rows[0]}] = {targets[rows[0]].tolist()} {problem}. Each target must be "
+            "another sample of the same class, or -1 for no target."
         )
 
 
-def in_given_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return targets in the user's order: the inverse of :func:`given_targets`.
+def in_user_order(targets: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Convert targets of sorted samples to row indices of the user's X.
+
+    This is the inverse of :func:`checked_targets`. Samples without a label get no targets.
 
     Examples
     --------
-    >>> in_given_order(np.array([[1], [0], [-1]]), np.array([2, 0, 1]))
+    >>> in_user_order(np.array([[1], [0], [-1]]), np.array([2, 0, 1]))
     array([[ 2],
            [-1],
            [ 0]])
     """
     rows = np.append(order, -1)
-    given = np.full((len(order), targets.shape[1]), -1)
-    given[order[: len(targets)]] = rows[targets]
-    return given
+    user_targets = np.full((len(order), targets.shape[1]), -1)
+    user_targets[order[: len(targets)]] = rows[targets]
+    return user_targets

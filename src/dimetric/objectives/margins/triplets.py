@@ -1,11 +1,13 @@
-r"""LMNN's objective over given triplets: an anchor is nearer to one sample than to another.
+r"""LMNN's objective over given triplets.
 
-In a triplet (i, j, l), the anchor i should be nearer to j than to l, by a margin of 1:
+In a triplet (i, j, l), the squared distance from the anchor i to l should exceed that to j by a
+margin of 1:
 
 .. math:: \sum_{(i, j, l)} (1 - \mu)\, d^2_{ij} + \mu\, h(1 + d^2_{ij} - d^2_{il})
 
-These are the pulls and pushes of :mod:`dimetric.objectives.margins.objective`. The squared
-distances are those of a list of pairs: all (i, j), followed by all (i, l).
+The first term is a pull and the second a push, as in
+:mod:`dimetric.objectives.margins.objective`. The objective is a sum over a list of pairs: all
+(i, j), followed by all (i, l).
 """
 
 from copy import copy
@@ -24,12 +26,12 @@ from dimetric.objectives.objective import Smoothable
 class TripletRule:
     """The sum of all pulls and pushes over triplets.
 
-    As dtheta it returns the derivative in the margin, as ``MarginRule`` does.
+    In place of dtheta, it returns the derivative of the loss in the margin, like ``MarginRule``.
 
     Parameters
     ----------
     mu : float
-        Weight of the pushes; that of the pulls is ``1 - mu``.
+        Weight of the pushes. The pulls have weight ``1 - mu``.
     width : float
         Width of the smooth part of the hinge.
     """
@@ -40,7 +42,7 @@ class TripletRule:
     def listed(
         self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
     ) -> tuple[float, Array, float]:
-        """Return (loss, w, derivative in the margin), see ``listed.ListRule``."""
+        """Return the loss, and its derivatives in D and in the margin; see ``listed.ListRule``."""
         m = D.shape[0] // 2
         near, far = D[:m], D[m:]
         value, slope = hinge(1 + near - far, self.width)
@@ -51,16 +53,16 @@ class TripletRule:
 
 
 class TripletObjective(ListedObjective[TripletRule], Smoothable):
-    """The pulls and pushes of triplets.
+    """LMNN's objective over given triplets.
 
     Parameters
     ----------
     X : array of shape (n, d)
-        Samples, centred. Samples that are in no triplet are left out.
+        Samples, centred. Samples that are not in any triplet are dropped.
     triplets : ndarray of shape (m, 3)
-        Row numbers of the anchor, the near sample and the far sample of each triplet.
+        Row indices of the anchor, the near sample and the far sample of each triplet.
     mu : float
-        Weight of the pushes; that of the pulls is ``1 - mu``.
+        Weight of the pushes. The pulls have weight ``1 - mu``.
     width : float, default=0.0
         Width of the smooth part of the hinge.
     """
@@ -70,24 +72,24 @@ class TripletObjective(ListedObjective[TripletRule], Smoothable):
         kinds = np.repeat([0, 1], len(triplets))
         super().__init__(TripletRule(mu, width), X, rows, kinds)
         self.mu, self.n_terms = mu, float(len(triplets))
-        self.strata = np.zeros(len(triplets), dtype=np.int64)  # batches are made of triplets
+        self.strata = np.zeros(len(triplets), dtype=np.int64)  # mini-batches sample triplets
         m = len(triplets)
         self.triplets = np.stack([self.rows[:m, 0], self.rows[:m, 1], self.rows[m:, 1]], axis=1)
 
     def smoothed(self, width: float) -> Self:
-        """Return the objective whose hinges have a smooth part of another width."""
+        """Return the same objective with another width of the hinges' smooth part."""
         return self._with(rule=replace(self.rule, width=width))
 
-    def moved(self, X: Array) -> Self:
-        """Return the objective of other points, with the same triplets."""
+    def with_points(self, X: Array) -> Self:
+        """Return the same objective for other points, with the same triplets."""
         return self._with(points=X)
 
     def batch(self, rows: np.ndarray) -> "TripletObjective":
         """Return the objective of some triplets."""
         return TripletObjective(self.points, self.triplets[rows], mu=self.mu, width=self.rule.width)
 
-    def pull(self) -> np.ndarray:
-        r"""Return P, with :math:`\langle P, M \rangle` the mean of all pulls under a metric M."""
+    def pull_matrix(self) -> np.ndarray:
+        r"""Return P such that :math:`\langle P, M \rangle` is the mean pull under a metric M."""
         X = to_host(self.points).astype(np.float64)
         m = len(self.triplets)
         weights = np.repeat([(1 - self.mu) / m, 0.0], m)

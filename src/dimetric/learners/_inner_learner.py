@@ -7,7 +7,7 @@ from sklearn.pipeline import Pipeline
 
 
 def last_step(model: Any) -> Any:
-    """Return the last step of a pipeline; any other model is returned as it is.
+    """Return the last step of a pipeline, or the model itself if it is not a pipeline.
 
     Examples
     --------
@@ -21,18 +21,18 @@ def last_step(model: Any) -> Any:
 
 
 def learner_in(model: Any) -> Any:
-    """Return the learner that a model measures distances by.
+    """Return the learner whose distance a model uses.
 
     Parameters
     ----------
     model : estimator
-        A learner, a classifier with a ``learner``, or a pipeline that ends in either. The fitted
-        learner (``learner_``) is preferred to the one that was given.
+        A learner, a classifier or regressor with a ``learner``, or a pipeline that ends in one.
+        The fitted ``learner_`` takes precedence over ``learner``.
 
     Returns
     -------
     learner : estimator or None
-        None if a classifier uses the Euclidean distance.
+        None if the classifier or regressor uses the Euclidean distance.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The objective of LMNN with a metric for each class, against finite differences and a loop."""
+"""Tests of LMNN's objective with a metric for each class: a loop and finite differences."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,15 @@ from estimators import host, samples
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import check_grad
 
-from dimetric.objectives.margins import joint as module
-from dimetric.objectives.margins.joint import JointMargins
+from dimetric.objectives.margins import multi_metric as module
+from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 
 X, y = samples(n=30)
 ORDER = np.argsort(y, kind="stable")
 MAPS = np.random.default_rng(0).normal(size=(3, 4, 4)) / 3
 
 
-def by_loops(X, codes, targets, maps, mu):
+def naive(X, codes, targets, maps, mu):
     def d2(i, j):
         return float(np.sum((maps[codes[j]] @ (X[i] - X[j])) ** 2))
 
@@ -28,23 +28,23 @@ def by_loops(X, codes, targets, maps, mu):
     return total / len(X)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.1])
-def test_objective(namespace, share, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_IMPOSTOR_SHARE", share)
+@pytest.mark.parametrize("fraction", [0.0, 1.1])
+def test_objective_matches_a_naive_loop(namespace, fraction, monkeypatch):
+    monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
     Z = X[ORDER] - X.mean(axis=0)
-    objective = JointMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
+    objective = MultiMetricMargins(namespace.asarray(Z), y[ORDER], 2, 0.3)
     targets = host(objective._targets)
     assert_array_equal(y[ORDER][targets], y[ORDER][:, None].repeat(2, axis=1))
     value, grad = objective.evaluate(MAPS, 0.0)
-    assert_allclose(value, by_loops(Z, y[ORDER], targets, MAPS, 0.3))
+    assert_allclose(value, naive(Z, y[ORDER], targets, MAPS, 0.3))
     assert grad.shape == MAPS.shape
 
 
-@pytest.mark.parametrize("share", [0.0, 1.1])
+@pytest.mark.parametrize("fraction", [0.0, 1.1])
 @pytest.mark.parametrize("width", [0.0, 0.1, 1.0])
-def test_gradient(width, share, monkeypatch):
-    monkeypatch.setattr(module, "SPARSE_IMPOSTOR_SHARE", share)
-    objective = JointMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
+def test_gradient_matches_finite_differences(width, fraction, monkeypatch):
+    monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
+    objective = MultiMetricMargins(X[ORDER] - X.mean(axis=0), y[ORDER], 3, 0.5)
     error = check_grad(
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[0],
         lambda flat: objective.evaluate(flat.reshape(MAPS.shape), width)[1].ravel(),
@@ -55,13 +55,13 @@ def test_gradient(width, share, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.filterwarnings("ignore:.*samples have fewer than")
-def test_pairs_that_matter_are_all(dtype, monkeypatch):
+def test_sparse_and_dense_weights_agree(dtype, monkeypatch):
     codes = np.sort(np.where(np.arange(30) < 1, 7, y), kind="stable")
     codes = np.unique(codes, return_inverse=True)[1]  # one class has a single sample
     found = []
-    for share in (0.0, 1.1):
-        monkeypatch.setattr(module, "SPARSE_IMPOSTOR_SHARE", share)
-        objective = JointMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
+    for fraction in (0.0, 1.1):
+        monkeypatch.setattr(module, "SPARSE_FRACTION", fraction)
+        objective = MultiMetricMargins(X[ORDER].astype(dtype), codes, 3, 0.4)
         found.append(objective.evaluate(MAPS[[0, 1, 2, 0]], 0.5))
     tolerance = 1e-10 if dtype == "float64" else 1e-4
     assert_allclose(found[0][0], found[1][0], rtol=tolerance)

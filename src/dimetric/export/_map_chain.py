@@ -1,7 +1,7 @@
-"""What a fitted model computes, as formulas that can be written for other programs.
+"""Reduce a fitted model to a chain of maps that can be exported to other programs.
 
-A model is a chain of maps, each of them linear or of a kernel, perhaps with a vote at its end.
-Linear maps that follow each other, such as scalers and a learner, are joined into one.
+A chain consists of linear and kernel maps. The chain of a classifier ends with a vote. Consecutive
+linear maps, such as those of a scaler and a learner, are merged into one.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from dimetric.learners._linear import LinearMetric
 
 @dataclass(frozen=True)
 class Linear:
-    """A map :math:`z = W (x - o) + b`; W is a matrix, or the diagonal of one."""
+    """The map :math:`z = W (x - o) + b`. A vector W represents a diagonal matrix."""
 
     W: np.ndarray
     o: np.ndarray
@@ -35,8 +35,8 @@ class Linear:
         """Return W as a matrix."""
         return self.W if self.W.ndim == 2 else np.diag(self.W)
 
-    def before(self, other: "Linear") -> "Linear":
-        """Return one map that does what this map and then the other one do."""
+    def then(self, other: "Linear") -> "Linear":
+        """Return the composition of this map and another map that is applied after it."""
         if self.W.ndim == 1:
             W = other.W * self.W
         else:
@@ -44,14 +44,14 @@ class Linear:
         return Linear(W, self.o, other(self.b[None, :])[0])
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return mapped samples."""
+        """Map samples."""
         moved = X - self.o
         return (moved * self.W if self.W.ndim == 1 else moved @ self.W.T) + self.b
 
 
 @dataclass(frozen=True)
 class KernelMap:
-    """A map :math:`z = A (k(S, x) - o)` of the kernel with samples S."""
+    """The map :math:`z = A (k(S, x) - o)`, with the kernel k and the reference samples S."""
 
     kernel: KernelFunction
     S: np.ndarray
@@ -59,22 +59,22 @@ class KernelMap:
     o: np.ndarray
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return mapped samples."""
+        """Map samples."""
         return (self.kernel(X, self.S) - self.o) @ self.A.T
 
 
 @dataclass(frozen=True)
 class Vote:
-    """The vote of the k nearest points.
+    """A vote of the k nearest points.
 
     Attributes
     ----------
     points : ndarray of shape (m, p)
-        Mapped samples, or centroids.
+        Mapped training samples, or centroids.
     codes : ndarray of shape (m,)
-        Classes of the points, as positions in `classes`.
+        Classes of the points, as indices into `classes`.
     classes : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     k : int
         Number of neighbours.
     by_distance : bool
@@ -89,39 +89,39 @@ class Vote:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The maps of a model in their order, its vote if it has one, and the names of its features."""
+class MapChain:
+    """The maps of a model in order of application, its vote if any, and its feature names."""
 
     maps: tuple[Linear | KernelMap, ...]
     vote: Vote | None
     features: tuple[str, ...]
 
-    def linear(self, wanted: str) -> Linear:
-        """Return the one linear map that the model is; `wanted` names what needs it."""
+    def linear(self, exporter: str) -> Linear:
+        """Return the model as one linear map, or raise an error that names the exporter."""
         if len(self.maps) == 1 and isinstance(self.maps[0], Linear):
             return self.maps[0]
         raise ValueError(
-            f"{wanted} needs a linear map, and this model has a kernel. Export it to ONNX or "
-            "NumPy, or put its mapped samples into an index of usearch."
+            f"{exporter} requires a linear map, but this model uses a kernel. Export it to ONNX or "
+            "NumPy, or build a usearch index of its mapped samples."
         )
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        """Return mapped samples, in double precision."""
+        """Map samples in double precision."""
         Z = np.asarray(X, dtype=np.float64)
         for each in self.maps:
             Z = each(Z)
         return Z
 
 
-def plan_of(model: BaseEstimator) -> Plan:
-    """Return what a fitted model computes.
+def map_chain(model: BaseEstimator) -> MapChain:
+    """Return the chain of maps of a fitted model.
 
     Parameters
     ----------
     model : estimator
         A linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline of
-        scalers and one of these. A :class:`~dimetric.data.TableEncoder` at its beginning is left
-        out: the features are those that it returns.
+        scalers and one of these. If the first step is a :class:`~dimetric.data.TableEncoder`, it is
+        skipped, and the features of the chain are those that it returns.
 
     Examples
     --------
@@ -129,13 +129,15 @@ def plan_of(model: BaseEstimator) -> Plan:
     >>> from sklearn.pipeline import make_pipeline
     >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
     >>> model = make_pipeline(StandardScaler(), PCA(1)).fit(X)
-    >>> bool(np.allclose(plan_of(model)(X), model.transform(X)))
+    >>> bool(np.allclose(map_chain(model)(X), model.transform(X)))
     True
     """
     check_is_fitted(model)
     steps = steps_of(model)
     if not steps:
-        raise ValueError("The pipeline has no step that maps samples: there is nothing to export.")
+        raise ValueError(
+            "The pipeline has no step that maps samples, so there is nothing to export."
+        )
     features = None
     if type(steps[0]).__name__ == "TableEncoder" and len(steps) > 1:
         features = list(steps.pop(0).get_feature_names_out())
@@ -144,22 +146,22 @@ def plan_of(model: BaseEstimator) -> Plan:
     for number, step in enumerate(steps):
         if isinstance(step, (KNNClassifier, CentroidClassifier)) and number == len(steps) - 1:
             vote = _vote_of(step)
-            inner = plan_of(step.learner_) if step.learner_ is not None else None
+            inner = map_chain(step.learner_) if step.learner_ is not None else None
             maps += inner.maps if inner else [identity(step.n_features_in_)]
         elif isinstance(step, Pipeline):
-            maps += plan_of(step).maps
+            maps += map_chain(step).maps
         else:
             maps.append(_map_of(step))
     if features is None:
-        # A pipeline asks its first step, which may be "passthrough" and know no names.
+        # A pipeline takes its names from its first step, which has none if it is "passthrough".
         names = getattr(model, "feature_names_in_", getattr(steps[0], "feature_names_in_", None))
         n_features = steps[0].n_features_in_
         features = [f"x{i}" for i in range(n_features)] if names is None else list(names)
-    return Plan(_joined(maps), vote, tuple(map(str, features)))
+    return MapChain(_merge_linear(maps), vote, tuple(map(str, features)))
 
 
 def steps_of(model: BaseEstimator) -> list[Any]:
-    """Return the estimators that a model applies one after the other."""
+    """Return the estimators that a model applies, in order."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     return [step for step in steps if step not in (None, "passthrough")]
 
@@ -169,76 +171,79 @@ def identity(d: int) -> Linear:
     return Linear(np.ones(d), np.zeros(d), np.zeros(d))
 
 
-def _joined(maps: list[Linear | KernelMap]) -> tuple[Linear | KernelMap, ...]:
-    """Return maps in which linear maps that follow each other are joined into one."""
-    joined = maps[:1]
+def _merge_linear(maps: list[Linear | KernelMap]) -> tuple[Linear | KernelMap, ...]:
+    """Merge consecutive linear maps."""
+    merged = maps[:1]
     for each in maps[1:]:
-        last = joined[-1]
+        last = merged[-1]
         if isinstance(last, Linear) and isinstance(each, Linear):
-            joined[-1] = last.before(each)
+            merged[-1] = last.then(each)
         else:
-            joined.append(each)
-    return tuple(joined)
+            merged.append(each)
+    return tuple(merged)
 
 
-def _double(values: Any) -> np.ndarray:
+def _as_float64(values: Any) -> np.ndarray:
     return np.asarray(to_host(values), dtype=np.float64)
 
 
-def _scaled(scale: Any, offset: Any, d: int) -> Linear:
-    """Return the map scale * (x - offset); None is 1 and 0."""
-    W = np.ones(d) if scale is None else _double(scale)
-    return Linear(W, np.zeros(d) if offset is None else _double(offset), np.zeros(d))
+def _scaling(scale: Any, offset: Any, d: int) -> Linear:
+    """Return the map scale * (x - offset); None means a scale of 1 or an offset of 0."""
+    W = np.ones(d) if scale is None else _as_float64(scale)
+    return Linear(W, np.zeros(d) if offset is None else _as_float64(offset), np.zeros(d))
 
 
 SCALERS: dict[type, Callable[[Any], Linear]] = {
-    StandardScaler: lambda s: _scaled(_inverse(s.scale_), s.mean_, s.n_features_in_),
-    RobustScaler: lambda s: _scaled(_inverse(s.scale_), s.center_, s.n_features_in_),
-    MaxAbsScaler: lambda s: _scaled(_inverse(s.scale_), None, s.n_features_in_),
+    StandardScaler: lambda s: _scaling(_inverse(s.scale_), s.mean_, s.n_features_in_),
+    RobustScaler: lambda s: _scaling(_inverse(s.scale_), s.center_, s.n_features_in_),
+    MaxAbsScaler: lambda s: _scaling(_inverse(s.scale_), None, s.n_features_in_),
     MinMaxScaler: lambda s: replace(
-        _scaled(s.scale_, s.data_min_, s.n_features_in_),
+        _scaling(s.scale_, s.data_min_, s.n_features_in_),
         b=np.full(s.n_features_in_, float(s.feature_range[0])),
     ),
 }
 
 
 def _inverse(scale: Any) -> Any:
-    return None if scale is None else 1 / _double(scale)
+    return None if scale is None else 1 / _as_float64(scale)
 
 
 def _map_of(step: Any) -> Linear | KernelMap:
     if isinstance(step, LinearMetric):
-        L, offset = _double(step.components_), _double(step.offset_)
+        L, offset = _as_float64(step.components_), _as_float64(step.offset_)
         return Linear(L, offset, np.zeros(len(L)))
     if isinstance(step, KernelMetric) and step._kernel.name != "precomputed":
         if callable(step._kernel.name):
-            raise ValueError("The kernel is a Python function, which cannot be exported.")
+            raise ValueError("A kernel that is a Python function cannot be exported.")
         kernel = replace(step._kernel, centre=_centre_of(step._kernel))
         return KernelMap(
-            kernel, _double(step.X_fit_), _double(step.components_), _double(step.offset_)
+            kernel,
+            _as_float64(step.X_fit_),
+            _as_float64(step.components_),
+            _as_float64(step.offset_),
         )
     clips = isinstance(step, MinMaxScaler) and step.clip
     if type(step) in SCALERS and not clips:
         return SCALERS[type(step)](step)
     raise ValueError(
-        f"{type(step).__name__} cannot be exported: linear and kernel learners, scalers, and "
-        "nearest-neighbour or centroid classifiers can."
+        f"{type(step).__name__} cannot be exported. Export supports linear and kernel learners, "
+        "scalers, and nearest-neighbour and centroid classifiers."
     )
 
 
 def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
-    return None if kernel.centre is None else _double(kernel.centre)
+    return None if kernel.centre is None else _as_float64(kernel.centre)
 
 
 def _vote_of(step: Any) -> Vote:
     if isinstance(step, CentroidClassifier):
-        return Vote(_double(step.centroids_), step._owners, step.classes_, 1, False)
-    if isinstance(step, MultiMetricKNNClassifier) or callable(step.weights):
-        raise ValueError(
-            f"{type(step).__name__} with a metric for each class, or with weights that are a "
-            "function, cannot be exported."
-        )
+        return Vote(_as_float64(step.centroids_), step._owners, step.classes_, 1, False)
+    name = type(step).__name__
+    if isinstance(step, MultiMetricKNNClassifier):
+        raise ValueError(f"{name} cannot be exported, because it has a metric for each class.")
+    if callable(step.weights):
+        raise ValueError(f"{name} cannot be exported, because its weights are a function.")
     points = step._points
     points = points.toarray() if hasattr(points, "toarray") else points
     by_distance = step.weights == "distance"
-    return Vote(_double(points), step._codes, step.classes_, int(step.n_neighbors), by_distance)
+    return Vote(_as_float64(points), step._codes, step.classes_, int(step.n_neighbors), by_distance)

@@ -15,26 +15,28 @@ from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.side import Side
 
 BLOCK_ENTRIES = 2**18  # squared distances in a block
-SPARSE_IMPOSTOR_SHARE = 1 / 8  # below this share, single pairs cost less than whole blocks
+SPARSE_FRACTION = 1 / 8  # fraction of impostors below which sparse weights are faster
 
 
-class JointMargins:
-    r"""The objective of LMNN, with the distance to a sample in the metric of its class.
+class MultiMetricMargins:
+    r"""The objective of LMNN with one map for each class.
 
     .. math:: \frac{1}{n} \Bigl[ (1 - \mu) \sum_{j \to i} d^2_{ij}
               + \mu \sum_{j \to i} \sum_{l:\, y_l \ne y_i} [1 + d^2_{ij} - d^2_{il}]_+ \Bigr],
               \qquad d_{ij} = |L_{y_j} (x_i - x_j)|
+
+    The distance from sample i to sample j uses the map of j's class :math:`y_j`.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Samples, centred, sorted by class.
     codes : ndarray of shape (n,)
-        Their classes, as integers from 0, ascending, on the host.
+        Classes of the samples, as integers from 0, ascending, on the host.
     n_neighbors : int
         Number of targets of each sample.
     mu : float
-        Weight of the pushes; the pulls have weight ``1 - mu``.
+        Weight :math:`\mu` of the pushes (second sum). The pulls have weight ``1 - mu``.
     """
 
     def __init__(self, X: Array, codes: np.ndarray, n_neighbors: int, mu: float) -> None:
@@ -44,14 +46,14 @@ class JointMargins:
         self._side = Side.of(X, labels=codes)
 
     def evaluate(self, maps: np.ndarray, width: float) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient.
+        """Return the objective and its gradient at one map for each class.
 
         Parameters
         ----------
         maps : ndarray of shape (C, p, d)
             The map of each class.
         width : float
-            Width of the smooth part of the hinge.
+            Width of the smooth part of the hinge; see :func:`hinge`.
 
         Returns
         -------
@@ -75,16 +77,16 @@ class JointMargins:
         return loss / n, 2 * grad / n
 
     def _weights(self, D: Array, rows: Side, width: float) -> tuple[float, Any]:
-        """Return the loss of a block of squared distances, and its derivatives, perhaps sparse."""
+        """Return the loss of a block, and its derivatives in D as a dense or sparse matrix."""
         xp = namespace(D)
         if compat.is_numpy_array(D):
             targets = self._targets[rows.positions]
-            there = targets >= 0
+            exists = targets >= 0
             near = np.take_along_axis(D, np.maximum(targets, 0), axis=1)
-            thresholds = np.where(there, 1 + near, -1 - width)
+            thresholds = np.where(exists, 1 + near, -1 - width)
             impostors = np.max(thresholds, axis=1, keepdims=True) + width / 2 > D
             impostors &= ~rows.same_label(self._side)
-            if np.count_nonzero(impostors) < SPARSE_IMPOSTOR_SHARE * D.size:
+            if np.count_nonzero(impostors) < SPARSE_FRACTION * D.size:
                 return self._sparse_weights(D, impostors, thresholds, targets, width)
         rule = MarginRule(self._targets, D.shape[1], 1 - self.mu, self.mu, width)
         return rule.block(xp, D, rows, self._side)[:2]
@@ -97,16 +99,16 @@ class JointMargins:
         targets: np.ndarray,
         width: float,
     ) -> tuple[float, sparse.csc_array]:
-        """Return the same, computed only from impostors and targets."""
-        (size, k), there = targets.shape, targets >= 0
+        """Return the loss and sparse derivatives, computed from impostors and targets only."""
+        (size, k), exists = targets.shape, targets >= 0
         i, l = np.nonzero(impostors)
         value, slope = hinge(thresholds[i] - D[i, l][:, None], width)
         pushed = np.stack([np.bincount(i, slope[:, r], size) for r in range(k)], axis=1)
-        pulls = np.where(there, 1 - self.mu + self.mu * pushed, 0.0)
+        pulls = np.where(exists, 1 - self.mu + self.mu * pushed, 0.0)
         rows = np.concatenate([i, np.repeat(np.arange(size), k)])
         columns = np.concatenate([l, np.maximum(targets, 0).ravel()])
         weights = np.concatenate([-self.mu * np.sum(slope, axis=1), pulls.ravel()])
-        near = np.sum(thresholds - 1, where=there, dtype=np.float64)
+        near = np.sum(thresholds - 1, where=exists, dtype=np.float64)
         loss = self.mu * np.sum(value, dtype=np.float64) + (1 - self.mu) * near
         W = sparse.csc_array((weights.astype(D.dtype), (rows, columns)), shape=D.shape)
         return float(loss), W

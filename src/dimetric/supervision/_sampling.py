@@ -1,4 +1,4 @@
-"""Pairs and triplets from labels, neighbours, links and scores: all of them, or a random draw."""
+"""Enumeration and random sampling of pairs and triplets from labels, neighbours and scores."""
 
 from typing import Any
 
@@ -11,13 +11,15 @@ from dimetric._arrays.validation import checked_array
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
 
-MAX_LISTED = 10**8  # pairs or triplets that are listed without a number asked for
+MAX_LISTED = 10**8  # largest number of pairs or triplets to list if n is None
 
 
 def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-    """Return n numbers below `total`, ascending and distinct; all if n is None or larger."""
+    """Return n distinct random integers below `total` in ascending order, or all if n is None."""
     if n is None and total > MAX_LISTED:
-        raise ValueError(f"There are {total:,}, too many to list. Set n to draw a random subset.")
+        raise ValueError(
+            f"There are {total:,} combinations, too many to list. Set n to draw a random subset."
+        )
     if n is None or _checked_n(n) >= total:
         return np.arange(total)
     if 3 * n > total:
@@ -37,29 +39,32 @@ def _checked_n(n: int) -> int:
 
 
 class LabelledCombinations:
-    """All pairs and triplets of labelled samples, numbered: some are drawn without listing all.
+    """All pairs and triplets of labelled samples, numbered so that some can be drawn.
 
-    Samples are sorted by class. A sample forms similar pairs with the samples of its class before
-    it, and dissimilar pairs with the samples of all classes before.
+    Samples are sorted by class. Each sample forms similar pairs with the earlier samples of its
+    class, and dissimilar pairs with all samples of earlier classes. Pairs and triplets are computed
+    from their numbers, so those that are not drawn are not listed.
 
     Parameters
     ----------
     y : array-like of shape (n,)
         Labels.
     unlabelled : float, str or None
-        Value of y that marks samples without a label: they are in no pair.
+        Value of y that marks samples without a label, which are left out.
     """
 
     def __init__(self, y: Any, unlabelled: Any = None) -> None:
         labels = np.asarray(to_host(y))
         if labels.ndim != 1:
-            raise ValueError(f"y has shape {labels.shape}; it must hold labels: (n_samples,).")
+            raise ValueError(
+                f"y has shape {labels.shape}, but labels must have shape (n_samples,)."
+            )
         known = np.arange(len(labels))
         if unlabelled is not None:
-            is_nan = unlabelled != unlabelled  # NaN equals nothing
+            is_nan = unlabelled != unlabelled  # NaN differs from itself
             known = np.flatnonzero(labels == labels if is_nan else labels != unlabelled)
         if np.any(labels[known] != labels[known]):
-            raise ValueError("y holds NaN, which is no label: unlabelled=np.nan leaves it out.")
+            raise ValueError("y contains NaN. Set unlabelled=np.nan to leave these samples out.")
         _, codes = np.unique(labels[known], return_inverse=True)
         order = np.argsort(codes, kind="stable")
         self.n, self.rows, self.codes = len(labels), known[order], codes[order]
@@ -68,11 +73,11 @@ class LabelledCombinations:
         self.sizes = np.repeat(sizes, sizes)
 
     def similar(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-        """Return all similar pairs, or n of them."""
+        """Return all similar pairs, or n of them at random."""
         return self._pairs(np.arange(len(self.rows)) - self.starts, self.starts, n, rng)
 
     def dissimilar(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-        """Return all dissimilar pairs, or n of them."""
+        """Return all dissimilar pairs, or n of them at random."""
         return self._pairs(self.starts, np.zeros_like(self.starts), n, rng)
 
     def n_pairs(self) -> tuple[int, int]:
@@ -81,15 +86,19 @@ class LabelledCombinations:
         return similar, len(self.rows) * (len(self.rows) - 1) // 2 - similar
 
     def triplets(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
-        """Return all triplets of a sample, one of its class and one of another, or n of them."""
+        """Return all triplets, or n of them at random.
+
+        A triplet has a sample, another of its class, and one of another class.
+        """
         m = len(self.rows)
         same, other = self.sizes - 1, m - self.sizes
         anchor, number = _draw_by_sample(same * other, n, rng)
-        rank, late = np.divmod(number, other[anchor])
+        rank, other_rank = np.divmod(number, other[anchor])
         start = self.starts[anchor]
         closer = start + rank
-        closer += closer >= anchor  # skip the sample itself
-        farther = late + np.where(late >= start, self.sizes[anchor], 0)  # skip its class
+        closer += closer >= anchor  # skip the anchor itself
+        skipped = np.where(other_rank >= start, self.sizes[anchor], 0)  # skip the anchor's class
+        farther = other_rank + skipped
         return self.rows[np.stack([anchor, closer, farther], axis=1)]
 
     def _pairs(
@@ -102,7 +111,10 @@ class LabelledCombinations:
 def _draw_by_sample(
     counts: np.ndarray, n: int | None, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw from the `counts` items of each sample; return samples, and numbers of their items."""
+    """Draw n of the items of all samples, where sample i has ``counts[i]`` items.
+
+    Return the sample of each drawn item, and the number of the item within its sample.
+    """
     ends = np.cumsum(counts)
     ranks = draw_numbers(int(ends[-1]) if len(ends) else 0, n, rng)
     sample = np.searchsorted(ends, ranks, side="right")
@@ -114,43 +126,48 @@ def pairs_by_labels(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return similar and dissimilar pairs, and the number of samples."""
     rng = check_random_state(random_state)
-    classes = LabelledCombinations(y, unlabelled)
+    combinations = LabelledCombinations(y, unlabelled)
     n_similar, n_dissimilar = None, None
     if n is not None:
-        most = classes.n_pairs()
+        available = combinations.n_pairs()
         if balanced:
-            n_similar = min(_checked_n(n) // 2, most[0])
-        else:  # the number of similar ones in a draw of n from all pairs
-            n_similar = int(np.sum(draw_numbers(sum(most), n, rng) < most[0]))
-        n_dissimilar = min(n - n_similar, most[1])
+            n_similar = min(_checked_n(n) // 2, available[0])
+        else:  # distributed as the number of similar pairs among n random pairs
+            n_similar = int(np.sum(draw_numbers(sum(available), n, rng) < available[0]))
+        n_dissimilar = min(n - n_similar, available[1])
         n_similar = n - n_dissimilar
-    return classes.similar(n_similar, rng), classes.dissimilar(n_dissimilar, rng), classes.n
+    return (
+        combinations.similar(n_similar, rng),
+        combinations.dissimilar(n_dissimilar, rng),
+        combinations.n,
+    )
 
 
 def other_pairs(
     rows: np.ndarray, n_samples: int, n: int | None, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Return pairs, the smaller number first, that are not among the given: all, or n of them."""
+    """Return all pairs i < j that are not in `rows`, or n of them at random."""
     taken = np.unique(rows[:, 0] + rows[:, 1] * (rows[:, 1] - 1) // 2)
     total = n_samples * (n_samples - 1) // 2
     if n is not None:
         n = min(_checked_n(n), total - len(taken))
-    # Of this many drawn, at least n are not taken.
+    # Of n + len(taken) pairs, at least n are not taken.
     ranks = np.setdiff1d(draw_numbers(total, None if n is None else n + len(taken), rng), taken)
     if n is not None and len(ranks) > n:
         ranks = ranks[draw_numbers(len(ranks), n, rng)]
     second = ((1 + np.sqrt(1 + 8 * ranks.astype(np.float64))) / 2).astype(np.int64)
-    second += (second * (second + 1) // 2 <= ranks).astype(np.int64)  # the root was rounded
+    # Correct the rounding of the square root.
+    second += (second * (second + 1) // 2 <= ranks).astype(np.int64)
     second -= (second * (second - 1) // 2 > ranks).astype(np.int64)
     return np.stack([ranks - second * (second - 1) // 2, second], axis=1)
 
 
 def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
-    """Return samples and their neighbours as pairs, the smaller number first, each once.
+    """Return the distinct pairs i < j of samples and their neighbours.
 
     Examples
     --------
-    >>> neighbor_pairs(np.array([[1], [0], [-1]]))  # -1 is none
+    >>> neighbor_pairs(np.array([[1], [0], [-1]]))  # -1: no neighbour
     array([[0, 1]])
     """
     rows = np.repeat(np.arange(len(indices)), indices.shape[1])
@@ -158,56 +175,64 @@ def neighbor_pairs(indices: np.ndarray) -> np.ndarray:
     return np.unique(np.sort(pairs[indices.ravel() >= 0], axis=1), axis=0)
 
 
-def near_and_far(
+def neighbors_and_others(
     X: Array, y: Any, k: int, rng: np.random.RandomState
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each sample the rows of k similar samples, and of k dissimilar ones; -1 is none.
+    """Return the row indices of k similar and of k dissimilar samples for each sample.
 
-    With labels these are the nearest of its class, and of other classes. Without, they are its
-    nearest neighbours, and samples drawn at random from all others.
+    With labels, these are the nearest samples of the same class and of other classes. Without
+    labels, these are the nearest neighbours, and random other samples. A row index of -1 means
+    none.
     """
     X = checked_array(X, "X")
     n = X.shape[0]
     if y is not None:
         check_consistent_length(X, y)
-        classes = LabelledCombinations(y)
-        sorted_ = take_rows(X, classes.rows)
+        combinations = LabelledCombinations(y)
+        sorted_ = take_rows(X, combinations.rows)
         found = []
-        for role in (friends(sorted_, classes.codes, k), enemies(sorted_, classes.codes, k)):
+        for role in (
+            friends(sorted_, combinations.codes, k),
+            enemies(sorted_, combinations.codes, k),
+        ):
             indices = to_host(role.indices)
-            there = np.arange(indices.shape[1]) < role.counts[:, None]
+            is_present = np.arange(indices.shape[1]) < role.counts[:, None]
             rows = np.empty_like(indices)
-            rows[classes.rows] = np.where(there, classes.rows[indices], -1)
+            rows[combinations.rows] = np.where(is_present, combinations.rows[indices], -1)
             found.append(rows)
         return found[0], found[1]
     near = to_host(euclidean_neighbors(X, k)[1])
     far = rng.randint(n, size=(n, k))
-    hit = np.any(far[:, :, None] == near[:, None, :], axis=2) | (far == np.arange(n)[:, None])
-    return near, np.where(hit, -1, far)
+    is_near = np.any(far[:, :, None] == near[:, None, :], axis=2)
+    is_self = far == np.arange(n)[:, None]
+    return near, np.where(is_near | is_self, -1, far)
 
 
 def mean_scores(rows: np.ndarray, scores: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return each pair once, the smaller number first, with the mean of its scores."""
+    """Return the distinct pairs i < j, and the mean score of each."""
     scores = np.asarray(to_host(scores), dtype=np.float64)
-    if scores.shape != (len(rows),) or not np.isfinite(scores).all():
+    if scores.shape != (len(rows),):
         raise ValueError(
-            f"scores has shape {scores.shape}; it must hold a finite number for each of the "
-            f"{len(rows)} pairs."
+            f"scores has shape {scores.shape}, but must have shape ({len(rows)},), one score for "
+            "each pair."
         )
+    if not np.isfinite(scores).all():
+        first = int(np.argmax(~np.isfinite(scores)))
+        raise ValueError(f"scores[{first}] is {scores[first]}. Scores must be finite.")
     distinct, which = np.unique(np.sort(rows, axis=1), axis=0, return_inverse=True)
     which = which.ravel()
     return distinct, np.bincount(which, scores) / np.bincount(which)
 
 
 def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.ndarray:
-    """Return all triplets of an anchor and two partners with scores more than a margin apart."""
+    """Return all triplets of an anchor and two partners with scores more than `margin` apart."""
     if not margin >= 0:
         raise ValueError(f"margin={margin} must not be negative.")
-    samples, rows = np.unique(rows, return_inverse=True)  # row numbers may be huge
+    samples, rows = np.unique(rows, return_inverse=True)  # large row indices would make S large
     rows, n = rows.reshape(-1, 2), len(samples)
     both = np.concatenate([rows, rows[:, ::-1]])
-    S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))
-    # An explicit score of 0 stays an entry.
+    S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))  # keeps scores of 0
+
     found = [np.empty((0, 3), dtype=np.int64)]
     for anchor in np.flatnonzero(np.diff(S.indptr)):
         entries = slice(S.indptr[anchor], S.indptr[anchor + 1])
@@ -219,16 +244,16 @@ def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.n
 
 
 def linked_pairs(links: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the linked pairs of a graph, the signs of their links, and the number of nodes."""
+    """Return the linked pairs i < j of a graph, the signs of the links, and the number of nodes."""
     graph = sparse.coo_array(links)
     if graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
-        raise ValueError(f"links has shape {graph.shape}; it must be square.")
+        raise ValueError(f"links has shape {graph.shape}, but must be square.")
     weights = np.asarray(graph.data, dtype=np.float64)
-    there = (weights != 0) & (graph.row != graph.col)
-    rows, weights = np.stack([graph.row, graph.col], axis=1)[there], weights[there]
+    is_present = (weights != 0) & (graph.row != graph.col)
+    rows, weights = np.stack([graph.row, graph.col], axis=1)[is_present], weights[is_present]
     if np.isnan(weights).any():
         i, j = rows[np.argmax(np.isnan(weights))]
-        raise ValueError(f"links[{i}, {j}] is NaN, which is no weight; 0 is no link.")
+        raise ValueError(f"links[{i}, {j}] is NaN. Use 0 where there is no link.")
     keyed = np.column_stack([np.sort(rows, axis=1), np.sign(weights)])
     keyed = np.unique(keyed.astype(np.int64), axis=0)
     return keyed[:, :2], keyed[:, 2], graph.shape[0]

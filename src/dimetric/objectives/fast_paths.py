@@ -1,8 +1,9 @@
-r"""In-place NumPy paths of the pairwise rules, each tested equal to the engine.
+r"""Fast NumPy implementations of some pairwise rules.
 
-Samples come sorted by class, so that "same class" is a slice of columns instead of a mask. Squared
-distances of a block are one matrix product into a buffer, which everything else works in. Blocks
-are dealt out to threads, see :mod:`dimetric._arrays.threads`.
+Tests compare each of them with the engine. They are faster for three reasons. Samples are sorted by
+class, so that the columns of a class are a slice instead of a mask. The squared distances of a
+block are one matrix product into a buffer, and all further steps work in place. Several threads
+share the blocks; see :mod:`dimetric._arrays.threads`.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,38 +15,42 @@ from dimetric._arrays.squared_distances import left_factor, right_factor
 from dimetric._arrays.threads import run_on_threads
 from dimetric.objectives.side import Side
 
-BLOCK_ROWS = 128  # a block fits the cache at a few thousand samples
-SOFTMIN_REACH = 40.0  # weights below e^-40 of the largest count for nothing
+BLOCK_ROWS = 128  # a block fits into the cache for up to a few thousand samples
+SOFTMIN_CUTOFF = 40.0  # weights below e^-40 times the largest weight are negligible
 
 T = TypeVar("T")
 
 
 def over_row_blocks(work: Callable[[Iterator[int]], T], n_samples: int) -> list[T]:
-    """Call ``work(first rows of its blocks)`` on every thread, and return the results."""
+    """Call `work` on several threads, and return the result of each call.
+
+    Each call gets the first row of each block of `BLOCK_ROWS` rows that it has to process.
+    """
     return run_on_threads(work, range(0, n_samples, BLOCK_ROWS), n_rows=n_samples)
 
 
 class _AllPairs:
-    """All pairs of points, block by block: from squared distances to a Laplacian product.
+    """Squared distances of all pairs in blocks, and the Laplacian product of their weights.
 
     Parameters
     ----------
     Z : ndarray of shape (n, k)
         Points.
     V : ndarray of shape (n, m)
-        What the Laplacian is applied to.
+        Matrix that is multiplied by the Laplacian.
     upper : bool, default=False
-        Pair the points of a block with those from its first one on, instead of with all.
+        Skip the columns before the first row of each block, so that the blocks cover the upper
+        triangle.
     """
 
     def __init__(self, Z: np.ndarray, V: np.ndarray, *, upper: bool = False) -> None:
         self.n, self.upper, self.V = len(Z), upper, V
         self._left, self._right = left_factor(Z), np.ascontiguousarray(right_factor(Z).T)
-        # The sums of weights, the degrees, are their products with a column of ones.
+        # The column of ones yields the degrees, which are sums of weights.
         self._V1 = np.hstack([V, np.ones_like(V[:, :1])])
 
     def blocks(self, firsts: Iterator[int]) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Yield rows, columns and squared distances of blocks, in memory that the next one uses."""
+        """Yield rows, columns and squared distances of blocks. All blocks share one buffer."""
         n = self.n
         buffer = np.empty(min(BLOCK_ROWS, n) * n, self._left.dtype)
         for first in firsts:
@@ -57,20 +62,20 @@ class _AllPairs:
             yield rows, columns, D
 
     def zeros(self) -> np.ndarray:
-        """Return a sum of products to which nothing has been added yet."""
+        """Return a zero total, to be passed to :meth:`add`."""
         return np.zeros_like(self._V1)
 
     def add(self, total: np.ndarray, rows: slice, columns: slice, W: np.ndarray) -> None:
-        """Add the products of the weights W and of their transpose with V."""
+        """Add the products of the weights W, and of their transpose, with V to the total."""
         total[rows] += W @ self._V1[columns]
         total[columns] += W.T @ self._V1[rows]
 
     def laplacian_product(self, total: np.ndarray) -> np.ndarray:
-        """Return the Laplacian of all weights times V, from the sum of products."""
+        """Return the Laplacian of all weights times V, given the total."""
         return np.asarray(total[:, -1:] * self.V - total[:, :-1])
 
 
-def _product(
+def _weighted_product(
     weigh: Callable[[np.ndarray, int, int], float],
     Z: np.ndarray,
     V: np.ndarray,
@@ -79,8 +84,9 @@ def _product(
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Return a loss, the Laplacian of its weights W times V, and the degrees of W.
 
-    ``weigh(D, first, last)`` turns the squared distances of the points first:last to all points,
-    or to those from `first` on if `upper`, into their weights, in place, and returns the loss.
+    ``weigh(D, first, last)`` gets the squared distances D between the points first:last and all
+    points. If `upper` is true, the columns start at the point `first`. It overwrites D with the
+    weights, and returns the loss of the block.
     """
     pairs = _AllPairs(Z, V, upper=upper)
 
@@ -98,19 +104,22 @@ def _product(
 
 
 def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Turn squared distances P of the points first:last into softmax weights, up to their scale.
+    """Overwrite the squared distances P of the points first:last with unnormalised softmax weights.
 
-    Returns the squared distance of each point's nearest neighbour, whose weight is 1, and the sum
-    of the weights.
+    Returns
+    -------
+    nearest : ndarray of shape (last - first, 1)
+        Squared distance of each point to its nearest neighbour, whose weight is 1.
+    total : ndarray of shape (last - first, 1)
+        Sum of the weights of each point.
     """
-    # Weights below this share of the largest do not matter, and must not become subnormal numbers:
-    # arithmetic with those takes a hundred times as long.
-    negligible = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
+    # Clip the exponents, because arithmetic with subnormal numbers is about 100 times slower.
+    smallest_exponent = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
     itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
     nearest = P.min(axis=1, keepdims=True)
     np.subtract(nearest, P, out=P)
-    np.maximum(P, negligible, out=P)
+    np.maximum(P, smallest_exponent, out=P)
     np.exp(P, out=P)
     P[itself] = 0
     return nearest, P.sum(axis=1, keepdims=True)
@@ -119,7 +128,7 @@ def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarr
 def nca(
     Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``learners.nca.NCARule``."""
+    """Return the loss, Laplacian product and 0 for ``learners.nca.NCARule``."""
     tiny = np.finfo(Z.dtype).tiny
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
@@ -127,7 +136,7 @@ def nca(
         loss = 0.0
         for rows, own in side.class_runs(first, last):
             here = slice(rows.start - first, rows.stop - first)
-            # W = P (same - p): -p P everywhere, then (p - 1) / p times that in the own class.
+            # W = P (same - p): multiply by -p everywhere, then by (p - 1) / p in the same class.
             p = P[here, own].sum(axis=1, keepdims=True) * scale[here]
             loss -= float(p.sum(dtype=np.float64))
             p = np.maximum(p, tiny)
@@ -135,25 +144,25 @@ def nca(
             P[here, own] *= (p - 1) / p
         return loss
 
-    return *_product(weigh, Z, V)[:2], 0.0
+    return *_weighted_product(weigh, Z, V)[:2], 0.0
 
 
 def mcml(
     Z: np.ndarray, V: np.ndarray, side: Side, theta: np.ndarray
 ) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``learners.mcml.MCMLRule``."""
+    """Return the loss, Laplacian product and 0 for ``learners.mcml.MCMLRule``."""
     starts = side.class_starts
     sizes = np.diff(starts)
     is_anchor = np.repeat(sizes > 1, sizes)[:, None]
 
     def weigh(P: np.ndarray, first: int, last: int) -> float:
-        nearest, scale = _softmax(P, first, last)
+        nearest, total = _softmax(P, first, last)
         anchors = is_anchor[first:last]
-        P *= np.where(anchors, -1 / scale, 0)
-        return float(np.sum(np.log(scale) - nearest, where=anchors, dtype=np.float64))
+        P *= np.where(anchors, -1 / total, 0)
+        return float(np.sum(np.log(total) - nearest, where=anchors, dtype=np.float64))
 
-    loss, product, _ = _product(weigh, Z, V)
-    # The other term is linear in M: the scatter of each class.
+    loss, product, _ = _weighted_product(weigh, Z, V)
+    # The second term is the scatter within each class, which is linear in M.
     for start, size in zip(starts[:-1].tolist(), sizes.tolist(), strict=True):
         if size > 1:
             members, weight = slice(start, start + size), 2 * size / (size - 1)
@@ -164,49 +173,48 @@ def mcml(
 
 
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``learners.ldml.LDMLRule``."""
-    far = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-far counts for nothing
-    lower = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
+    """Return the loss, Laplacian product and derivative in b for ``learners.ldml.LDMLRule``."""
+    cutoff = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-cutoff is negligible
+    lower_triangle = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         size = last - first
-        corner, seen = T[:, :size], lower[:size, :size]  # a pair counts once, a sample never
+        # Count each pair once, and no pair of a sample with itself.
+        corner, skipped = T[:, :size], lower_triangle[:size, :size]
         runs = [
             (slice(rows.start - first, rows.stop - first), own.stop - first)
             for rows, own in side.class_runs(first, last)
         ]
-        # With t = d2 - b the loss is log(1 + e^-t), plus t for the similar pairs.
+        # With t = d2 - b, the loss is log(1 + e^-t), plus t for similar pairs.
         T -= b
-        corner[seen] = 0
-        loss = sum(float(T[rows, :similar].sum()) for rows, similar in runs)
-        if b > far:  # there log(1 + e^-t) is -t
-            loss -= float(np.minimum(T + far, 0).sum())
-        corner[seen] = far
-        np.clip(T, -far, far, out=T)
+        corner[skipped] = 0
+        loss = sum(float(T[rows, :similar_end].sum()) for rows, similar_end in runs)
+        if b > cutoff:  # some t may be below -cutoff, where log(1 + e^-t) = -t
+            loss -= float(np.minimum(T + cutoff, 0).sum())
+        corner[skipped] = cutoff
+        np.clip(T, -cutoff, cutoff, out=T)
         np.negative(T, out=T)
         np.exp(T, out=T)
         T += 1
         loss += float(np.log(T).sum())
         np.reciprocal(T, out=T)
-        for rows, similar in runs:
-            T[rows, similar:] -= 1
-        corner[seen] = 0
+        for rows, similar_end in runs:
+            T[rows, similar_end:] -= 1
+        corner[skipped] = 0
         return loss
 
-    loss, product, degrees = _product(weigh, Z, V, upper=True)
+    loss, product, degrees = _weighted_product(weigh, Z, V, upper=True)
     return loss, product, -float(degrees.sum(dtype=np.float64)) / 2
 
 
-def distances(
-    Z: np.ndarray, V: np.ndarray, side: Side, eps: float
-) -> tuple[float, np.ndarray, float]:
-    """Return what ``engine.laplacian_product`` does for ``learners.lsi.DistanceRule``."""
+def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np.ndarray, float]:
+    """Return the loss, Laplacian product and 0 for ``learners.lsi.DistanceRule``."""
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         loss = 0.0
         for rows, own in side.class_runs(first, last):
             here, after = slice(rows.start - first, rows.stop - first), own.stop - first
-            T[here, :after] = 0  # the same class, or pairs that another block holds
+            T[here, :after] = 0  # same class, or counted in another block
             R = T[here, after:]
             np.maximum(R, 0, out=R)
             R += eps
@@ -215,16 +223,32 @@ def distances(
             np.divide(0.5, R, out=R, where=R > 0)
         return loss
 
-    return *_product(weigh, Z, V, upper=True)[:2], 0.0
+    return *_weighted_product(weigh, Z, V, upper=True)[:2], 0.0
 
 
 def softmin(
     Z: np.ndarray, V: np.ndarray, side: Side, mu: float, left_out: np.ndarray
 ) -> tuple[float, float, np.ndarray]:
-    r"""Return the least squared distance of different classes, and weights relative to it.
+    r"""Return the parts of a smooth minimum of squared distances between different classes.
 
-    Weights are :math:`e^{-d^2 / \mu}`: their sum, and their Laplacian times V. Pairs ``left_out``,
-    of shape (m, 2), the smaller number first and ascending, do not count.
+    Parameters
+    ----------
+    Z, V, side
+        Points, the matrix that is multiplied by the Laplacian, and the labels of the points.
+    mu : float
+        Smoothing parameter :math:`\mu`.
+    left_out : ndarray of shape (m, 2)
+        Pairs of points that are ignored, in ascending order, each with the smaller row index
+        first.
+
+    Returns
+    -------
+    least : float
+        Smallest squared distance :math:`d^2_{\min}`.
+    total : float
+        Sum of the weights :math:`e^{(d^2_{\min} - d^2) / \mu}` over all pairs.
+    product : ndarray
+        Laplacian of the weights times V.
     """
     pairs = _AllPairs(Z, V, upper=True)
 
@@ -237,20 +261,21 @@ def softmin(
             some = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
             W[some[:, 0], some[:, 1]] = np.inf
             low = max(0.0, float(W.min()))
-            if low == np.inf or low > least + SOFTMIN_REACH * mu:  # no near pair in this block
+            if low == np.inf or low > least + SOFTMIN_CUTOFF * mu:  # all weights are negligible
                 continue
             if low < least:
                 total *= np.exp((low - least) / mu)
                 least = low
             np.subtract(least, W, out=W)
             W /= mu
-            np.clip(W, -700, 0, out=W)  # smaller weights do not matter, and are slow to compute
+            np.clip(W, -700, 0, out=W)  # avoids subnormal numbers, which are slow
             np.exp(W, out=W)
             pairs.add(total, rows, columns, W)
         return least, total
 
     parts = over_row_blocks(work, len(Z))
     least = min(part[0] for part in parts)
-    shares = [np.exp((least - low) / mu) if low < np.inf else 0.0 for low, _ in parts]
-    total = np.sum([share * part for share, (_, part) in zip(shares, parts, strict=True)], axis=0)
+    # Each thread computed its weights relative to the smallest distance that it found.
+    scales = [np.exp((least - low) / mu) if low < np.inf else 0.0 for low, _ in parts]
+    total = np.sum([scale * part for scale, (_, part) in zip(scales, parts, strict=True)], axis=0)
     return least, float(total[:, -1].sum()) / 2, pairs.laplacian_product(total)
