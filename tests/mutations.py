@@ -33,7 +33,7 @@ TREE = Path(__file__).parents[1]
 
 # The tests of each module, quickest first, with an expression that chooses among them (pytest -k).
 MODULES = {
-    "objectives/numpy_kernels.py": (
+    "objectives/fast_paths.py": (
         [
             "tests/objectives/test_engine.py",
             "tests/objectives/test_margins.py",
@@ -230,9 +230,7 @@ class Copy:
 
 def judge(copy: Copy, module: str, count: int, seed: int) -> tuple[int, int, int]:
     """Mutate a module; return how many mutations change nothing, fail quick tests, and any."""
-    path = TREE / "src/dimetric" / module
-    source = path.read_text(encoding="utf-8")
-    copy.write(module, source)
+    source = (copy.folder / "src/dimetric" / module).read_text(encoding="utf-8")
     for selection in ("not slow", "slow"):
         if not copy.passes(module, selection):
             raise RuntimeError(f"tests of {module} ({selection}) fail without a mutation")
