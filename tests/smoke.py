@@ -1,7 +1,7 @@
-"""Try an installed dimetric: `python tests/smoke.py` without extras, `... --extras` with them.
+"""Test an installed dimetric without extras, or with `--extras` the command and an export.
 
-`make dist` runs this file in an empty environment, far from the source tree. It is a script and not
-a test module, because an installation without extras has no pytest.
+`make dist` runs this script in an empty environment, outside the source tree. It is not a test
+module, because pytest is not installed there.
 """
 
 import subprocess
@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 import dimetric
 
 
-def try_core():
-    """Use what the library offers without any extra."""
-    assert "site-packages" in dimetric.__file__, f"not the installed one: {dimetric.__file__}"
+def check_core():
+    """Test the library without extras."""
+    assert "site-packages" in dimetric.__file__, f"not the installed package: {dimetric.__file__}"
     for name in dimetric.__all__:
         getattr(dimetric, name)
     X, y = load_wine(return_X_y=True)
@@ -31,22 +31,21 @@ def try_core():
     assert dimetric.Isomap(n_neighbors=8).fit_transform(X).shape == (178, 2)
 
 
-def try_missing_extra():
-    """Without the extra `cli` the command must name it."""
+def check_missing_extra():
+    """Test that the command names the missing extra."""
     done = subprocess.run([command()], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done
     assert "dimetric[cli]" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
 
 
-def try_extras():
-    """Use the command, a picture, a report, a model file and an export."""
+def check_extras():
+    """Test the command: report, model file, prediction, plot and export."""
     X, y = load_wine(return_X_y=True)
     with tempfile.TemporaryDirectory() as folder:
         table, model = Path(folder, "wine.csv"), Path(folder, "wine.dimetric")
-        lines = [*(",".join(map(str, row)) for row in np.column_stack([X, y])), ""]
         header = ",".join([*(f"x{i}" for i in range(X.shape[1])), "kind"])
-        table.write_text("\n".join([header, *lines]))
+        np.savetxt(table, np.column_stack([X, y]), delimiter=",", header=header, comments="")
         run("compare", table, "--target", "kind", "--budget", "5", "--out", folder)
         run("fit", table, "--target", "kind", "--learner", "LDA", "--out", model)
         run("info", model)
@@ -57,22 +56,23 @@ def try_extras():
 
 
 def command():
-    """Return the path of the command that was installed beside this Python."""
+    """Return the path of the command in the environment of this Python."""
     return str(Path(sys.executable).with_name("dimetric"))
 
 
-def run(*words):
+def run(*arguments):
     """Run the command; show its output if it fails."""
     done = subprocess.run(
-        [command(), *map(str, words)], capture_output=True, text=True, check=False
+        [command(), *map(str, arguments)], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, f"dimetric {words[0]}: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"dimetric {arguments[0]}: {done.stdout}{done.stderr}"
 
 
 if __name__ == "__main__":
-    try_core()
+    check_core()
     if "--extras" in sys.argv[1:]:
-        try_extras()
+        check_extras()
     else:
-        try_missing_extra()
-    print(f"dimetric {dimetric.__version__} works, {' '.join(sys.argv[1:]) or 'without extras'}")
+        check_missing_extra()
+    extras = "with extras" if "--extras" in sys.argv[1:] else "without extras"
+    print(f"dimetric {dimetric.__version__} works {extras}")

@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: its examples run, its rooms and flows are those of the code."""
+"""Tests of docs/architecture.md: its examples run, and its tables and call flows match the code."""
 
 import doctest
 import re
@@ -24,20 +24,20 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 def section(title):
     """Return the text of a section of the page."""
-    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", TEXT, re.S | re.M)
-    assert found, f"there is no section {title!r}"
-    return found[1]
+    match = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", TEXT, re.S | re.M)
+    assert match, f"there is no section {title!r}"
+    return match[1]
 
 
 def examples():
-    """Return the code blocks of the page, each with the number of its line."""
+    """Return the line number and the code of each example on the page."""
     blocks = re.finditer(r"^ *```python\n(.*?)^ *```$", TEXT, re.S | re.M)
     return [(TEXT[: block.start()].count("\n") + 1, block[1]) for block in blocks]
 
 
 @pytest.fixture(scope="module")
-def names():
-    """Names that the examples define: they are pasted one after the other."""
+def page_names():
+    """Run all examples in order; return the names that they define."""
     names = {"__name__": "pasted"}
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     failures = []
@@ -53,8 +53,8 @@ def names():
     return names
 
 
-def test_examples_run(names):
-    assert {"FisherWeights", "PullAndPush", "Momentum", "to_json"} <= set(names)
+def test_examples_run(page_names):
+    assert {"FisherWeights", "PullAndPush", "Momentum", "to_json"} <= set(page_names)
 
 
 @pytest.mark.parametrize("code", [code for _, code in examples() if ">>>" not in code])
@@ -66,10 +66,10 @@ def test_each_example_is_a_complete_module(code):
 
 
 @pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])
-def test_pasted_learners_keep_the_contract(names, name, namespace):
-    """A taste of the contract: parameters, metadata, and that everything follows X."""
+def test_example_learners_meet_the_contract(page_names, name, namespace):
+    """Test a part of the contract: parameters, metadata, and the library and dtype of results."""
     X, y = load_iris(return_X_y=True)
-    cls = names[name]
+    cls = page_names[name]
     expected = cls().fit(X, y)
     learner = cls().fit(namespace.asarray(X), y)
     assert isinstance(learner.transform(namespace.asarray(X)), type(namespace.asarray(X)))
@@ -85,85 +85,83 @@ def test_pasted_learners_keep_the_contract(names, name, namespace):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])
 @pytest.mark.parametrize("row", ROWS)
-def test_pasted_learners_find_their_rows_of_bad_input(names, name, row):
-    """As the page says: a learner that does what its base class does needs no entry there."""
-    check_row(row, names[name]())
+def test_example_learners_need_no_entry_in_the_bad_input_tables(page_names, name, row):
+    check_row(row, page_names[name]())
 
 
-def test_class_attributes_of_learners_are_those_that_are_told():
+def test_page_lists_the_class_attributes_of_learners():
     row = r"^ *\| `(_\w+)` \| .* \| `?(.*?)`? \|$"
-    told = dict(re.findall(row, section("Contracts"), re.M))
-    assert "_supervision_kinds" in told
-    own = {
-        name: repr(vars(Learner)[name])
+    listed = dict(re.findall(row, section("Contracts"), re.M))
+    assert "_supervision_kinds" in listed
+    actual = {
+        name: repr(vars(Learner)[name]).replace("'", '"')
         for name in Learner.__annotations__
         if hasattr(Learner, name)
     }
-    assert told == {name: value.replace("'", '"') for name, value in own.items()}
+    assert listed == actual
 
 
-def test_rooms_are_those_of_the_tree():
-    """The table lists every room and module, in the order of the layers."""
-    told = re.findall(r"^\| (`.*?`) \|", section("The rooms"), re.M)
-    told = [name for row in told for name in re.findall(r"`(\w+)`", row)]
-    there = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
-    there |= {path.stem for path in SOURCE.glob("_*.py")} - {"__init__"}
-    assert sorted(told) == sorted(there)
+def test_page_lists_all_packages_in_the_order_of_the_layers():
+    cells = re.findall(r"^\| (`.*?`) \|", section("The packages"), re.M)
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    actual = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    actual |= {path.stem for path in SOURCE.glob("_*.py")} - {"__init__"}
+    assert sorted(listed) == sorted(actual)
     contracts = tomllib.loads((TREE / "pyproject.toml").read_text())["tool"]["importlinter"]
     layers = [re.findall(r"\w+", layer) for layer in contracts["contracts"][0]["layers"]]
     level = {name: i for i, layer in enumerate(reversed(layers)) for name in layer}
-    assert [level[name] for name in told] == sorted(level[name] for name in told)
+    assert [level[name] for name in listed] == sorted(level[name] for name in listed)
 
 
-def test_files_and_sections_that_are_named_exist():
+def test_named_files_exist():
     for path in re.findall(r"`([\w/]+\.(?:pyi?|txt|md|toml))`", TEXT):
         if "fisher_weights" in path or path.endswith(("momentum.py", "_json.py")):
-            continue  # what the reader is to write
+            continue  # the reader writes these files
         assert any((folder / path).exists() for folder in (SOURCE, TREE)), path
 
 
 def calls_in(run):
-    """Return every function of dimetric, and from which ones it was called at its first call.
+    """Return the functions of dimetric that are called, with all callers at the first call.
 
-    Functions are (file, name); of a function within another, the name is "outer.inner". They are in
-    the order of their first calls.
+    A function is a pair (file, name). The name of a nested function is "outer.inner". The functions
+    are in the order of their first calls.
     """
-    found = {}
+    callers_of = {}
 
     def function_of(frame):
         code = frame.f_code
         name = code.co_qualname.replace(".<locals>", "")
         return code.co_filename.removeprefix(f"{SOURCE}/"), name
 
-    def note(frame, event, _):
+    def record_call(frame, event, _):
         if event != "call" or not frame.f_code.co_filename.startswith(str(SOURCE)):
             return
         called = function_of(frame)
-        if called not in found:
-            found[called] = callers = set()
+        if called not in callers_of:
+            callers_of[called] = callers = set()
             while frame := frame.f_back:
                 callers.add(function_of(frame))
 
-    before = sys.getprofile()
-    sys.setprofile(note)
+    previous = sys.getprofile()
+    sys.setprofile(record_call)
     try:
         run()
     finally:
-        sys.setprofile(before)
-    return found
+        sys.setprofile(previous)
+    return callers_of
 
 
-def callers_told(steps):
-    """Return, for each step but the first, the step that the page says it is called from."""
+def callers_on_the_page(steps):
+    """Return, for each step after the first, the number of the step that calls it."""
     callers = {number: number - 1 for number in range(2, len(steps) + 1)}
     for caller, (*_, text) in enumerate(steps, start=1):
-        for told in re.findall(r"takes\s+steps ([\d,\sand]+) in\s+turn", text):
-            callers |= dict.fromkeys(map(int, re.findall(r"\d+", told)), caller)
+        for numbers in re.findall(r"calls\s+steps\s+([\d,\sand]+)\s+in\s+turn", text):
+            callers |= dict.fromkeys(map(int, re.findall(r"\d+", numbers)), caller)
     return callers
 
 
 def compare_iris(folder):
-    """Run the command in this process."""
+    """Run `dimetric compare` on the iris data in this process."""
     from dimetric.cli.main import app
 
     X, y = load_iris(return_X_y=True)
@@ -172,9 +170,9 @@ def compare_iris(folder):
         *(",".join([*map(str, row), f"k{k}"]) for row, k in zip(X, y, strict=True)),
     ]
     (folder / "iris.csv").write_text("\n".join(lines))
-    words = ["compare", "iris.csv", "--learners", "LDA", "--budget", "3", "--jobs", "1", "--json"]
-    result = CliRunner().invoke(app, [*words[:1], str(folder / words[1]), *words[2:], "--out",
-                                      str(folder / "out")])  # fmt: skip
+    options = ["--learners", "LDA", "--budget", "3", "--jobs", "1", "--json"]
+    files = [str(folder / "iris.csv"), "--out", str(folder / "out")]
+    result = CliRunner().invoke(app, ["compare", *files, *options])
     assert result.exit_code == 0, result.output
 
 
@@ -187,16 +185,16 @@ FLOWS = {
 
 
 @pytest.mark.parametrize("title", FLOWS)
-def test_flows_are_those_of_the_code(title, tmp_path):
-    """Every step is called, in the order of the page, and from the step that the page says."""
+def test_flows_match_the_code(title, tmp_path):
+    """Every step is called, in the order of the page, by the step that the page names."""
     step = r"^\d+\. `([\w/]+\.py)` `([\w.]+)`(.*?)(?=^\d+\. |\Z)"
     steps = re.findall(step, section(title), re.M | re.S)
     assert len(steps) == len(re.findall(r"^\d+\. ", section(title), re.M)) > 10
     functions = [(file, name) for file, name, _ in steps]
     called = calls_in(lambda: FLOWS[title](tmp_path))
-    callers = callers_told(steps)
+    callers = callers_on_the_page(steps)
     if title.startswith("From `dimetric"):
-        del functions[0], callers[2]  # the runner of the tests calls the verb itself
+        del functions[0], callers[2]  # CliRunner calls the verb without main
         callers = {number - 1: caller - 1 for number, caller in callers.items()}
     assert not [function for function in functions if function not in called]
     places = [list(called).index(function) for function in functions]
