@@ -128,3 +128,10 @@ def test_interrupt(typed, tmp_path, monkeypatch):
     done = typed("reproduce", "--out", tmp_path)
     assert done.exit_code == 130
     assert "Repeat the command to continue" in done.output
+
+
+def test_module_runs_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "dimetric", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("dimetric ")
