@@ -139,7 +139,7 @@ def test_scoring_monitor_scores_every_iteration(learner):
 def test_stop_at_max_iter(learner):
     seen = Recorder()
     learner = clone(learner).set_params(max_iter=2).set_callbacks(seen)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 reached. Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 reached. Increase max_iter"):
         learner.fit(X, y)
     assert len(seen.iterates) == learner.n_iter_ == 2
     assert set(seen.open.values()) == {0}

@@ -155,7 +155,7 @@ def test_probabilities_sum_to_1_and_agree_with_predictions(model):
 
 
 def takes_any_learner(model):
-    """Tell whether a model fits no learner of its own."""
+    """Return False if the model fits a default learner."""
     return model.learner is not None or not isinstance(model, EnergyClassifier)
 
 

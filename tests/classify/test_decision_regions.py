@@ -15,7 +15,7 @@ MODEL = KNNClassifier().fit(X, y)
 
 
 @pytest.mark.parametrize(
-    ("section", "held"),
+    ("section", "fixed_values"),
     [
         ("mean", X.mean(axis=0)),
         ("median", np.median(X, axis=0)),
@@ -23,12 +23,12 @@ MODEL = KNNClassifier().fit(X, y)
         ([1, 2, 3, 4.0], [1, 2, 3, 4]),
     ],
 )
-def test_regions_match_predictions_on_the_section(section, held):
+def test_regions_match_predictions_on_the_section(section, fixed_values):
     found = decision_regions(MODEL, X, features=(2, 0), section=section, resolution=6)
-    assert_allclose(found.section, held)
+    assert_allclose(found.section, fixed_values)
     for i in range(6):
         for j in range(6):
-            point = np.array(held, dtype=float)
+            point = np.array(fixed_values, dtype=float)
             point[[2, 0]] = found.grid[0][i], found.grid[1][j]
             assert found.classes[found.codes[i, j]] == MODEL.predict(point[None])[0]
 

@@ -134,5 +134,5 @@ def test_constant_pixels_of_digits():
 
 def test_friends_at_distance_0_raise():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=r"distance 0 from its friends.*Raise n_neighbors"):
+    with pytest.raises(ValueError, match=r"distance 0 from its friends.*Increase n_neighbors"):
         DMLMJ(n_neighbors=1).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))

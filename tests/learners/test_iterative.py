@@ -100,7 +100,7 @@ def test_divergence_warns_and_keeps_the_best_map(learner):
 def test_mini_batches_of_one_class(learner, n_classes):
     A, labels = samples(n=40, n_classes=n_classes)
     learner = clone(learner).set_params(solver=SGD(batch_size=2), random_state=0, max_iter=2)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 reached|Raise batch_size"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 reached|Increase batch_size"):
         learner.fit(A, labels)
     assert np.isfinite(learner.components_).all()
 

@@ -219,7 +219,7 @@ def test_second_pass_chooses_targets_by_the_learned_distance():
 
 
 def test_passes_share_max_iter():
-    with pytest.warns(ConvergenceWarning, match="max_iter=4 reached. Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=4 reached. Increase max_iter"):
         assert LMNN(max_iter=4, n_passes=2).fit(X, y).n_iter_ == 4
 
 

@@ -138,7 +138,7 @@ def test_warm_start_continues_from_the_previous_map():
 
 
 def test_not_converging_warns_with_a_remedy():
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 reached\. Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 reached\. Increase max_iter"):
         assert not NCA(max_iter=1).fit(X, y).metadata()["converged"]
 
 

@@ -110,7 +110,7 @@ def test_precomputed_graph_is_used_unchanged():
     assert_allclose(isomap.eigenvalues_, expected.eigenvalues_)
     radius = np.linalg.norm(isomap.embedding_, axis=1)
     assert_allclose(radius, radius[0])
-    with pytest.raises(ValueError, match="1 samples have no edge in the given graph"):
+    with pytest.raises(ValueError, match="1 of 1 samples have no edge in the given graph"):
         isomap.transform(sparse.csr_array((1, 12)))
 
 

@@ -125,7 +125,8 @@ def test_matrix_matches_the_definition_of_the_paper(method, d, block, rng, monke
 @pytest.mark.parametrize("method", ["standard", "modified"])
 @pytest.mark.parametrize("eigen_solver", ["dense", "arpack"])
 def test_embedding_matches_scikit_learn(method, eigen_solver):
-    # The other two methods differ: scikit-learn's patches omit the sample.
+    # The other two methods differ: for LTSA, scikit-learn's patches omit the sample; for Hessians,
+    # it uses all directions orthogonal to the coordinates, not only the products of coordinates.
     X = make_swiss_roll(400, random_state=0).X
     options = {"n_neighbors": 10, "method": method, "eigen_solver": eigen_solver}
     theirs = manifold.LocallyLinearEmbedding(**options, tol=1e-12, random_state=0).fit(X)

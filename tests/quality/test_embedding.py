@@ -288,7 +288,7 @@ def test_embedding_of_three_points():
 D = cdist(X, X)
 BAD = {
     "k of 0": (lambda: (X, Z), {"n_neighbors": 0}, "n_neighbors=0 must be an int of at least 1"),
-    "k no int": (lambda: (X, Z), {"n_neighbors": 2.5}, "n_neighbors=2.5 must be an int"),
+    "k not an int": (lambda: (X, Z), {"n_neighbors": 2.5}, "n_neighbors=2.5 must be an int"),
     "k of n": (lambda: (X, Z), {"n_neighbors": 150}, "should be less than n_samples / 2 = 75"),
     "k of n / 2": (lambda: (X, Z), {"n_neighbors": 75}, "n_neighbors = 75 should be less"),
     "k huge": (lambda: (X, Z), {"n_neighbors": 2**70}, "should be less than n_samples / 2"),
@@ -317,7 +317,7 @@ BAD = {
         {"sample_size": 1},
         "sample_size=1 must be an int of at least 2",
     ),
-    "sample no int": (lambda: (X, Z), {"sample_size": 0.5}, "sample_size=0.5 must be an int"),
+    "sample not an int": (lambda: (X, Z), {"sample_size": 0.5}, "sample_size=0.5 must be an int"),
     "not square": (lambda: (X, Z), {"metric": "precomputed"}, r"X has shape \(150, 4\)"),
     "sparse distances": (
         lambda: (sparse.csr_array(D), Z),

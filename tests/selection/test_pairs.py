@@ -126,7 +126,7 @@ def test_fold_without_similar_or_dissimilar_pairs_raises():
     folds = [(rest[::2], rest[1::2]), (rest, similar)]
     message = (
         r"The test pairs of fold 2 must contain both .* are Pairs\(10 similar, 0 dissimilar\)\. "
-        r".*shared=True"
+        r".*share_samples=True"
     )
     with pytest.raises(ValueError, match=message):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)

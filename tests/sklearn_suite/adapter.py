@@ -96,7 +96,7 @@ class LinearDiscriminantAnalysis(dimetric.LDA):
 
 
 class KernelPCA(dimetric.KPCA):
-    """KPCA with scikit-learn's defaults and kernel parameters, of which fit makes a Kernel.
+    """KPCA with scikit-learn's defaults and kernel parameters, from which fit makes a Kernel.
 
     `eigen_solver` is ignored.
     """

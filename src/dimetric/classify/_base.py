@@ -48,7 +48,7 @@ class DistanceEstimator(BaseEstimator, ABC):
 
     def _fit_learner(self, X: Array, y: Any, learner: Any = None) -> Array:
         """Fit a copy of `learner`, by default ``self.learner``; return the mapped samples."""
-        rescale_for_squares(X)  # raises if squared distances would all be infinite or 0
+        rescale_for_squares(X)  # raises if the dtype cannot hold squares of the values
         learner = self.learner if learner is None else learner
         self.learner_ = None if learner is None else clone(learner)
         if learner is None:
@@ -145,7 +145,7 @@ def accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
 
 
 def values_like(values: np.ndarray, X: Any) -> Array:
-    """Return labels or targets, converted to the namespace of X if they are numeric."""
+    """Return predictions, converted to the namespace of X if they are numeric."""
     if not is_foreign(X) or values.dtype.kind not in "iufb":
         return values
     xp = namespace(X)

@@ -132,7 +132,7 @@ class MultiMetricKNNClassifier(KNNClassifier):
         objective = MultiMetricMargins(Z * factor, self._codes[order], self.n_neighbors, self.mu)
         maps, result = self._solve(objective, self.reg * factor**2)
         result.warn_unless_converged(
-            type(self).__name__, "Raise max_iter or tol, or scale the features."
+            type(self).__name__, "Increase max_iter or tol, or scale the features."
         )
         self.components_ = asarray_like(factor * maps, Z)
         self.n_iter_ = result.n_iter

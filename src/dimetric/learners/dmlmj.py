@@ -160,7 +160,7 @@ class DMLMJ(LinearMetric):
         if T.shape[0] == 0:
             raise ValueError(
                 "Every sample has distance 0 from its friends or has no friends, so the covariance "
-                "of differences to friends is zero. Raise n_neighbors or remove duplicates."
+                "of differences to friends is zero. Increase n_neighbors or remove duplicates."
             )
         return T
 

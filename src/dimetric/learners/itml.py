@@ -135,7 +135,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     }
     _supervision_kinds = ("y", "pairs")
     _min_classes = 2
-    _remedy = "Raise max_iter or tol, or lower gamma."
+    _remedy = "Increase max_iter or tol, or lower gamma."
 
     def __init__(
         self,

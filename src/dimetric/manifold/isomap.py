@@ -237,8 +237,8 @@ class Isomap(LandmarkEmbedding):
             return links
         if sparse.issparse(X) and precomputed:
             raise ValueError(
-                f"{isolated.sum()} samples have no edge in the given graph. Add at least one edge "
-                "for each sample."
+                f"{isolated.sum()} of {len(isolated)} samples have no edge in the given graph. Add "
+                "at least one edge for each sample."
             )
         warnings.warn(
             f"{isolated.sum()} of {len(isolated)} samples have no neighbour within radius="

@@ -282,7 +282,7 @@ class MDS(LandmarkEmbedding):
         make_objective = partial(Stress if self.metric_mds else NonmetricStress, D, W)
         callback = partial(self._after_iteration, X, progress)
         best, objective = best_smacof(make_objective, starts, self.max_iter, self.eps, callback)
-        best.warn_unless_converged("MDS", "Raise max_iter or eps.")
+        best.warn_unless_converged("MDS", "Increase max_iter or eps.")
         for name, value in self._attributes_at(best.x, objective, X).items():
             setattr(self, name, value)
         self.n_iter_ = best.n_iter

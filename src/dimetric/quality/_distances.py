@@ -81,9 +81,9 @@ class Distances:
 def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
     """Return the fastest function that computes squared distances precisely, and its arguments.
 
-    The results are the left argument, of which the function takes some rows, the right argument,
-    and the function. It is a matrix product if the relative error of a product on pilot points is
-    at most ``MAX_RELATIVE_ERROR``.
+    With the results ``left, right, function``, ``function(left[rows], right)`` returns the squared
+    distances from some rows of X to all rows. The function is a matrix product if the relative
+    error of a product on pilot points is at most ``MAX_RELATIVE_ERROR``.
     """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)

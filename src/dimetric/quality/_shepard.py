@@ -66,7 +66,10 @@ class DistanceRanks:
         return xp.astype(xp.clip(logs, 0, self.n_bins - 1), xp.int64)
 
     def __call__(self, bins: Array, index: Array) -> Array:
-        """Return the ranks of distances, given their bins; 0 for a point and itself."""
+        """Return the ranks of distances, given their bins.
+
+        The distance of a point to itself gets rank 0.
+        """
         return with_self_entries(_look_up(self._ranks, bins), index, 0.0)
 
 

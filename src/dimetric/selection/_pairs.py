@@ -167,7 +167,7 @@ def _require_both_kinds(pairs: Pairs | Triplets, name: str) -> None:
     if isinstance(pairs, Pairs) and 0 in (len(pairs.similar), len(pairs.dissimilar)):
         raise ValueError(
             f"{name} must contain both similar and dissimilar pairs, but are {pairs!r}. Use fewer "
-            "folds, or set shared=True to let folds share samples."
+            "folds, or set share_samples=True."
         )
 
 

@@ -42,7 +42,7 @@ def cv_results(params: list[dict[str, Any]], scores: np.ndarray) -> dict[str, An
     ----------
     params : list of dict
         Parameters of each candidate.
-    scores : ndarray of shape (n_params, n_splits)
+    scores : ndarray of shape (n_candidates, n_splits)
         Score of each candidate in each split.
 
     Examples

@@ -51,7 +51,7 @@ def verdict(baseline: str, learner: str, posterior: Posterior) -> str:
 
 
 def _percent(probability: float) -> str:
-    """Return a whole percentage, rounded down if rounding up would reach the confident one."""
+    """Return a whole percentage, never rounded up to ``CONFIDENT_PROBABILITY``."""
     percent = round(100 * probability)
     if probability < CONFIDENT_PROBABILITY <= percent / 100:
         percent -= 1

@@ -36,7 +36,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
     }
-    _remedy: ClassVar[str] = "Raise max_iter or tol, or scale the features."
+    _remedy: ClassVar[str] = "Increase max_iter or tol, or scale the features."
     solver: str | Solver
     max_iter: int
     tol: float
@@ -112,7 +112,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         if hasattr(solver, "eta0") and result.reason.startswith((DIVERGED, STALLED)):
             remedy = "Lower eta0 of the solver, or set its learning_rate to 'adaptive'."
         elif result.reason == NO_BATCH:
-            remedy = "Raise batch_size of the solver, or pass samples of more than one class."
+            remedy = "Increase batch_size of the solver, or pass samples of more than one class."
         result.warn_unless_converged(name, remedy)
         one_class = len(getattr(self, "classes_", ())) == 1
         is_flat = result.n_iter == 0 and result.reason == GRADIENT_BELOW_TOL
