@@ -1,4 +1,4 @@
-"""Which learner suits, and whether the verdict is an honest one."""
+"""Choosing the best learner, and testing it against the Euclidean distance."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from dimetric.kernels import Kernel
 
 
 def shifted(n_samples, n_features):
-    """Return normal samples of two classes that differ in the mean of the first feature alone."""
+    """Return normal samples of two classes that differ only in the mean of the first feature."""
     X = np.random.default_rng(0).standard_normal((n_samples, n_features))
     y = np.arange(n_samples) % 2
     X[:, 0] += 3 * y
@@ -26,7 +26,7 @@ def shifted(n_samples, n_features):
 
 
 @pytest.mark.slow
-def test_a_learner_that_helps_is_found_and_believed():
+def test_best_learner_beats_euclidean():
     X, y = shifted(300, 30)
     found = choose(X, y, {"PCA": PCA(10), "LDA": LDA()}, random_state=0)
     assert found.best == "LDA"
@@ -43,7 +43,7 @@ def test_a_learner_that_helps_is_found_and_believed():
 
 
 @pytest.mark.slow
-def test_the_kernel_of_a_learner_is_tuned_however_it_is_given():
+def test_kernel_is_tuned_if_given_by_name_or_object():
     X, y = shifted(120, 5)
     by_name, by_object = (
         choose(X, y, {"KDA": KDA(kernel=kernel)}, cv=3, random_state=0)
@@ -55,16 +55,16 @@ def test_the_kernel_of_a_learner_is_tuned_however_it_is_given():
 
 
 @pytest.mark.slow
-def test_noise_is_not_taken_for_help():
+def test_no_learner_is_better_on_noise():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((150, 4)), rng.integers(0, 2, 150)
     models = {f"PCA {i}": PCA(i) for i in (1, 2, 3)}
     found = choose(X, y, models, random_state=0)
-    assert found.posterior.right < 0.9  # the best of three by luck, judged anew
+    assert found.posterior.right < 0.9  # the race was won by luck, and the final uses new folds
 
 
 @pytest.mark.slow
-def test_the_same_again():
+def test_same_seed_gives_the_same_choice():
     X, y = load_iris(return_X_y=True)
     models = {"LDA": LDA(), "PCA": PCA(2)}
     one, two = (choose(X, y, models, cv=3, random_state=3) for _ in range(2))
@@ -76,25 +76,25 @@ def test_the_same_again():
     assert one.posterior.right == two.posterior.right
 
 
-def test_rows_that_judge_had_no_part_in_the_choice():
+def test_race_and_final_use_disjoint_rows():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([0, 1, 2], [2400, 90, 12]))
     X = rng.standard_normal((len(y), 5))
-    race, judge = _split_rows(X, y, 500, 5, 0)
-    assert not set(race) & set(judge)
+    race, final = _split_rows(X, y, 500, 5, 0)
+    assert not set(race) & set(final)
     assert len(race) == pytest.approx(500, abs=10)
-    assert len(judge) == pytest.approx(500, abs=10)
+    assert len(final) == pytest.approx(500, abs=10)
     assert min(np.bincount(y[race])) >= 5
-    assert min(np.bincount(y[judge])) >= 5
-    y[np.flatnonzero(y == 2)[:6]] = 0  # too few for both: those of the race are kept
-    race, judge = _split_rows(X, y, 500, 5, 0)
+    assert min(np.bincount(y[final])) >= 5
+    y[np.flatnonzero(y == 2)[:6]] = 0  # too few for race and final: only the race has them
+    race, final = _split_rows(X, y, 500, 5, 0)
     assert set(y[race]) == {0, 1, 2}
-    assert set(y[judge]) == {0, 1}
-    race, judge = _split_rows(X[:900], y[:900], 500, 5, 0)
-    np.testing.assert_array_equal(race, judge)
+    assert set(y[final]) == {0, 1}
+    race, final = _split_rows(X[:900], y[:900], 500, 5, 0)
+    np.testing.assert_array_equal(race, final)
 
 
-def test_draws_are_in_proportion():
+def test_stratified_rows_are_in_proportion():
     rng = np.random.default_rng(0)
     y = rng.permutation(np.repeat([0, 1, 2], [700, 290, 10]))
     rows = stratified_rows(np.arange(1000), y, 100, 4, rng)
@@ -103,7 +103,7 @@ def test_draws_are_in_proportion():
 
 
 @pytest.mark.slow
-def test_learners_that_fail_or_take_too_long_are_left_behind():
+def test_learners_that_fail_or_take_too_long_are_dropped():
     X, y = load_wine(return_X_y=True)
     models = {"Euclidean": None, "LDA": LDA(), "wrong": FailingLearner(log="no/where")}
     models["slow"] = LoggingLearner(seconds=60)
@@ -129,7 +129,7 @@ def test_learners_are_compared_in_the_same_folds():
 
 
 @pytest.mark.slow
-def test_the_fastest_finish_before_others_begin():
+def test_faster_half_finishes_before_the_rest_starts():
     X, y = load_wine(return_X_y=True)
     models = {"Euclidean": None, "LDA": LDA(), "NCMML": NCMML(), "NCA": NCA(max_iter=1)}
     cells, dropped = run_race(models, X, y, 60.0, RaceOptions(3, 3, 1, 0))
@@ -138,7 +138,7 @@ def test_the_fastest_finish_before_others_begin():
     assert not dropped
 
 
-def test_no_learner_left():
+def test_error_if_no_learner_can_be_evaluated():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
         choose(X, y, {"wrong": FailingLearner(log="no/where")})
@@ -148,17 +148,17 @@ def test_no_learner_left():
         choose(X, y, {"Euclidean": None})
 
 
-def test_time_is_over_when_it_is(monkeypatch):
+def test_short_time_still_gives_scores(monkeypatch):
     X, y = load_wine(return_X_y=True)
-    told = []
+    calls = []
     found = choose(X, y, {"LDA": LDA(), "NCA": NCA()}, seconds=0.01, random_state=0,
-                   callback=lambda *each: told.append(each))  # fmt: skip
+                   callback=lambda *each: calls.append(each))  # fmt: skip
     assert len(found.scores["LDA"]) >= 2
     assert found.n_repeats == 1
-    assert {what for what, *_ in told} == {"race", "final"}
+    assert {stage for stage, *_ in calls} == {"race", "final"}
 
 
-def test_grids_shrink_until_there_is_time():
+def test_grids_shrink_to_fit_the_time():
     grid = {"a": [1, 2, 3], "b": [1, 2]}
     options = RaceOptions(3, 5, 1, 0)
     assert _limit_to_time(grid, 1.0, 5 * 19.0, options) == (grid, 1)
@@ -170,9 +170,9 @@ def test_grids_shrink_until_there_is_time():
 
 
 @pytest.mark.parametrize("n_features", [1, 4, 64, 500, 5000])
-def test_sensible_learners_and_their_grids(n_features):
+def test_grids_start_with_the_current_value(n_features):
     found = candidate_learners(200, n_features)
-    assert "KDA" in found  # a kernel is always there
+    assert "KDA" in found  # a kernel learner is always a candidate
     assert all(hasattr(each, "transform") for each in found.values())
     for name, learner in found.items():
         for parameter, values in candidate_grid(learner, n_features).items():
@@ -211,7 +211,7 @@ def test_insight():
     assert len(found.rows) == found.n_test
 
 
-def test_insight_of_a_distance_without_a_matrix():
+def test_insight_of_a_nonlinear_learner():
     X, y, _ = make_parallel_bands(100, random_state=0)
     found = insight(dimetric.KDA(), X, y, ["along", "across"], random_state=0)
     assert found.metric is None

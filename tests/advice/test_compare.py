@@ -18,13 +18,13 @@ from dimetric.advice._seeds import seed_from
 X, y = load_wine(return_X_y=True)
 NAMES = np.array(["barolo", "grignolino", "barbera"])[y]
 FAST = {"learners": ["LDA", "PCA"], "budget": 2.0, "random_state": 0}
-# Enough time for all folds on a busy machine: what is compared does not depend on the clock.
+# Enough time for all folds on a busy machine, so that results do not depend on the time.
 AMPLE = {"learners": {"PCA": PCA(2, whiten=True)}, "budget": 120.0, "random_state": 0, "cv": 3}
 
 
 @pytest.fixture(scope="module")
 def frame():
-    """Wine as people have it: ids, a category, a gap, classes with names."""
+    """The wine data with ids, a category, a missing value and class names."""
     table = pd.DataFrame(X[:, :4].copy(), columns=["alcohol", "acid", "ash", "alcalinity"])
     table.insert(0, "id", np.arange(1000, 1178))
     table["colour"] = np.where(y == 2, "red", "white")
@@ -33,57 +33,57 @@ def frame():
 
 
 @pytest.fixture(scope="module")
-def of_arrays():
+def array_comparison():
     return dimetric.compare(X, y, **FAST)
 
 
 @pytest.fixture(scope="module")
-def of_frame(frame):
+def frame_comparison(frame):
     with pytest.warns(UserWarning, match="Dropped 1 of 178 rows because of missing values"):
         return dimetric.compare(frame, target="kind", **FAST)
 
 
 @pytest.mark.slow
-def test_arrays(of_arrays):
-    assert isinstance(of_arrays, Comparison)
-    assert of_arrays.best == "LDA"
-    assert re.search("LDA is (probably )?better than Euclidean", of_arrays.verdict)
-    assert next(iter(of_arrays.scores)) == "LDA"
-    assert set(of_arrays.scores) == {"LDA", "PCA", "Euclidean"}
-    assert {len(each) for each in of_arrays.scores.values()} <= {2, 3, 4, 5}
-    assert of_arrays.posterior.right > 0.5
-    assert of_arrays.notes == []
-    model = of_arrays.learner
+def test_compare_arrays(array_comparison):
+    assert isinstance(array_comparison, Comparison)
+    assert array_comparison.best == "LDA"
+    assert re.search("LDA is (probably )?better than Euclidean", array_comparison.verdict)
+    assert next(iter(array_comparison.scores)) == "LDA"
+    assert set(array_comparison.scores) == {"LDA", "PCA", "Euclidean"}
+    assert {len(each) for each in array_comparison.scores.values()} <= {2, 3, 4, 5}
+    assert array_comparison.posterior.right > 0.5
+    assert array_comparison.notes == []
+    model = array_comparison.model
     assert np.mean(model.predict(X) == y) > 0.98
-    assert model is of_arrays.learner  # fitted once
-    assert of_arrays.transform(X[:5]).shape == (5, 2)
+    assert model is array_comparison.model  # the model is fitted once
+    assert array_comparison.transform(X[:5]).shape == (5, 2)
 
 
-def test_a_data_frame(of_frame, frame):
-    assert of_frame.samples.feature_names == [
+def test_compare_data_frame(frame_comparison, frame):
+    assert frame_comparison.samples.feature_names == [
         "alcohol", "acid", "ash", "alcalinity", "colour=white",
     ]  # fmt: skip
-    assert of_frame.samples.classes == {"grignolino": 71, "barolo": 58, "barbera": 48}
-    assert of_frame.notes == [
+    assert frame_comparison.samples.classes == {"grignolino": 71, "barolo": 58, "barbera": 48}
+    assert frame_comparison.notes == [
         "Dropped column 'id': it looks like a row identifier.",
         "Dropped 1 of 178 rows because of missing values.",
         "Column 'colour' is encoded as 1 for 'white' and 0 for 'red'.",
     ]
     complete = frame.drop(index=7)
-    assert np.mean(of_frame.learner.predict(complete) == complete["kind"]) > 0.8
-    shuffled = complete[["colour", "ash", "acid", "alcohol", "alcalinity"]]  # by name, not place
+    assert np.mean(frame_comparison.model.predict(complete) == complete["kind"]) > 0.8
+    shuffled = complete[["colour", "ash", "acid", "alcohol", "alcalinity"]]  # columns match by name
     np.testing.assert_array_equal(
-        of_frame.learner.predict(shuffled), of_frame.learner.predict(complete)
+        frame_comparison.model.predict(shuffled), frame_comparison.model.predict(complete)
     )
 
 
 @pytest.mark.slow
-def test_polars_pandas_and_a_separate_target_are_the_same(frame):
+def test_polars_pandas_and_separate_target_give_the_same_scores(frame):
     complete = frame.drop(index=7)
-    texts = {name: complete[name].tolist() for name in complete}
+    columns = {name: complete[name].tolist() for name in complete}
     first, *others = [
         dimetric.compare(complete, target="kind", **AMPLE),
-        dimetric.compare(pl.DataFrame(texts), target="kind", **AMPLE),
+        dimetric.compare(pl.DataFrame(columns), target="kind", **AMPLE),
         dimetric.compare(complete.drop(columns="kind"), complete["kind"], **AMPLE),
         dimetric.compare(complete, target=-1, **AMPLE),
     ]
@@ -99,19 +99,19 @@ def assert_same_scores(one, two):
         np.testing.assert_array_equal(scores, two.scores[name])
 
 
-def test_a_file(of_frame, frame, tmp_path):
+def test_compare_file(frame_comparison, frame, tmp_path):
     frame.to_csv(tmp_path / "wine.csv", index=False)
     with pytest.warns(UserWarning, match="Dropped 1 of 178 rows"):
         found = dimetric.compare(tmp_path / "wine.csv", target="kind", **FAST)
-    np.testing.assert_array_equal(found.samples.X, of_frame.samples.X)
+    np.testing.assert_array_equal(found.samples.X, frame_comparison.samples.X)
     assert found.samples.table.name == "wine"
 
 
 def test_missing_values(frame):
     imputed = dimetric.compare(frame, target="kind", missing="impute", **FAST)
     assert len(imputed.samples.y) == 178
-    with_gap = frame.drop(columns="kind").head(10)
-    assert len(imputed.learner.predict(with_gap)) == 10
+    with_missing_value = frame.drop(columns="kind").head(10)
+    assert len(imputed.model.predict(with_missing_value)) == 10
     with pytest.raises(ValueError, match="Missing values in 1 of 178 rows"):
         dimetric.compare(frame, target="kind", missing="raise", **FAST)
     A, b = X.copy(), NAMES.astype(object)
@@ -122,7 +122,7 @@ def test_missing_values(frame):
     assert set(found.learner.predict(X[:20])) <= {"barolo", "grignolino", "barbera"}
 
 
-def test_a_target_of_pandas_own_kinds():
+def test_nullable_and_categorical_targets():
     codes = pd.Series(y, name="grape", dtype="Int64")
     codes[4] = pd.NA
     with pytest.warns(UserWarning, match="1 of 178 rows"):
@@ -134,43 +134,43 @@ def test_a_target_of_pandas_own_kinds():
     assert categories.samples.classes == {"grignolino": 71, "barolo": 59, "barbera": 48}
 
 
-def test_the_record_of_a_comparison(of_arrays):
-    table = of_arrays.frame()
+def test_frame_and_dict_of_a_comparison(array_comparison):
+    table = array_comparison.frame()
     assert list(table.columns) == ["score", "std", "gain", "seconds"]
     assert table.index[0] == "LDA"
     assert table.loc["Euclidean", "gain"] == 0
-    assert table.loc["LDA", "score"] == pytest.approx(of_arrays.scores["LDA"].mean())
-    found = of_arrays.to_dict()
+    assert table.loc["LDA", "score"] == pytest.approx(array_comparison.scores["LDA"].mean())
+    found = array_comparison.to_dict()
     assert found["rows"] == 178
     assert found["target"] == "y"
-    assert found["verdict"]["text"] == of_arrays.verdict
-    assert [row["learner"] for row in found["table"]] == list(of_arrays.scores)
+    assert found["verdict"]["text"] == array_comparison.verdict
+    assert [row["learner"] for row in found["table"]] == list(array_comparison.scores)
     assert "LDA" in found["model"]
     assert "178 rows" in found["model"]
-    assert of_arrays.insight is of_arrays.insight
-    assert next(iter(of_arrays.insight.importance)).startswith("x")
-    assert 0 < of_arrays.seconds < 60
+    assert array_comparison.insight is array_comparison.insight
+    assert next(iter(array_comparison.insight.importance)).startswith("x")
+    assert 0 < array_comparison.seconds < 60
 
 
-def test_repr(of_frame):
-    lines = repr(of_frame).splitlines()
+def test_repr(frame_comparison):
+    lines = repr(frame_comparison).splitlines()
     assert lines[0] == "Comparison(177 samples, 5 features, 3 classes)"
-    assert lines[1].strip() == of_frame.verdict
+    assert lines[1].strip() == frame_comparison.verdict
     assert "Euclidean 0." in lines[2]
-    assert "Dropped 1 of 178 rows" in repr(of_frame)
+    assert "Dropped 1 of 178 rows" in repr(frame_comparison)
 
 
 @pytest.mark.slow
-def test_summary_for_notebooks(of_frame, monkeypatch):
-    html = of_frame._repr_html_()
-    assert of_frame.verdict in html
+def test_summary_for_notebooks(frame_comparison, monkeypatch):
+    html = frame_comparison._repr_html_()
+    assert frame_comparison.verdict in html
     assert "177 rows, 5 features, 3 classes" in html
     assert html.count("<tr") == 4
     monkeypatch.setitem(sys.modules, "jinja2", None)
     monkeypatch.setattr("dimetric.report._page._environment", uncached_environment())
-    assert of_frame._repr_html_() is None
+    assert frame_comparison._repr_html_() is None
     with pytest.raises(ImportError, match=r"pip install 'dimetric\[cli\]'"):
-        of_frame.report("nowhere.html")
+        frame_comparison.report("nowhere.html")
 
 
 def uncached_environment():
@@ -189,31 +189,31 @@ def test_names_of_a_summary_are_escaped(frame):
     assert "&amp; more" in html
 
 
-def test_report_and_model_file(of_frame, frame, tmp_path):
-    of_frame.save(tmp_path / "wine.dimetric")
-    of_frame.report(tmp_path / "wine.html", model_file=tmp_path / "wine.dimetric")
-    of_frame.report(tmp_path / "alone.html")
+def test_report_and_model_file(frame_comparison, frame, tmp_path):
+    frame_comparison.save(tmp_path / "wine.dimetric")
+    frame_comparison.report(tmp_path / "wine.html", model_file=tmp_path / "wine.dimetric")
+    frame_comparison.report(tmp_path / "alone.html")
     rows = frame.drop(index=7)
     loaded = dimetric.load(tmp_path / "wine.dimetric")
-    np.testing.assert_array_equal(loaded.predict(rows), of_frame.learner.predict(rows))
+    np.testing.assert_array_equal(loaded.predict(rows), frame_comparison.model.predict(rows))
     about = dimetric.describe(tmp_path / "wine.dimetric")["about"]
-    assert about == {"data": "a data frame", "target": "kind", "verdict": of_frame.verdict}
+    assert about == {"data": "a data frame", "target": "kind", "verdict": frame_comparison.verdict}
     page = (tmp_path / "wine.html").read_text(encoding="utf-8")
-    assert of_frame.verdict in page
+    assert frame_comparison.verdict in page
     assert "dimetric predict" in page
     page = (tmp_path / "alone.html").read_text(encoding="utf-8")
     assert "comparison.save(&#39;table.dimetric&#39;)" in page
     assert "dimetric predict" not in page
 
 
-def test_pictures_leave_the_settings_of_the_user_alone(of_arrays, tmp_path):
+def test_report_neither_uses_nor_changes_matplotlib_settings(array_comparison, tmp_path):
     import matplotlib
 
     before = dict(matplotlib.rcParams)
     with matplotlib.rc_context({"axes.facecolor": "black"}):
-        of_arrays.report(tmp_path / "dark.html")
+        array_comparison.report(tmp_path / "dark.html")
         assert matplotlib.rcParams["axes.facecolor"] == "black"
-    of_arrays.report(tmp_path / "light.html")
+    array_comparison.report(tmp_path / "light.html")
     assert dict(matplotlib.rcParams) == before
     dark, light = ((tmp_path / f"{name}.html").read_text() for name in ("dark", "light"))
     assert dark.partition("data:image")[2][:5000] == light.partition("data:image")[2][:5000]
@@ -224,10 +224,10 @@ def test_the_same_seed_gives_the_same_results():
     one, two = (dimetric.compare(X, y, **AMPLE) for _ in range(2))
     assert_same_scores(one, two)
     np.testing.assert_array_equal(one.transform(X), two.transform(X))
-    drawn = dimetric.compare(X, y, **AMPLE | {"random_state": None})
-    assert 0 <= drawn.random_state < 2**31
+    unseeded = dimetric.compare(X, y, **AMPLE | {"random_state": None})
+    assert 0 <= unseeded.random_state < 2**31
     assert_same_scores(
-        drawn, dimetric.compare(X, y, **AMPLE | {"random_state": drawn.random_state})
+        unseeded, dimetric.compare(X, y, **AMPLE | {"random_state": unseeded.random_state})
     )
 
 
@@ -239,7 +239,7 @@ def test_seeds():
         seed_from("seven")
 
 
-def test_the_euclidean_distance_is_kept_where_it_is_better():
+def test_model_is_euclidean_if_that_is_better():
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, 200)
     radius = np.repeat([1, 2], 100) + 0.1 * rng.standard_normal(200)
@@ -251,7 +251,7 @@ def test_the_euclidean_distance_is_kept_where_it_is_better():
     assert "under the Euclidean distance" in found.learner_description
 
 
-def test_rare_classes_are_left_out_with_a_note():
+def test_rare_classes_are_dropped_with_a_note():
     labels = NAMES.astype(object)
     labels[0], labels[1:4] = "alone", "three"
     found = dimetric.compare(X, labels, **FAST)
@@ -260,7 +260,7 @@ def test_rare_classes_are_left_out_with_a_note():
     assert found.notes == ["Class 'alone' has fewer than 3 members: 1 row was dropped."]
 
 
-def test_large_tables_are_judged_on_unseen_rows():
+def test_final_of_large_tables_uses_unseen_rows():
     rng = np.random.default_rng(0)
     classes = np.arange(1200) % 2
     A = rng.standard_normal((1200, 5))
@@ -271,12 +271,12 @@ def test_large_tables_are_judged_on_unseen_rows():
     assert next(iter(found.scores)) in ("first", "Euclidean")
 
 
-def test_progress():
-    told = []
-    dimetric.compare(X, y, callback=lambda *each: told.append(each), **FAST)
-    assert [stage for stage, *_ in told[:1]] == ["race"]
-    assert told[-1][0] == "final"
-    assert all(0 <= done <= total for _, done, total in told)
+def test_callback_reports_both_stages():
+    calls = []
+    dimetric.compare(X, y, callback=lambda *each: calls.append(each), **FAST)
+    assert [stage for stage, *_ in calls[:1]] == ["race"]
+    assert calls[-1][0] == "final"
+    assert all(0 <= done <= total for _, done, total in calls)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_progress():
         ({"random_state": -1}, ValueError, "Seed must be between 0 and"),
     ],
 )
-def test_errors_are_sentences(change, error, sentence):
+def test_error_messages(change, error, sentence):
     with pytest.raises(error, match=sentence):
         dimetric.compare(**{"X": X, "y": y} | FAST | change)
 
@@ -323,6 +323,6 @@ def test_errors_are_sentences(change, error, sentence):
         ({"y": y[:3]}, "inconsistent numbers of samples"),
     ],
 )
-def test_errors_of_data_frames(frame, options, sentence):
+def test_error_messages_for_data_frames(frame, options, sentence):
     with pytest.raises(ValueError, match=sentence):
         dimetric.compare(frame.drop(index=7), **options, **FAST)

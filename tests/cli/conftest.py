@@ -1,4 +1,4 @@
-"""What the tests of all verbs share."""
+"""Fixtures for the tests of the command line."""
 
 import numpy as np
 import pandas as pd
@@ -10,26 +10,26 @@ from dimetric.cli.main import app
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch):
-    """No data sets from elsewhere, and a terminal of some width."""
+def isolated(monkeypatch):
+    """Hide other sources of data sets, and fix the width of the terminal."""
     monkeypatch.delenv("DIMETRIC_DATA", raising=False)
     monkeypatch.setattr("dimetric.data._named._from_openml", lambda *each: "")
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture
-def typed():
-    """Return a function that runs the command as it is typed."""
+def run():
+    """Return a function that runs the command with the given arguments."""
 
-    def run(*words):
-        return CliRunner().invoke(app, [str(each) for each in words])
+    def invoke(*args):
+        return CliRunner().invoke(app, [str(each) for each in args])
 
-    return run
+    return invoke
 
 
 @pytest.fixture
 def wine(tmp_path):
-    """Wine, as a table that people have: ids, a category, a gap, classes with names."""
+    """Write the wine data to a CSV file, with ids, a category and class names."""
     X, y = load_wine(return_X_y=True)
     frame = pd.DataFrame(
         X[:, :6], columns=["alcohol", "acid", "ash", "alcalinity", "mg", "phenols"]

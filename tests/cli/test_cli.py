@@ -1,4 +1,4 @@
-"""The command line, as it is typed."""
+"""The command line: the verb reproduce, help, errors and interrupts."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from dimetric.cli import main as command
 
 @pytest.fixture
 def folder(tmp_path):
-    """Iris, and a published score of it."""
+    """Write the iris data, and a table of published scores."""
     X, y = load_iris(return_X_y=True)
     frame = pd.DataFrame(X).assign(**{"class": y, "fold10": np.arange(150) % 10 + 1})
     (tmp_path / "data/paper_tables").mkdir(parents=True)
@@ -24,9 +24,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_reproduce(typed, folder, monkeypatch):
+def test_reproduce(run, folder, monkeypatch):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
-    done = typed(*words, "--data", folder / "data")
+    done = run(*words, "--data", folder / "data")
     assert done.exit_code == 0, done.output
     assert "0.1234" in done.output
     assert "LDA and Euclidean are equivalent" in done.output
@@ -38,25 +38,25 @@ def test_reproduce(typed, folder, monkeypatch):
     }  # fmt: skip
     first = (folder / "out/experiment1-3nn.csv").read_text()
     monkeypatch.setenv("DIMETRIC_DATA", str(folder / "data"))
-    again = typed(*words, "--k", 3, "--k", 5)  # what is there is not computed again
+    again = run(*words, "--k", 3, "--k", 5)  # finished fits are not repeated
     assert again.exit_code == 0, again.output
     assert (folder / "out/experiment1-3nn.csv").read_text() == first
     assert (folder / "out/experiment1-5nn.md").exists()
 
 
-def test_fits_without_a_score(typed, folder):
+def test_failed_fits_are_listed(run, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean", "--data", folder / "data",
              "--out", folder / "out", "--k", 500]  # fmt: skip
-    done = typed(*words)
+    done = run(*words)
     assert done.exit_code == 1
     assert "Euclidean: 10 fits failed: " in done.output
     assert "n_neighbors=500 is larger than" in done.output
     assert "all of its fits failed (see above)" in done.output
 
 
-def test_reproduce_as_json(typed, folder):
+def test_reproduce_as_json(run, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
-    done = typed(*words, "--data", folder / "data", "--json")
+    done = run(*words, "--data", folder / "data", "--json")
     found = json.loads(done.stdout)["results"][0]
     assert found["blocks"][0]["learners"] == ["Euclidean", "LDA"]
     assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
@@ -64,22 +64,22 @@ def test_reproduce_as_json(typed, folder):
     assert len(found["files"]) == 4
 
 
-def test_experiment_without_verdicts(typed, folder):
+def test_experiment_without_verdicts(run, folder):
     words = ["--experiment", 4, "--only", "sonar", "--learners", "LDA", "--out", folder / "out"]
     frame = pd.read_csv(folder / "data/iris.csv")
     frame.to_csv(folder / "data/sonar.csv", index=False)
-    done = typed("reproduce", *words, "--data", folder / "data")
+    done = run("reproduce", *words, "--data", folder / "data")
     assert done.exit_code == 0, done.output
     assert "classes - 1" in done.output
     assert not (folder / "out/experiment4-3nn-simplex.png").exists()
 
 
-def test_version_and_help(typed):
-    assert typed("--version").output.startswith("dimetric ")
-    assert "--experiment" in typed("reproduce", "--help").output
-    assert typed("reproduce", "--experiment", 7).exit_code == 2
-    assert "the first 3" in typed("neighbors", "--help").output
-    assert "DATA-METHOD.png" in typed("embed", "--help").output
+def test_version_and_help(run):
+    assert run("--version").output.startswith("dimetric ")
+    assert "--experiment" in run("reproduce", "--help").output
+    assert run("reproduce", "--experiment", 7).exit_code == 2
+    assert "the first 3" in run("neighbors", "--help").output
+    assert "DATA-METHOD.png" in run("embed", "--help").output
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_version_and_help(typed):
         (["--data", "no/where", "--only", "iris"], "There is no directory no/where."),
     ],
 )
-def test_errors_are_sentences(tmp_path, monkeypatch, words, error):
+def test_error_messages(tmp_path, monkeypatch, words, error):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["dimetric", "reproduce", *words])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as raised:
         command()
-    assert error in str(left.value)
+    assert error in str(raised.value)
 
 
 @pytest.mark.slow
-def test_help_imports_nothing_heavy():
+def test_help_imports_no_large_package():
     code = f"import sys; sys.path[:0] = {sys.path!r}\nimport dimetric.cli\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
@@ -107,25 +107,25 @@ def test_help_imports_nothing_heavy():
 
 
 @pytest.mark.slow
-def test_interrupt_while_the_command_is_loaded():
+def test_interrupt_during_imports():
     code = f"""import sys; sys.path[:0] = {sys.path!r}
-class Impatient:
+class InterruptImport:
     def find_spec(self, name, *others):
         if name == "typer":
             raise KeyboardInterrupt
-sys.meta_path.insert(0, Impatient())
+sys.meta_path.insert(0, InterruptImport())
 from dimetric.cli import main
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
 
 
-def test_interrupt(typed, tmp_path, monkeypatch):
+def test_interrupt(run, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dimetric.experiments._paper.reproduce", interrupted)
-    done = typed("reproduce", "--out", tmp_path)
+    done = run("reproduce", "--out", tmp_path)
     assert done.exit_code == 130
     assert "Repeat the command to continue" in done.output
 

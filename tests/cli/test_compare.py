@@ -20,7 +20,7 @@ FAST = ("--learners", "LDA,PCA", "--budget", "2", "--jobs", "1")
 
 
 class Page(HTMLParser):
-    """The tags of a page that are not closed, and all attributes."""
+    """The tags and attributes of a page. `open` lists the tags that are not closed."""
 
     def __init__(self, content):
         super().__init__()
@@ -37,9 +37,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_compare(typed, wine):
+def test_compare(run, wine):
     out = wine.parent / "out"
-    done = typed("compare", wine, "--target", "kind", "--out", out, *FAST)
+    done = run("compare", wine, "--target", "kind", "--out", out, *FAST)
     assert done.exit_code == 0, done.output
     assert "wine: 178 rows, 7 features, 3 classes in column kind" in done.stdout
     assert "grignolino (71), barolo (59), barbera (48)" in done.stdout
@@ -53,9 +53,9 @@ def test_compare(typed, wine):
 
 
 @pytest.mark.slow
-def test_the_report_needs_nothing_else(typed, wine):
+def test_report_is_self_contained(run, wine):
     out = wine.parent / "out"
-    typed("compare", wine, "--target", "kind", "--out", out, *FAST)
+    run("compare", wine, "--target", "kind", "--out", out, *FAST)
     content = (out / "wine.html").read_text(encoding="utf-8")
     page = Page(content)
     assert not page.open
@@ -71,7 +71,7 @@ def test_the_report_needs_nothing_else(typed, wine):
 
 
 @pytest.mark.slow
-def test_names_are_but_texts(typed, wine):
+def test_names_are_escaped(run, wine):
     frame = pd.read_csv(wine).drop(columns="id")
     evil = "<script>alert('x')</script>"
     frame = frame.rename(columns={"alcohol": evil, "kind": f"{evil} & [red]"})
@@ -79,7 +79,7 @@ def test_names_are_but_texts(typed, wine):
     path = wine.parent / "a'b & <c>.csv"
     frame.to_csv(path, index=False)
     out = wine.parent / "out"
-    done = typed("compare", path, "--target", "-1", "--out", out, *FAST)
+    done = run("compare", path, "--target", "-1", "--out", out, *FAST)
     assert done.exit_code == 0, done.output
     assert "[red]" in done.stdout
     page = Page((out / "a'b & <c>.html").read_text(encoding="utf-8"))
@@ -88,8 +88,8 @@ def test_names_are_but_texts(typed, wine):
 
 
 @pytest.mark.slow
-def test_json(typed, wine):
-    done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", "--json", *FAST)
+def test_json(run, wine):
+    done = run("compare", wine, "--target", "kind", "--out", wine.parent / "out", "--json", *FAST)
     found = json.loads(done.stdout)["results"][0]
     assert done.stderr == ""
     assert {row["learner"] for row in found["table"]} == {"Euclidean", "LDA", "PCA"}
@@ -102,23 +102,23 @@ def test_json(typed, wine):
 
 
 @pytest.mark.slow
-def test_bundled_data(typed, tmp_path, monkeypatch):
+def test_bundled_data(run, tmp_path, monkeypatch):
     monkeypatch.setattr("dimetric.cli.compare.BUNDLED_BUDGET_SECONDS", 1.0)
-    done = typed("compare", "--out", tmp_path / "out", "--learners", "PCA", "--jobs", 1)
+    done = run("compare", "--out", tmp_path / "out", "--learners", "PCA", "--jobs", 1)
     assert done.exit_code == 0, done.output
     names = {each.name for each in (tmp_path / "out").iterdir()}
     assert names == {"wine.html", "wine.dimetric", "digits.html", "digits.dimetric"}
 
 
 @pytest.mark.slow
-def test_the_euclidean_distance_is_kept_where_it_is_better(typed, tmp_path):
+def test_model_is_euclidean_if_that_is_better(run, tmp_path):
     rng = np.random.default_rng(0)
     angle = rng.uniform(0, 2 * np.pi, 200)
     radius = np.repeat([1, 2], 100) + 0.1 * rng.standard_normal(200)
     frame = pd.DataFrame({"a": radius * np.cos(angle), "b": radius * np.sin(angle)})
     frame["class"] = np.repeat(["in", "out"], 100)
     frame.to_csv(tmp_path / "rings.csv", index=False)
-    done = typed("compare", tmp_path / "rings.csv", "--out", tmp_path / "out", "--learners", "LDA",
+    done = run("compare", tmp_path / "rings.csv", "--out", tmp_path / "out", "--learners", "LDA",
                  "--json")  # fmt: skip
     found = json.loads(done.stdout)["results"][0]
     assert found["verdict"]["worse"] > 0.9
@@ -127,39 +127,39 @@ def test_the_euclidean_distance_is_kept_where_it_is_better(typed, tmp_path):
 
 
 @pytest.mark.slow
-def test_rare_classes_are_left_out_aloud(typed, wine):
+def test_rare_classes_are_dropped_with_a_note(run, wine):
     frame = pd.read_csv(wine)
     frame.loc[0, "kind"] = "alone"
     frame.loc[1:3, "kind"] = "three"
     frame.to_csv(wine, index=False)
-    done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
+    done = run("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
     assert done.exit_code == 0, done.output
     assert "Class 'alone' has fewer than 3 members: 1 row was dropped" in done.stderr
     assert "4 classes" in done.stdout
 
 
 @pytest.mark.slow
-def test_missing_values_may_be_imputed(typed, wine):
+def test_missing_values_are_dropped_or_imputed(run, wine):
     frame = pd.read_csv(wine)
     frame.loc[3:9, "ash"] = np.nan
     frame.to_csv(wine, index=False)
     words = ("compare", wine, "--target", "kind", "--out", wine.parent / "out", "--json", *FAST)
-    dropped, imputed = (json.loads(typed(*words, *more).stdout)["results"][0]
+    dropped, imputed = (json.loads(run(*words, *more).stdout)["results"][0]
                         for more in ((), ("--missing", "impute")))  # fmt: skip
     assert dropped["rows"] == 171
     assert imputed["rows"] == 178
 
 
 @pytest.mark.slow
-def test_wide_and_tiny_tables(typed, tmp_path):
+def test_wide_and_tiny_tables(run, tmp_path):
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.standard_normal((24, 60))).assign(label=np.arange(24) % 2)
     wide.to_csv(tmp_path / "wide.csv", index=False)
-    done = typed("compare", tmp_path / "wide.csv", "--out", tmp_path, "--budget", 2, "--json")
+    done = run("compare", tmp_path / "wide.csv", "--out", tmp_path, "--budget", 2, "--json")
     assert done.exit_code == 0, done.output
     tiny = pd.DataFrame({"a": [1, 2, 3, 4, 5, 6], "label": list("xxxyyy")})
     tiny.to_csv(tmp_path / "tiny.csv", index=False)
-    done = typed("compare", tmp_path / "tiny.csv", "--out", tmp_path, "--k", 1, *FAST)
+    done = run("compare", tmp_path / "tiny.csv", "--out", tmp_path, "--k", 1, *FAST)
     assert done.exit_code == 0, done.output
 
 
@@ -177,42 +177,42 @@ def test_wide_and_tiny_tables(typed, tmp_path):
         ({}, ["--k", "179"], "--k 179 is larger than the number of rows, 178"),
     ],
 )
-def test_tables_that_cannot_be_compared_on(wine, monkeypatch, change, words, sentence):
+def test_error_messages(wine, monkeypatch, change, words, sentence):
     pd.read_csv(wine).assign(**change).to_csv(wine, index=False)
     target = [] if "--target" in words else ["--target", "kind"]
     out = wine.parent / "out"
     words = ["dimetric", "compare", wine, "--out", out, *FAST[2:], *target, *words]
     monkeypatch.setattr(sys, "argv", [str(each) for each in words])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as raised:
         command()
-    assert sentence in str(left.value)
+    assert sentence in str(raised.value)
     assert not out.exists() or not list(out.iterdir())
 
 
-def test_a_budget_must_be_some_time(typed, wine):
-    assert typed("compare", wine, "--budget", 0).exit_code == 2
-    assert typed("compare", wine, "--budget", "inf").exit_code == 2
+def test_budget_must_be_positive_and_finite(run, wine):
+    assert run("compare", wine, "--budget", 0).exit_code == 2
+    assert run("compare", wine, "--budget", "inf").exit_code == 2
 
 
-def test_where_nothing_can_be_written_nothing_is_compared(wine, typed, monkeypatch):
+def test_unwritable_report_fails_before_the_comparison(wine, run, monkeypatch):
     monkeypatch.setattr("dimetric.advice._compare.choose", lambda *a, **b: pytest.fail("compared"))
     (wine.parent / "out/wine.html").mkdir(parents=True)
-    done = typed("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
+    done = run("compare", wine, "--target", "kind", "--out", wine.parent / "out", *FAST)
     assert isinstance(done.exception, IsADirectoryError)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("learner", ["Isomap", "MDS", "LLE"])
-def test_embeddings_may_be_compared(typed, wine, learner):
+def test_embeddings_can_be_compared(run, wine, learner):
     out = wine.parent / "out"
     words = ("--learners", learner, "--budget", 2, "--jobs", 1, "--out", out, "--target", "kind")
-    done = typed("compare", wine, *words)
+    done = run("compare", wine, *words)
     assert done.exit_code == 0, done.output
     assert learner in (out / "wine.html").read_text()
 
 
 @pytest.mark.slow
-def test_an_interrupt_is_quiet(tmp_path):
+def test_interrupt_prints_nothing_and_leaves_no_files(tmp_path):
     code = "from dimetric.cli import main; main()"
     path = os.pathsep.join([str(Path(dimetric.__file__).parents[1]), *sys.path])
     process = subprocess.Popen(
@@ -220,16 +220,16 @@ def test_an_interrupt_is_quiet(tmp_path):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         env=os.environ | {"PYTHONPATH": path},
     )  # fmt: skip
-    process.stdout.readline()  # it has begun
+    process.stdout.readline()  # wait until the comparison has started
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=120)
+    _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert told == ""
+    assert stderr == ""
     assert not list((tmp_path / "out").iterdir())
 
 
 @pytest.mark.slow
-def test_reports_of_kernels_and_of_many_classes(typed, tmp_path):
+def test_report_of_a_kernel_learner_and_many_classes(run, tmp_path):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(14), 8)
     frame = pd.DataFrame(6 * rng.standard_normal((14, 3))[y] + rng.standard_normal((112, 3)))
@@ -237,7 +237,7 @@ def test_reports_of_kernels_and_of_many_classes(typed, tmp_path):
     frame["label"] = names[y]
     frame.to_csv(tmp_path / "many.csv", index=False)
     words = ("--learners", "KDA", "--budget", 2, "--out", tmp_path)
-    done = typed("compare", tmp_path / "many.csv", *words)
+    done = run("compare", tmp_path / "many.csv", *words)
     assert done.exit_code == 0, done.output
     content = (tmp_path / "many.html").read_text(encoding="utf-8")
     assert "KDA is nonlinear, so importance is the drop in accuracy" in content

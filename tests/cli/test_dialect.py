@@ -1,4 +1,4 @@
-"""How a table is written is detected once, whatever a verb does with the table."""
+"""Each verb detects the dialect of a table (separator, header, ...) only once."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from dimetric.data import _files
 
 @pytest.fixture
 def detected(monkeypatch):
-    """The names of the files whose dialect was detected."""
+    """Return the list of files whose dialect was detected."""
     found = []
     detect = _files.detect_dialect
 
@@ -32,13 +32,13 @@ def detected(monkeypatch):
     ],
     ids=lambda words: words[0],
 )
-def test_the_dialect_is_detected_once(typed, wine, detected, monkeypatch, words):
+def test_the_dialect_is_detected_once(run, wine, detected, monkeypatch, words):
     monkeypatch.chdir(wine.parent)
     model = wine.with_name("a.dimetric")
     if "MODEL" in words:
-        done = typed("fit", wine, "--target", "kind", "--learner", "LDA", "--out", model)
+        done = run("fit", wine, "--target", "kind", "--learner", "LDA", "--out", model)
         assert done.exit_code == 0, done.output
     detected.clear()
-    done = typed(*({"MODEL": model, "TABLE": wine}.get(each, each) for each in words))
+    done = run(*({"MODEL": model, "TABLE": wine}.get(each, each) for each in words))
     assert done.exit_code == 0, done.output
     assert detected == ["wine.csv"]

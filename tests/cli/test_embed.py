@@ -1,4 +1,4 @@
-"""The verb embed, as it is typed."""
+"""The verb embed."""
 
 import json
 import sys
@@ -28,19 +28,19 @@ def table(tmp_path, monkeypatch):
     return tmp_path / "wine.csv"
 
 
-def typed(*words):
+def run(*words):
     return CliRunner().invoke(app, ["embed", *(str(each) for each in words)])
 
 
 def error_of(monkeypatch, *words):
     monkeypatch.setattr(sys, "argv", ["dimetric", "embed", *(str(each) for each in words)])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as raised:
         command()
-    return str(left.value)
+    return str(raised.value)
 
 
-def test_picture_coordinates_and_scores(table, tmp_path):
-    done = typed(table, "--color", "kind", "--out", "a.png", "--out", "a.csv", "--option",
+def test_embed_writes_plot_coordinates_and_scores(table, tmp_path):
+    done = run(table, "--color", "kind", "--out", "a.png", "--out", "a.csv", "--option",
                  "n_neighbors=8", "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -56,35 +56,35 @@ def test_picture_coordinates_and_scores(table, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf"])
-def test_same_command_same_picture(table, tmp_path, ending):
+def test_same_command_writes_an_identical_plot(table, tmp_path, ending):
     files = [tmp_path / f"{i}.{ending}" for i in range(2)]
     for file in files:
-        assert typed(table, "--method", "pca", "--color", "kind", "--out", file).exit_code == 0
+        assert run(table, "--method", "pca", "--color", "kind", "--out", file).exit_code == 0
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_default_file_and_table_of_scores(table, tmp_path):
-    done = typed(table, "--method", "PCA", "--drop", "kind")
+def test_default_file_and_printed_scores(table, tmp_path):
+    done = run(table, "--method", "PCA", "--drop", "kind")
     assert done.exit_code == 0, done.output
     assert "PCA: 178 rows, from 13 features to 2 dimensions" in done.stdout
     assert "trustworthiness" in done.stdout
     assert (tmp_path / "wine-pca.png").exists()
 
 
-def test_methods_that_learn_from_classes(table, tmp_path):
-    done = typed(table, "--method", "lda", "--color", "kind", "--components", 3, "--out", "l.npz",
+def test_supervised_methods(table, tmp_path):
+    done = run(table, "--method", "lda", "--color", "kind", "--components", 3, "--out", "l.npz",
                  "--json")  # fmt: skip
     assert done.exit_code == 0, done.output
     (note,) = json.loads(done.stdout)["notes"]
     assert note.startswith("n_components was reduced to 2, because LDA finds at most")
     with np.load(tmp_path / "l.npz") as arrays:
-        right = LDA().fit(SCALED, y).transform(SCALED)
-        np.testing.assert_allclose(arrays["X"], right, atol=1e-6)
-    done = typed(table, "--method", "covariance", "--color", "kind", "--json")
+        expected = LDA().fit(SCALED, y).transform(SCALED)
+        np.testing.assert_allclose(arrays["X"], expected, atol=1e-6)
+    done = run(table, "--method", "covariance", "--color", "kind", "--json")
     assert json.loads(done.stdout)["components"] == 2
 
 
-def test_any_transformer(table, tmp_path, monkeypatch):
+def test_methods_given_as_module_and_class(table, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(
         "class First:\n"
         "    def __init__(self, n_components=2, power=1):\n"
@@ -101,19 +101,19 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         "    def transform(self, X):\n"
         "        return X[: self.any.get('rows', len(X)), :2]\n"
         "    def __sklearn_tags__(self):\n"
-        "        raise AttributeError('of another age')\n"
+        "        raise AttributeError('no tags')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    done = typed(table, "--method", "mine:First", "--drop", "kind", "--option", "power=3", "--out",
+    done = run(table, "--method", "mine:First", "--drop", "kind", "--option", "power=3", "--out",
                  "f.parquet")  # fmt: skip
     assert done.exit_code == 0, done.output
     written = pd.read_parquet(tmp_path / "f.parquet")
     np.testing.assert_allclose(written[["first0", "first1"]], SCALED[:, :2] ** 3)
-    theirs = typed(table, "--method", "sklearn.decomposition:PCA", "--drop", "kind", "--json")
+    theirs = run(table, "--method", "sklearn.decomposition:PCA", "--drop", "kind", "--json")
     scores = json.loads(theirs.stdout)["scores"]
-    right = embedding_quality(SCALED, PCA(2).fit_transform(SCALED)).scores()
-    assert scores == pytest.approx(right, abs=1e-6)
-    assert typed(table, "--method", "mine:Two", "--drop", "kind").exit_code == 0
+    expected = embedding_quality(SCALED, PCA(2).fit_transform(SCALED)).scores()
+    assert scores == pytest.approx(expected, abs=1e-6)
+    assert run(table, "--method", "mine:Two", "--drop", "kind").exit_code == 0
     wrong = error_of(monkeypatch, table, "--method", "mine:Two", "--drop", "kind", "--option",
                      "rows=3")  # fmt: skip
     assert "Two did not return a finite array with one row for each of the 178 samples" in wrong
@@ -147,26 +147,26 @@ def test_any_transformer(table, tmp_path, monkeypatch):
         (["--out", "no/where/a.png"], "the directory"),
     ],
 )
-def test_errors_are_sentences(table, tmp_path, monkeypatch, words, error):
+def test_error_messages(table, tmp_path, monkeypatch, words, error):
     color = [] if "--color" in words else ["--color", "kind"]
     assert error in error_of(monkeypatch, table, *color, *words)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["wine.csv"]
 
 
-def test_few_rows(tmp_path):
+def test_too_few_rows_have_no_scores(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.0], "c": [3.0, 1.0, 2.0]})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    done = typed(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png", "--json")
+    done = run(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png", "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["scores"] == {}
     assert "No scores" in found["notes"][-1]
-    plain = typed(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png")
+    plain = run(tmp_path / "t.csv", "--method", "pca", "--out", tmp_path / "t.png")
     assert "trustworthiness" not in plain.stdout
 
 
-def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
-    done = typed(table, "--method", "pca", "--components", 5, "--color", "alcohol", "--drop",
+def test_many_dimensions_and_a_numeric_colour(table, tmp_path):
+    done = run(table, "--method", "pca", "--components", 5, "--color", "alcohol", "--drop",
                  "kind", "--out", "n.png", "--k", 500, "--json")  # fmt: skip
     found = json.loads(done.stdout)
     assert "n.png shows the first 2 of 5 dimensions." in found["notes"]
@@ -175,38 +175,38 @@ def test_more_than_three_dimensions_and_numbers_as_colour(table, tmp_path):
 
 
 @pytest.mark.slow
-def test_many_rows_are_sampled(tmp_path, rng):
+def test_large_tables_use_samples_and_landmarks(tmp_path, rng):
     frame = pd.DataFrame(rng.normal(size=(5200, 3)), columns=list("abc"))
     frame.to_csv(tmp_path / "many.csv", index=False)
-    done = typed(tmp_path / "many.csv", "--method", "mds", "--out", tmp_path / "m.csv")
+    done = run(tmp_path / "many.csv", "--method", "mds", "--out", tmp_path / "m.csv")
     assert done.exit_code == 0, done.output
     assert "±" in done.stdout
     assert "2,000 of 5,200 rows" in done.stderr
     assert "MDS uses 1,000 of 5,200 rows as landmarks" in done.stderr
     words = (tmp_path / "many.csv", "--out", tmp_path / "k.csv", "--method", "kpca")
-    told = "set --option kernel__n_landmarks=None"
-    assert told in typed(*words).stderr
-    assert "landmarks" not in typed(*words, "--option", "kernel__n_landmarks=50").stderr
+    note_text = "set --option kernel__n_landmarks=None"
+    assert note_text in run(*words).stderr
+    assert "landmarks" not in run(*words, "--option", "kernel__n_landmarks=50").stderr
 
 
-def test_an_interrupt_leaves_nothing(table, tmp_path, monkeypatch):
+def test_interrupt_leaves_no_files(table, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", interrupted)
-    done = typed(table, "--method", "pca", "--color", "kind", "--out", "a.png")
+    done = run(table, "--method", "pca", "--color", "kind", "--out", "a.png")
     assert done.exit_code == 130
     assert sorted(each.name for each in tmp_path.iterdir()) == ["wine.csv"]
 
 
-def test_signs_that_no_font_has(table, tmp_path):
-    frame = pd.read_csv(table).assign(kind="\U00013000")  # a hieroglyph
+def test_characters_without_a_font(table, tmp_path):
+    frame = pd.read_csv(table).assign(kind="\U00013000")  # a hieroglyph, which no font contains
     frame.to_csv(table, index=False)
-    done = typed(table, "--method", "pca", "--color", "kind", "--out", "h.png")
+    done = run(table, "--method", "pca", "--color", "kind", "--out", "h.png")
     assert done.exit_code == 0, done.output
     assert "h.png shows boxes for characters that no installed font contains" in done.stderr
 
 
-def test_without_matplotlib(table, monkeypatch):
+def test_error_without_matplotlib(table, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "dimetric[plot]" in error_of(monkeypatch, table, "--method", "pca")

@@ -1,4 +1,4 @@
-"""The verbs info and export, as they are typed."""
+"""The verbs info and export."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def table():
 
 @pytest.fixture
 def folder(tmp_path, table):
-    """A table, a model of it with classes, one without, and their folder to work in."""
+    """Write a table, a classifier and two learners fitted to it; return their directory."""
     columns = table[["a", "b", "c", "colour"]]
     steps = [("columns", TableEncoder()), ("scale", MinMaxScaler())]
     for name, last in (("knn", KNNClassifier(learner=LDA())), ("kpca", KPCA(2)), ("lda", LDA())):
@@ -49,12 +49,12 @@ def folder(tmp_path, table):
     return tmp_path
 
 
-def typed(*words):
+def run(*words):
     return CliRunner().invoke(app, [str(each) for each in words])
 
 
-def done(*words):
-    result = typed(*words)
+def output_of(*words):
+    result = run(*words)
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -63,7 +63,7 @@ def done(*words):
 
 
 def test_info(folder):
-    text = done("info", folder / "knn.dimetric")
+    text = output_of("info", folder / "knn.dimetric")
     for part in (
         "TableEncoder(missing='raise')", "KNNClassifier(learner=LDA(reg=0.0), n_neighbors=3",
         "4: a, b, c, colour", "3: x, y, z", "made up", "dimetric ", "format 2",
@@ -72,7 +72,7 @@ def test_info(folder):
 
 
 def test_info_json(folder):
-    found = json.loads(done("info", folder / "knn.dimetric", "--json"))
+    found = json.loads(output_of("info", folder / "knn.dimetric", "--json"))
     assert found["model"] == str(folder / "knn.dimetric")
     assert found["classes"] == ["x", "y", "z"]
     assert [step["class"] for step in found["steps"]][-1] == "KNNClassifier"
@@ -81,10 +81,10 @@ def test_info_json(folder):
 
 def test_info_of_a_learner_with_many_names(tmp_path):
     rng = np.random.default_rng(0)
-    names = [f"[red]\x1b[31m{i}" for i in range(30)]  # what a terminal or rich would act on
+    names = [f"[red]\x1b[31m{i}" for i in range(30)]  # control codes and rich markup
     frame = pd.DataFrame(rng.normal(size=(60, 30)), columns=names)
     dimetric.save(LDA().fit(frame, np.arange(60) % 3), tmp_path / "model", about="a\x07bc")
-    text = done("info", tmp_path / "model")
+    text = output_of("info", tmp_path / "model")
     assert "\x1b" not in text
     assert "\x07" not in text
     assert r"[red]\x1b[31m0, " in text
@@ -92,7 +92,7 @@ def test_info_of_a_learner_with_many_names(tmp_path):
     assert r"a\x07bc" in text
 
 
-def test_info_of_no_model(folder, capsys, monkeypatch):
+def test_info_of_other_files(folder, capsys, monkeypatch):
     for name, error in (
         ("nowhere", "There is no file nowhere."),
         (str(folder), "is a directory, not a model file."),
@@ -111,7 +111,7 @@ def test_info_of_no_model(folder, capsys, monkeypatch):
 
 
 def encoded(folder, table, name="knn"):
-    """Return a model, its table and the numbers that other programs take."""
+    """Return a model, the columns of its table, and the encoded columns."""
     model = dimetric.load(folder / f"{name}.dimetric")
     columns = table[["a", "b", "c", "colour"]]
     return model, columns, model[0].transform(columns)
@@ -121,7 +121,9 @@ def encoded(folder, table, name="knn"):
 def test_onnx(folder, table, dtype):
     model, columns, X = encoded(folder, table)
     out = folder / "m.onnx"
-    text = done("export", folder / "knn.dimetric", "--to", "onnx", "--out", out, "--dtype", dtype)
+    text = output_of(
+        "export", folder / "knn.dimetric", "--to", "onnx", "--out", out, "--dtype", dtype
+    )
     assert "X has 6 numeric columns: a, b, c, colour=blue, colour=green, colour=red" in text
     session = onnxruntime.InferenceSession(out, providers=["CPUExecutionProvider"])
     (label,) = session.run(["label"], {"X": X.astype(dtype)})
@@ -130,11 +132,13 @@ def test_onnx(folder, table, dtype):
 
 def test_numpy(folder, table):
     model, columns, X = encoded(folder, table, "kpca")
-    text = done("export", folder / "kpca.dimetric", "--to", "numpy", "--out", folder / "m.py")
+    text = output_of("export", folder / "kpca.dimetric", "--to", "numpy", "--out", folder / "m.py")
     assert "import m; m.transform(X)" in text
     module = runpy.run_path(str(folder / "m.py"))
     np.testing.assert_allclose(module["transform"](X), model.transform(columns), atol=1e-9)
-    text = done("export", folder / "kpca.dimetric", "--to", "numpy", "--out", folder / "m-1.py")
+    text = output_of(
+        "export", folder / "kpca.dimetric", "--to", "numpy", "--out", folder / "m-1.py"
+    )
     assert "To use it" not in text
 
 
@@ -142,30 +146,32 @@ def test_numpy(folder, table):
 def test_faiss(folder, table, words):
     model, columns, X = encoded(folder, table)
     table.loc[5, "a"] = None
-    table.to_csv(folder / "gaps.csv", index=False)
+    table.to_csv(folder / "incomplete.csv", index=False)
     out = folder / "index"
-    result = typed("export", folder / "knn.dimetric", folder / "gaps.csv", "--to", "faiss",
+    result = run("export", folder / "knn.dimetric", folder / "incomplete.csv", "--to", "faiss",
                    "--out", out, "--id", "key", "--json", *words)  # fmt: skip
     assert json.loads(result.stdout)["samples"] == 89
     assert json.loads(result.stdout)["notes"] == ["Dropped 1 of 90 rows because of missing values."]
     _, ids = faiss.read_index(str(out)).search(X[:3].astype(np.float32), 10)
-    there = np.delete(np.arange(90), 5)
+    kept = np.delete(np.arange(90), 5)
     Z = map_samples(model, columns)
-    near = np.argsort(np.linalg.norm(Z[:3, None] - Z[there], axis=2), axis=1)[:, :10]
-    np.testing.assert_array_equal(ids, 7 * there[near] + 1)
+    near = np.argsort(np.linalg.norm(Z[:3, None] - Z[kept], axis=2), axis=1)[:, :10]
+    np.testing.assert_array_equal(ids, 7 * kept[near] + 1)
 
 
-def test_index_of_kept_samples(folder, table):
+def test_usearch_index_of_training_samples(folder, table):
     model, columns, _ = encoded(folder, table)
-    text = done("export", folder / "knn.dimetric", "--to", "usearch", "--out", folder / "index")
+    text = output_of(
+        "export", folder / "knn.dimetric", "--to", "usearch", "--out", folder / "index"
+    )
     assert "contains 90 samples" in text
     found = usearch.index.Index.restore(str(folder / "index"))
     Z = map_samples(model, columns).astype(np.float32)
     np.testing.assert_array_equal(found.search(Z[:4], 1, exact=True).keys.ravel(), np.arange(4))
 
 
-def test_usearch_takes_any_map(folder, table):
-    text = done("export", folder / "kpca.dimetric", folder / "table.csv", "--to", "usearch",
+def test_usearch_index_of_a_kernel_learner(folder, table):
+    text = output_of("export", folder / "kpca.dimetric", folder / "table.csv", "--to", "usearch",
                 "--out", folder / "index")  # fmt: skip
     call = text.partition("To use it: ")[2].partition(".search")[0]
     assert len(eval(call, {"usearch": usearch})) == 90  # the call that is shown to the user
@@ -173,7 +179,7 @@ def test_usearch_takes_any_map(folder, table):
 
 def test_duckdb(folder, table):
     model, columns, _ = encoded(folder, table)
-    done("export", folder / "knn.dimetric", "--to", "duckdb", "--out", folder / "map.sql",
+    output_of("export", folder / "knn.dimetric", "--to", "duckdb", "--out", folder / "map.sql",
          "--table", "things", "--id", "key")  # fmt: skip
     with duckdb.connect() as base:
         base.register("table_", table)
@@ -187,7 +193,7 @@ def test_duckdb(folder, table):
 
 @pytest.mark.parametrize(("columns", "part"), [("e", '"e" AS x'), ("a,b,c,d,e,f", '"f"')])
 def test_postgres(folder, columns, part):
-    done("export", folder / "knn.dimetric", "--to", "postgres", "--out", folder / "map.sql",
+    output_of("export", folder / "knn.dimetric", "--to", "postgres", "--out", folder / "map.sql",
          "--columns", columns)  # fmt: skip
     assert part in (folder / "map.sql").read_text()
 
@@ -212,7 +218,7 @@ def test_postgres(folder, columns, part):
         (["table.csv", "--to", "onnx"], "table.csv is not a model file"),
     ],
 )
-def test_errors(words, error, folder, monkeypatch):
+def test_error_messages(words, error, folder, monkeypatch):
     monkeypatch.chdir(folder)
     dimetric.save(Isomap().fit(np.random.default_rng(0).normal(size=(30, 3))), "isomap.dimetric")
     (folder / "empty.csv").write_text("a,b,c,colour\n,1,1,red\n1,,1,red\n")
@@ -237,7 +243,7 @@ def test_errors(words, error, folder, monkeypatch):
 )
 def test_wrong_usage(words, error, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    result = typed("export", "knn.dimetric", *words, "--out", "out")
+    result = run("export", "knn.dimetric", *words, "--out", "out")
     assert result.exit_code == 2
     assert error in result.output
     assert not (folder / "out").exists()

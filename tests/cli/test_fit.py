@@ -1,4 +1,4 @@
-"""Models from tables, and tables under models, as they are typed."""
+"""The verbs fit, transform and predict."""
 
 import json
 import os
@@ -23,28 +23,28 @@ SRC = str(Path(dimetric.__file__).parents[1])
 
 
 @pytest.fixture
-def model(typed, wine):
+def model(run, wine):
     path = wine.parent / "wine.dimetric"
-    done = typed("fit", wine, "--target", "kind", "--learner", "lda", "--out", path)
+    done = run("fit", wine, "--target", "kind", "--learner", "lda", "--out", path)
     assert done.exit_code == 0, done.output
     return path
 
 
 def error_of(monkeypatch, *words):
-    """Return the sentence that a command ends with."""
+    """Return the error message of a command."""
     monkeypatch.setattr(sys, "argv", ["dimetric", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as raised:
         command()
-    return str(left.value)
+    return str(raised.value)
 
 
 def features(wine):
     return pd.read_csv(wine).drop(columns=["id", "kind"])
 
 
-def test_fit_tells_what_it_did(typed, wine):
+def test_fit_prints_a_summary(run, wine):
     out = wine.parent / "m.dimetric"
-    done = typed("fit", wine, "--target", "kind", "--learner", "NCA", "--option", "n_components=2",
+    done = run("fit", wine, "--target", "kind", "--learner", "NCA", "--option", "n_components=2",
                  "--option", "init=pca", "--out", out)  # fmt: skip
     assert done.exit_code == 0
     assert "Dropped column 'id': it looks like a row identifier." in done.stderr
@@ -56,9 +56,9 @@ def test_fit_tells_what_it_did(typed, wine):
     assert learner.random_state == 0
 
 
-def test_fit_as_json(typed, wine):
+def test_fit_as_json(run, wine):
     out = wine.parent / "m.dimetric"
-    done = typed("fit", wine, "--target", "kind", "--out", out, "--json")
+    done = run("fit", wine, "--target", "kind", "--out", out, "--json")
     found = json.loads(done.stdout)
     assert found["rows"] == 178
     assert found["classes"] == {"grignolino": 71, "barolo": 59, "barbera": 48}
@@ -66,19 +66,19 @@ def test_fit_as_json(typed, wine):
     assert done.stderr == ""
 
 
-def test_fit_without_classes(typed, wine):
+def test_fit_without_classes(run, wine):
     out = wine.parent / "m.dimetric"
-    done = typed("fit", wine, "--learner", "pca", "--drop", "kind,colour", "--scale", "standard",
+    done = run("fit", wine, "--learner", "pca", "--drop", "kind,colour", "--scale", "standard",
                  "--out", out)  # fmt: skip
     assert done.exit_code == 0, done.output
     model = dimetric.load(out)
     assert [name for name, _ in model.steps] == ["columns", "scale", "learner"]
-    done = typed("transform", out, wine)
+    done = run("transform", out, wine)
     assert done.stdout.startswith('"pca0","pca1"')
 
 
-def test_the_target_is_guessed_aloud(typed, wine):
-    done = typed("fit", wine, "--out", wine.parent / "m.dimetric", "--scale", "none")
+def test_guessed_target_is_printed(run, wine):
+    done = run("fit", wine, "--out", wine.parent / "m.dimetric", "--scale", "none")
     assert "No --target was given; column 'kind' is used." in done.stderr
     assert [name for name, _ in dimetric.load(wine.parent / "m.dimetric").steps] == [
         "columns", "model",
@@ -86,9 +86,9 @@ def test_the_target_is_guessed_aloud(typed, wine):
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "npz"])
-def test_transform_is_that_of_the_model(typed, wine, model, ending):
+def test_transform_matches_the_model(run, wine, model, ending):
     out = wine.parent / f"z.{ending}"
-    done = typed("transform", model, wine, "--out", out, "--keep", "id")
+    done = run("transform", model, wine, "--out", out, "--keep", "id")
     assert done.exit_code == 0, done.output
     loaded = dimetric.load(model)
     Z = loaded[-1].learner_.transform(loaded[:-1].transform(features(wine)))
@@ -105,28 +105,28 @@ def test_transform_is_that_of_the_model(typed, wine, model, ending):
 
 
 @pytest.mark.parametrize("cells", [10, 10**6])
-def test_predict_is_that_of_the_model(typed, wine, model, cells, monkeypatch):
+def test_predict_matches_the_model(run, wine, model, cells, monkeypatch):
     monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", cells)
     out = wine.parent / "p.csv"
-    done = typed("predict", model, wine, "--out", out, "--probabilities", "--json")
+    done = run("predict", model, wine, "--out", out, "--probabilities", "--json")
     assert done.exit_code == 0, done.output
     loaded = dimetric.load(model)
     found = pd.read_csv(out)
     assert found["prediction"].tolist() == loaded.predict(features(wine)).tolist()
     probabilities = found[[f"probability of {name}" for name in loaded.classes_]]
     np.testing.assert_allclose(probabilities, loaded.predict_proba(features(wine)))
-    told = json.loads(done.stdout)
-    assert told["rows"] == 178
-    assert sum(told["classes"].values()) == 178
+    summary = json.loads(done.stdout)
+    assert summary["rows"] == 178
+    assert sum(summary["classes"].values()) == 178
 
 
-def test_rows_with_gaps_have_empty_results(typed, wine, model):
+def test_rows_with_missing_values_have_empty_results(run, wine, model):
     frame = pd.read_csv(wine)
     frame.loc[[3, 170], "ash"] = np.nan
     frame.loc[5, "colour"] = "rosé"
     frame.drop(columns="kind").to_csv(wine, index=False)
     out = wine.parent / "p.csv"
-    done = typed("predict", model, wine, "--out", out, "--keep", "id")
+    done = run("predict", model, wine, "--out", out, "--keep", "id")
     assert done.stderr.splitlines() == [
         "Found unknown categories in column 'colour' (number of values: 1).",
         "Results are empty for 2 of 178 rows because of missing values.",
@@ -134,44 +134,44 @@ def test_rows_with_gaps_have_empty_results(typed, wine, model):
     found = pd.read_csv(out)
     assert found.index[found["prediction"].isna()].tolist() == [3, 170]
     assert found["id"].tolist() == frame["id"].tolist()
-    done = typed("transform", model, wine, "--json", "--out", wine.parent / "z.npz")
+    done = run("transform", model, wine, "--json", "--out", wine.parent / "z.npz")
     assert json.loads(done.stdout)["incomplete_rows"] == 2
     with np.load(wine.parent / "z.npz") as found:
         assert np.flatnonzero(np.isnan(found["X"]).any(axis=1)).tolist() == [3, 170]
 
 
-def test_a_model_that_imputes_has_no_empty_results(typed, wine):
+def test_a_model_that_imputes_has_no_empty_results(run, wine):
     frame = pd.read_csv(wine)
     frame.loc[[3, 170], "ash"] = np.nan
     frame.to_csv(wine, index=False)
     out = wine.parent / "m.dimetric"
-    done = typed("fit", wine, "--target", "kind", "--missing", "impute", "--out", out, "--json")
+    done = run("fit", wine, "--target", "kind", "--missing", "impute", "--out", out, "--json")
     assert json.loads(done.stdout)["rows"] == 178
-    done = typed("predict", out, wine)
+    done = run("predict", out, wine)
     assert "" not in done.stdout.splitlines()
-    done = typed("fit", wine, "--target", "kind", "--out", out, "--json")
+    done = run("fit", wine, "--target", "kind", "--out", out, "--json")
     assert json.loads(done.stdout)["rows"] == 176
 
 
-def test_arrays_in_and_out(typed, tmp_path):
+def test_npz_files(run, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 3)) + np.repeat([0, 5], 20)[:, None]
     np.savez(tmp_path / "a.npz", X=X, y=np.repeat([0, 1], 20))
-    assert typed("fit", tmp_path / "a.npz", "--out", tmp_path / "m.dimetric").exit_code == 0
-    done = typed("predict", tmp_path / "m.dimetric", tmp_path / "a.npz", "--out",
+    assert run("fit", tmp_path / "a.npz", "--out", tmp_path / "m.dimetric").exit_code == 0
+    done = run("predict", tmp_path / "m.dimetric", tmp_path / "a.npz", "--out",
                  tmp_path / "p.npz")  # fmt: skip
     assert done.exit_code == 0, done.output
     with np.load(tmp_path / "p.npz") as found:
         assert found["prediction"].tolist() == [0] * 20 + [1] * 20
 
 
-def test_models_that_are_no_pipelines(typed, wine):
+def test_model_that_is_only_a_learner(run, wine):
     from dimetric import LDA
 
     frame = pd.read_csv(wine)
     numbers = frame[["alcohol", "mg", "phenols"]]
     dimetric.save(LDA().fit(numbers, frame["kind"]), wine.parent / "m.dimetric")
-    done = typed("transform", wine.parent / "m.dimetric", wine)
+    done = run("transform", wine.parent / "m.dimetric", wine)
     assert done.exit_code == 0, done.output
     first = [float(each) for each in done.stdout.splitlines()[1].split(",")]
     Z = LDA().fit(numbers, frame["kind"]).transform(numbers)
@@ -193,10 +193,10 @@ def test_models_that_are_no_pipelines(typed, wine):
         ),
     ],
 )
-def test_nested_parameters(typed, wine, learner, options, expected):
+def test_nested_parameters(run, wine, learner, options, expected):
     words = [word for each in options for word in ("--option", each)]
     path = wine.parent / "m.dimetric"
-    done = typed("fit", wine, "--target", "kind", "--learner", learner, *words, "--out", path)
+    done = run("fit", wine, "--target", "kind", "--learner", learner, *words, "--out", path)
     assert done.exit_code == 0, done.output
     assert str(dimetric.load(path)[-1].learner_) == str(expected)
 
@@ -223,7 +223,7 @@ def test_nested_parameters(typed, wine, learner, options, expected):
         (["--k", "179"], "--k 179 is larger than the number of rows, 178"),
     ],
 )
-def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
+def test_error_messages_of_fit(monkeypatch, wine, words, sentence):
     monkeypatch.chdir(wine.parent)
     words = ["--out", "m.dimetric", *words] if "--out" not in words else words
     words = ["--target", "kind", *words] if "--target" not in words else words
@@ -246,25 +246,25 @@ def test_wrong_words_of_fit(monkeypatch, wine, words, sentence):
         (["predict", "pca.dimetric", "wine.csv"], "was fitted without classes"),
     ],
 )
-def test_wrong_words_of_transform(monkeypatch, wine, model, typed, words, sentence):
+def test_error_messages_of_transform_and_predict(monkeypatch, wine, model, run, words, sentence):
     monkeypatch.chdir(wine.parent)
     Path("other.csv").write_text("a,b\n1,2\n")
-    typed("fit", wine, "--learner", "pca", "--out", "pca.dimetric")
+    run("fit", wine, "--learner", "pca", "--out", "pca.dimetric")
     before = {each.name for each in wine.parent.iterdir()}
     assert sentence in error_of(monkeypatch, *words)
     assert {each.name for each in wine.parent.iterdir()} == before
 
 
-def test_usage(typed, wine, model):
-    assert typed("fit").exit_code == 2
-    assert typed("transform", model, wine, "--json").exit_code == 2
-    assert typed("predict", model, wine, "--json").exit_code == 2
-    assert typed("fit", wine, "--out", "x", "--k", 0).exit_code == 2
+def test_wrong_usage_exits_with_2(run, wine, model):
+    assert run("fit").exit_code == 2
+    assert run("transform", model, wine, "--json").exit_code == 2
+    assert run("predict", model, wine, "--json").exit_code == 2
+    assert run("fit", wine, "--out", "x", "--k", 0).exit_code == 2
     for verb in ("fit", "transform", "predict", "compare"):
-        assert "--json" in typed(verb, "--help").output
+        assert "--json" in run(verb, "--help").output
 
 
-def run(*words, **options):
+def start_process(*words, **options):
     code = "from dimetric.cli import main; main()"
     path = os.pathsep.join([SRC, *sys.path])
     return subprocess.Popen(
@@ -274,49 +274,49 @@ def run(*words, **options):
 
 
 @pytest.mark.slow
-def test_an_interrupt_leaves_nothing_behind(wine, model):
+def test_interrupt_leaves_no_files(wine, model):
     big = wine.parent / "big.csv"
     frame = pd.concat([pd.read_csv(wine)] * 3000)
     frame.to_csv(big, index=False)
     out = wine.parent / "z.csv"
     out.write_text("as it was")
-    process = run("transform", model, big, "--out", out)
+    process = start_process("transform", model, big, "--out", out)
     deadline = time.monotonic() + 120
     while not any(each.name.startswith(".") for each in wine.parent.iterdir()):
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "Traceback" not in told
+    assert "Traceback" not in stderr
     assert out.read_text() == "as it was"
     assert not any(each.name.startswith(".") for each in wine.parent.iterdir())
 
 
 @pytest.mark.slow
-def test_a_pipe_that_is_closed_is_no_error(wine, model):
+def test_closed_pipe_prints_no_error(wine, model):
     big = wine.parent / "big.csv"
     pd.concat([pd.read_csv(wine)] * 300).to_csv(big, index=False)
-    process = run("transform", model, big)
+    process = start_process("transform", model, big)
     process.stdout.readline()
     process.stdout.close()
-    with process.stderr as told:
-        assert told.read() == ""
+    with process.stderr as stderr:
+        assert stderr.read() == ""
     assert process.wait(timeout=60) == 1
 
 
-def test_coordinates_of_the_euclidean_distance_are_the_scaled_features(typed, wine):
+def test_euclidean_coordinates_are_the_scaled_features(run, wine):
     out = wine.parent / "m.dimetric"
-    typed("fit", wine, "--target", "kind", "--learner", "Euclidean", "--out", out)
-    done = typed("transform", out, wine)
+    run("fit", wine, "--target", "kind", "--learner", "Euclidean", "--out", out)
+    done = run("transform", out, wine)
     assert done.stdout.splitlines()[0].startswith('"alcohol","acid"')
     values = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
     np.testing.assert_allclose(values.min(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(values.max(axis=0), 1)
 
 
-def test_a_model_without_names_takes_no_class_for_a_feature(typed, tmp_path, monkeypatch):
+def test_model_without_feature_names_ignores_other_columns(run, tmp_path, monkeypatch):
     X, y = load_iris(return_X_y=True)
     path, out = tmp_path / "m.dimetric", tmp_path / "out.csv"
     classifier = dimetric.KNNClassifier(3, learner=dimetric.LDA()).fit(X, y)
@@ -326,32 +326,31 @@ def test_a_model_without_names_takes_no_class_for_a_feature(typed, tmp_path, mon
     ids = {"id": np.arange(150) + 7, "kind": np.where(y, "u", "v")}
     for others, keep in (({"class": y}, ""), ({"species": y}, "species"), (ids, "")):
         frame.assign(**others).to_csv(table, index=False)
-        done = typed("predict", path, table, "--out", out, "--keep", keep)
+        done = run("predict", path, table, "--out", out, "--keep", keep)
         assert done.exit_code == 0, done.exception
         names = ", ".join(map(repr, others))
         assert f"4 features are matched by position. Ignored columns: {names}." in done.stderr
         np.testing.assert_array_equal(pd.read_csv(out)["prediction"], classifier.predict(X))
     np.savez(tmp_path / "iris.npz", X=X, y=y)
-    done = typed("predict", path, tmp_path / "iris.npz", "--out", out)
+    done = run("predict", path, tmp_path / "iris.npz", "--out", out)
     assert "Ignored columns: 'y'." in done.stderr
     frame.assign(e=1.0).to_csv(table, index=False)
-    told = error_of(monkeypatch, "predict", path, table)
-    assert (
-        "5 columns, but there were 4 columns without names during fit. Pass exactly these" in told
-    )
+    message = error_of(monkeypatch, "predict", path, table)
+    expected = "5 columns, but there were 4 columns without names during fit. Pass exactly these"
+    assert expected in message
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
-def test_results_keep_their_kind_after_rows_without_any(typed, tmp_path, monkeypatch, ending):
+def test_dtype_of_results_does_not_depend_on_the_first_rows(run, tmp_path, monkeypatch, ending):
     monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", 4)
     frame = pd.DataFrame({"a": [0.0, 1, 2, 10, 11, 12], "b": 0.5, "class": [0, 0, 0, 1, 1, 1]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     model, out = tmp_path / "m.dimetric", tmp_path / f"p.{ending}"
     words = ("--target", "class", "--learner", "pca", "--out", model, "--k", 1)
-    assert typed("fit", tmp_path / "t.csv", *words).exit_code == 0
+    assert run("fit", tmp_path / "t.csv", *words).exit_code == 0
     frame.loc[:2, "a"] = np.nan
     frame.drop(columns="class").to_csv(tmp_path / "new.csv", index=False)
-    done = typed("predict", model, tmp_path / "new.csv", "--out", out)
+    done = run("predict", model, tmp_path / "new.csv", "--out", out)
     assert done.exit_code == 0, done.output
     if ending == "npz":
         with np.load(out) as arrays:
@@ -361,27 +360,30 @@ def test_results_keep_their_kind_after_rows_without_any(typed, tmp_path, monkeyp
     np.testing.assert_array_equal(np.asarray(found, dtype=float), [np.nan] * 3 + [1] * 3)
 
 
-def test_a_result_that_cannot_be_finished_leaves_nothing_behind(typed, wine, model, monkeypatch):
+def test_failed_write_leaves_no_files(run, wine, model, monkeypatch):
     def full(self):
         raise OSError("No space left on device")
 
     for ending, writer in (("npz", "_NpzWriter"), ("csv", "_RowWriter")):
         monkeypatch.setattr(f"dimetric.data._writers.{writer}.close", full)
-        done = typed("transform", model, wine, "--out", wine.parent / f"z.{ending}")
+        done = run("transform", model, wine, "--out", wine.parent / f"z.{ending}")
         assert isinstance(done.exception, OSError)
         assert {each.name for each in wine.parent.iterdir()} == {"wine.csv", "wine.dimetric"}
 
 
-def test_a_table_without_rows(typed, wine, model):
+def test_table_without_rows(run, wine, model):
     wine.write_text(wine.read_text().splitlines()[0] + "\n")
-    done = typed("predict", model, wine)
+    done = run("predict", model, wine)
     assert done.exit_code == 0, done.output
     assert done.stdout == '"row","prediction"\n'
 
 
 @pytest.fixture
 def long_ids(wine, monkeypatch):
-    """Wine in Parquet, read two rows at a time, with ids that no float holds, and some missing."""
+    """Return a function that writes a Parquet file with ids above 2^53, some of them missing.
+
+    The file is read in chunks of two rows.
+    """
     monkeypatch.setattr("dimetric.data._files.CELLS_PER_CHUNK", 20)
 
     def write(*missing):
@@ -396,26 +398,26 @@ def long_ids(wine, monkeypatch):
 
 @pytest.mark.parametrize("missing", [(0,), (0, 1), (3,), ()])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_ids_pass_through_as_they_are(typed, model, long_ids, missing, ending):
+def test_ids_are_copied_exactly(run, model, long_ids, missing, ending):
     table, ids = long_ids(*missing)
     out = table.with_name(f"p.{ending}")
-    done = typed("predict", model, table, "--keep", "id", "--out", out)
+    done = run("predict", model, table, "--keep", "id", "--out", out)
     assert done.exit_code == 0, done.output
     read = pd.read_parquet(out, dtype_backend="pyarrow") if ending == "parquet" else (
         pd.read_csv(out, dtype=str))  # fmt: skip
-    told = ["" if pd.isna(each) else str(each) for each in read["id"]]
-    assert told == ["" if pd.isna(each) else str(each) for each in ids]
+    copied = ["" if pd.isna(each) else str(each) for each in read["id"]]
+    assert copied == ["" if pd.isna(each) else str(each) for each in ids]
 
 
-def test_arrays_hold_no_missing_ids(typed, model, long_ids, monkeypatch):
+def test_npz_with_missing_ids_is_an_error(run, model, long_ids, monkeypatch):
     table, _ = long_ids(5)
     words = ("predict", model, table, "--keep", "id", "--out", table.with_name("p.npz"))
     assert "Write a .csv or .parquet file" in error_of(monkeypatch, *words)
     assert not table.with_name("p.npz").exists()
 
 
-def test_a_column_that_is_kept_gives_way_to_no_result(monkeypatch, wine, model):
+def test_kept_column_with_the_name_of_a_result_is_an_error(monkeypatch, wine, model):
     frame = pd.read_csv(wine).rename(columns={"kind": "prediction"})
     frame.to_csv(wine, index=False)
-    told = error_of(monkeypatch, "predict", model, wine, "--keep", "prediction")
-    assert "--keep: column 'prediction' has the same name as a column of results" in told
+    message = error_of(monkeypatch, "predict", model, wine, "--keep", "prediction")
+    assert "--keep: column 'prediction' has the same name as a column of results" in message

@@ -1,4 +1,4 @@
-"""The verb neighbors, as it is typed."""
+"""The verb neighbors."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ NAMES = load_wine().target_names[y]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table with a gap in row 3, and a model of it."""
+    """Write a table with a missing value in row 3, and a model of it."""
     folder = tmp_path_factory.mktemp("wine")
     frame = pd.DataFrame(X, columns=load_wine().feature_names).assign(kind=NAMES)
     frame.loc[3, "ash"] = np.nan
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def typed(folder, *words):
+def run(folder, *words):
     files = [folder / "lda.dimetric", folder / "wine.csv"]
     return CliRunner().invoke(app, ["neighbors", *map(str, (*files, *words))])
 
@@ -43,16 +43,16 @@ def nearest(A, row, k):
     return np.argsort(np.linalg.norm(A - A[row], axis=1), kind="stable")[1 : k + 1]
 
 
-def test_before_and_after(folder, tmp_path):
+def test_neighbors_match_brute_force(folder, tmp_path):
     picture = tmp_path / "near.png"
-    done = typed(folder, "--row", 65, "--k", 6, "--json", "--out", picture)
+    done = run(folder, "--row", 65, "--k", 6, "--json", "--out", picture)
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     rows = np.delete(np.arange(178), 3)
     scaled = MinMaxScaler().fit_transform(X[rows])
     mapped = LDA().fit(scaled, y[rows]).transform(scaled)
-    at = 64  # row 3 is left out
-    before, after = rows[nearest(scaled, at, 6)], rows[nearest(mapped, at, 6)]
+    position = 64  # position of row 65, because row 3 is dropped
+    before, after = rows[nearest(scaled, position, 6)], rows[nearest(mapped, position, 6)]
     assert [each["row"] for each in found["before"]] == before.tolist()
     assert [each["row"] for each in found["after"]] == after.tolist()
     assert set(found["new"]) == set(after) - set(before)
@@ -64,8 +64,8 @@ def test_before_and_after(folder, tmp_path):
     assert picture.stat().st_size > 10_000
 
 
-def test_table(folder):
-    done = typed(folder, "--row", -1, "--k", 2, "--show", "hue,proline")
+def test_printed_table(folder):
+    done = run(folder, "--row", -1, "--k", 2, "--show", "hue,proline")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert lines[0] == "Row 177: kind class_2, hue 0.61, proline 560.0"
@@ -75,15 +75,15 @@ def test_table(folder):
     assert lines[-1].endswith("dropped.")
 
 
-def test_all_others(folder, tmp_path):
-    done = typed(folder, "--row", 0, "--k", 1000, "--json")
+def test_k_is_reduced_to_the_number_of_other_rows(folder, tmp_path):
+    done = run(folder, "--row", 0, "--k", 1000, "--json")
     found = json.loads(done.stdout)
     assert len(found["before"]) == 176
     assert found["new"] == []
     assert "--k 1000 was reduced to 176, the number of other rows." in found["notes"]
 
 
-def test_a_learner_alone(folder, tmp_path):
+def test_model_that_is_only_a_learner(folder, tmp_path):
     dimetric.save(LDA().fit(X, y), tmp_path / "alone.dimetric")
     np.savez(tmp_path / "wine.npz", X=X)
     words = ["neighbors", tmp_path / "alone.dimetric", tmp_path / "wine.npz", "--row", 5,
@@ -109,15 +109,15 @@ def test_a_learner_alone(folder, tmp_path):
         ),
     ],
 )
-def test_errors_are_sentences(folder, monkeypatch, words, error):
+def test_error_messages(folder, monkeypatch, words, error):
     files = [str(folder / "lda.dimetric"), str(folder / "wine.csv")]
     monkeypatch.setattr(sys, "argv", ["dimetric", "neighbors", *files, *words])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as raised:
         command()
-    assert error in str(left.value)
+    assert error in str(raised.value)
 
 
-def test_no_model(folder, monkeypatch):
+def test_error_if_the_file_is_not_a_model(folder, monkeypatch):
     file = str(folder / "wine.csv")
     monkeypatch.setattr(sys, "argv", ["dimetric", "neighbors", file, file, "--row", "1"])
     with pytest.raises(SystemExit, match=r"wine\.csv is not a model file"):

@@ -1,4 +1,4 @@
-"""Reports: one page that needs nothing else, and in which any text is only a text."""
+"""Reports are self-contained pages in which all values are escaped."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ NAMES = [
 
 
 class Page(HTMLParser):
-    """Tags, attributes and text of a page; every tag must be closed in order."""
+    """The tags, attributes and text of a page. Raises if a tag is not closed in order."""
 
     def __init__(self, content):
         super().__init__()
@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def record():
-    """A report in which every name comes from someone who means no good."""
+    """Return a report whose names contain markup."""
     rng = np.random.default_rng(0)
     y = np.array(NAMES[:3])[np.arange(60) % 3]
     best = "LDA <b>"
@@ -75,13 +75,13 @@ def record():
     return ReportRecord(
         name=f"table {EVIL}", source=f"{EVIL}.csv", target=f"{EVIL} & [red]", y=y,
         rows=np.arange(100, 160), feature_names=NAMES, classes=dict.fromkeys(NAMES[:3], 20),
-        notes=[f"Column {EVIL!r} was left out."], n_neighbors=3, n_folds=2, rope=0.02,
+        notes=[f"Column {EVIL!r} was dropped."], n_neighbors=3, n_folds=2, rope=0.02,
         random_state=7, choice=choice, insight=insight, model_file=f"it's {EVIL}.dimetric",
         model_description=f"It holds {EVIL}.", seconds=12.4, versions={"Python": "<3>"},
     )  # fmt: skip
 
 
-def test_texts_are_only_texts(record):
+def test_all_values_are_escaped(record):
     content = render_report(record)
     page = Page(content)
     assert page.tags == {
@@ -100,7 +100,7 @@ def test_texts_are_only_texts(record):
         assert words in page.words, words
 
 
-def test_what_a_page_says(record):
+def test_page_contains_the_results(record):
     words = Page(render_report(record)).words
     for sentence in (
         "Probabilities: Euclidean is better 1 %, equivalent (within 0.02) 2 %, LDA <b> is better "
@@ -120,18 +120,18 @@ def test_what_a_page_says(record):
         "All 60 rows, including the training rows, before learning",
     ):  # fmt: skip
         assert sentence in words, sentence
-    # Three rows with two neighbours twice, and the legend.
+    # Three examples, each with two neighbours under both distances, and the legend.
     assert words.count("✓") + words.count("✗") == 4 * 3 + 1
 
 
-def test_pictures(record):
+def test_pictures_are_part_of_the_page(record):
     content = render_report(record)
     sources = [value for name, value in Page(content).attributes if name == "src"]
     assert len(sources) == 4
     assert all(each.startswith("data:image/png;base64,") for each in sources)
 
 
-def test_a_distance_without_a_matrix(record):
+def test_report_of_a_nonlinear_learner(record):
     from dataclasses import replace
 
     kernel = replace(record.insight, metric=None, from_metric=False)
@@ -142,7 +142,7 @@ def test_a_distance_without_a_matrix(record):
     assert "Feature importance" not in render_report(replace(record, insight=nothing))
 
 
-def test_a_missing_value_of_a_template_is_an_error(record, monkeypatch):
+def test_undefined_template_values_raise(record, monkeypatch):
     from dataclasses import replace
 
     from jinja2 import UndefinedError
@@ -152,7 +152,7 @@ def test_a_missing_value_of_a_template_is_an_error(record, monkeypatch):
         render_report(replace(record, choice=choice))
 
 
-def test_long_texts():
+def test_long_names_are_shortened():
     assert cut_end("a" * 100, 10) == "a" * 9 + "…"
     assert cut_end("short") == "short"
     assert cut_middle("0123456789abc", 7) == "012…abc"

@@ -93,29 +93,29 @@ def neighbors(
 
 
 def _plot(
-    near: "Neighborhood", y: "np.ndarray | None", name: str, number: int, out: Path
+    near: "Neighborhood", y: "np.ndarray | None", name: str, row_index: int, out: Path
 ) -> list[str]:
     """Write a plot of the neighbours; return notes about it."""
     from dimetric.plot import NeighborhoodDisplay
 
     display = NeighborhoodDisplay(near, y, titles=("Euclidean", name)).plot()
-    display.legend_.get_texts()[0].set_text(f"row {number}")
+    display.legend_.get_texts()[0].set_text(f"row {row_index}")
     return write_picture(display.figure_, out)
 
 
 def _print_results(
-    near: "Neighborhood", row_numbers: "np.ndarray", texts: "dict[str, np.ndarray]", name: str
+    near: "Neighborhood", row_indices: "np.ndarray", texts: "dict[str, np.ndarray]", name: str
 ) -> None:
     """Print the neighbours under both distances."""
     values_of_row = ", ".join(f"{column} {values[near.row]}" for column, values in texts.items())
-    number = row_numbers[near.row]
-    print(f"Row {number}: {values_of_row}" if values_of_row else f"Row {number}")
+    index = row_indices[near.row]
+    print(f"Row {index}: {values_of_row}" if values_of_row else f"Row {index}")
     for title, positions, distances in (
         ("Euclidean", near.before, near.distances_before),
         (name, near.after, near.distances_after),
     ):
         print(f"\n{title}")
-        print(*table_lines(near, positions, distances, row_numbers, texts), sep="\n")
+        print(*table_lines(near, positions, distances, row_indices, texts), sep="\n")
     counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.dropped)} dropped"
     print(f"\nNeighbours under {name}, compared with Euclidean: {counts}.")
 
@@ -124,7 +124,7 @@ def table_lines(
     near: "Neighborhood",
     positions: "np.ndarray",
     distances: "np.ndarray",
-    row_numbers: "np.ndarray",
+    row_indices: "np.ndarray",
     shown: "dict[str, np.ndarray]",
 ) -> list[str]:
     """Return the lines of a table of neighbours: row, distance, change, and columns."""
@@ -132,7 +132,7 @@ def table_lines(
     for i in positions:
         change = "new" if i in near.new else "dropped" if i in near.dropped else ""
         texts = [str(values[i]) for values in shown.values()]
-        rows.append([str(row_numbers[i]), f"{distances[i]:.4g}", change, *texts])
+        rows.append([str(row_indices[i]), f"{distances[i]:.4g}", change, *texts])
     rows = [[each if len(each) <= 28 else each[:27] + "…" for each in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(*rows, strict=True)]
     return [
@@ -144,7 +144,7 @@ def table_lines(
 
 def as_dict(
     near: "Neighborhood",
-    row_numbers: "np.ndarray",
+    row_indices: "np.ndarray",
     shown: "dict[str, np.ndarray]",
     out: str | None,
     notes: list[str],
@@ -153,19 +153,19 @@ def as_dict(
 
     def listed(positions: "np.ndarray", distances: "np.ndarray") -> list[dict[str, Any]]:
         return [
-            {"row": int(row_numbers[i]), "distance": float(distances[i])}
+            {"row": int(row_indices[i]), "distance": float(distances[i])}
             | {"columns": {name: str(values[i]) for name, values in shown.items()}}
             for i in positions
         ]
 
     return {
-        "row": int(row_numbers[near.row]),
+        "row": int(row_indices[near.row]),
         "columns": {name: str(values[near.row]) for name, values in shown.items()},
         "before": listed(near.before, near.distances_before),
         "after": listed(near.after, near.distances_after),
-        "kept": row_numbers[near.kept],
-        "new": row_numbers[near.new],
-        "dropped": row_numbers[near.dropped],
+        "kept": row_indices[near.kept],
+        "new": row_indices[near.new],
+        "dropped": row_indices[near.dropped],
         "written": out,
         "notes": notes,
     }
@@ -192,12 +192,12 @@ def _columns_to_show(
     return ([] if class_column is None else [class_column]) + others, class_column
 
 
-def _position_of(row: int, row_numbers: "np.ndarray", n_rows: int) -> int:
+def _position_of(row: int, row_indices: "np.ndarray", n_rows: int) -> int:
     """Return the position of a row of the table among its complete rows."""
     import numpy as np
 
-    number = int(row_numbers[row]) if -len(row_numbers) <= row < 0 else row
-    positions = np.flatnonzero(row_numbers == number)
+    index = int(row_indices[row]) if -len(row_indices) <= row < 0 else row
+    positions = np.flatnonzero(row_indices == index)
     if not len(positions):
         if 0 <= row < n_rows:
             raise ValueError(f"--row {row} has missing values. Choose another row.")
