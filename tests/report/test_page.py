@@ -124,6 +124,13 @@ def test_page_contains_the_results(record):
     assert words.count("✓") + words.count("✗") == 4 * 3 + 1
 
 
+def test_page_reports_unfinished_folds(record):
+    from dataclasses import replace
+
+    words = Page(render_report(replace(record, n_folds=5))).words
+    assert "averaged over 2 of 5 stratified folds, because the time limit was reached." in words
+
+
 def test_pictures_are_part_of_the_page(record):
     content = render_report(record)
     sources = [value for name, value in Page(content).attributes if name == "src"]
