@@ -53,9 +53,9 @@ def test_compare_arrays(array_comparison):
     assert {len(each) for each in array_comparison.scores.values()} <= {2, 3, 4, 5}
     assert array_comparison.posterior.right > 0.5
     assert array_comparison.notes == []
-    model = array_comparison.model
+    model = array_comparison.learner
     assert np.mean(model.predict(X) == y) > 0.98
-    assert model is array_comparison.model  # the model is fitted once
+    assert model is array_comparison.learner  # the model is fitted once
     assert array_comparison.transform(X[:5]).shape == (5, 2)
 
 
@@ -70,10 +70,10 @@ def test_compare_data_frame(frame_comparison, frame):
         "Column 'colour' is encoded as 1 for 'white' and 0 for 'red'.",
     ]
     complete = frame.drop(index=7)
-    assert np.mean(frame_comparison.model.predict(complete) == complete["kind"]) > 0.8
+    assert np.mean(frame_comparison.learner.predict(complete) == complete["kind"]) > 0.8
     shuffled = complete[["colour", "ash", "acid", "alcohol", "alcalinity"]]  # columns match by name
     np.testing.assert_array_equal(
-        frame_comparison.model.predict(shuffled), frame_comparison.model.predict(complete)
+        frame_comparison.learner.predict(shuffled), frame_comparison.learner.predict(complete)
     )
 
 
@@ -195,7 +195,7 @@ def test_report_and_model_file(frame_comparison, frame, tmp_path):
     frame_comparison.report(tmp_path / "alone.html")
     rows = frame.drop(index=7)
     loaded = dimetric.load(tmp_path / "wine.dimetric")
-    np.testing.assert_array_equal(loaded.predict(rows), frame_comparison.model.predict(rows))
+    np.testing.assert_array_equal(loaded.predict(rows), frame_comparison.learner.predict(rows))
     about = dimetric.describe(tmp_path / "wine.dimetric")["about"]
     assert about == {"data": "a data frame", "target": "kind", "verdict": frame_comparison.verdict}
     page = (tmp_path / "wine.html").read_text(encoding="utf-8")
