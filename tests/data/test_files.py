@@ -76,7 +76,7 @@ def test_dialects_of_text_files(tmp_path, content, X):
         ("a,b,class\nu,2,x\nu,4,y\n", "Column 'a' holds a single value, 'u'."),
         (
             "a,class\n" + "".join(f"{i},x\n" for i in [*range(20), "<5"]),
-            "(21 categories). Only 1 of 21 values is not numeric, such as '<5'.",
+            "(21 categories). Only 1 of 21 values is not numeric, for example '<5'.",
         ),
     ],
 )

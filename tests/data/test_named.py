@@ -147,7 +147,9 @@ def test_keel_partitions_of_two_sizes(tmp_path):
     (tmp_path / "i-5-3tst.dat").write_text((tmp_path / "i-5-2tst.dat").read_text())
     data = load_data_set("i", tmp_path)
     assert list(data.extra) == ["fold10"]
-    assert data.notes == ("Ignored the 5-fold files: their samples differ.",)
+    assert data.notes == (
+        "Ignored the 5-fold files: they do not hold the same samples as the others.",
+    )
 
 
 def test_folds_with_different_categories(tmp_path):

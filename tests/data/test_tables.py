@@ -152,7 +152,8 @@ def test_too_many_distinct_strings_raise():
         read_table(frame)
     frame["text"] = [*map(str, range(98)), "<5", "none"]
     with pytest.raises(
-        ValueError, match=r"100 rows.* Only 2 of 100 values are not numeric, such as '<5', 'none'"
+        ValueError,
+        match=r"100 rows.* Only 2 of 100 values are not numeric, for example '<5', 'none'",
     ):
         read_table(frame)
 

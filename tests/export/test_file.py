@@ -392,7 +392,7 @@ def test_file_that_is_replaced_while_it_is_read(path, monkeypatch):
 
 
 def test_deeply_nested_about_raises(path):
-    with pytest.raises(ValueError, match="its header is nested too deeply"):
+    with pytest.raises(ValueError, match="about must be valid JSON: it is nested too deeply"):
         save(PCA().fit(samples()[0]), path, about=nested(200))
     assert not path.exists()
 

@@ -205,10 +205,12 @@ def test_file_and_errors(tmp_path):
     assert (tmp_path / "map.sql").read_text(encoding="utf-8") == text
     with pytest.raises(ValueError, match="SQL requires a linear map"):
         to_sql(KPCA(2).fit(X))
-    with pytest.raises(ValueError, match="dialect must be one of duckdb, postgres and form"):
+    with pytest.raises(ValueError, match="dialect must be one of duckdb, postgres, not 'oracle'"):
         to_sql(model, dialect="oracle")
-    for columns in (["a"], ["a", "b", "c", "c"]):
-        with pytest.raises(ValueError, match="The model has 4 features, but columns has"):
+    with pytest.raises(ValueError, match="form must be one of auto, expression, matrix, not"):
+        to_sql(model, form="join")
+    for columns, names in ((["a"], "1 names"), (["a", "b", "c", "c"], r"4 names \(1 repeated\)")):
+        with pytest.raises(ValueError, match=f"The model has 4 features, but columns has {names}"):
             to_sql(model, columns=columns)
     with pytest.raises(ValueError, match="'' cannot be the name"):
         to_sql(model, table="x", id="")

@@ -82,7 +82,7 @@ def _exceptions_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
     examples = ", ".join(repr(str(each)[:40]) for each in texts[odd][:3])
     n_odd, n_values = int(np.sum(counts[odd])), int(np.sum(counts))
     verb = "is" if n_odd == 1 else "are"
-    return f"Only {n_odd} of {n_values} values {verb} not numeric, such as {examples}."
+    return f"Only {n_odd} of {n_values} values {verb} not numeric, for example {examples}."
 
 
 def category_name(value: Any) -> str:

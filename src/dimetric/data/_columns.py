@@ -36,8 +36,8 @@ def columns_of(
     string_columns : container of str
         Names of columns that stay strings even if all their values are numbers.
     target : str, optional
-        Name of the target column. If its values are not all numbers, they are kept as written:
-        "None", "NA" and "01" are class names.
+        Name of the target column. If a value is not a number, or is a code such as "01", all values
+        are kept as written. "None" and "NA" are then class names.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def columns_of(
 
 
 def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:
-    """Return a target as numbers if all its values are numbers, else as written."""
+    """Return a target as written, or as numbers if all are numbers and none is a code like "01"."""
     texts = [each.strip() for each in listed if isinstance(each, str)]
     if numbers is not None and not any(LEADING_ZERO.fullmatch(each) for each in texts):
         whole = len(texts) == len(listed) and all(INTEGER.fullmatch(each) for each in texts)
@@ -133,7 +133,7 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
         numbers = np.full(len(values), np.nan) if found is None else found
     numbers = numbers.astype(np.float64)
     if np.any(np.isinf(numbers)):
-        raise ValueError(f"Column {name!r} holds infinite values. Replace them, or drop it.")
+        raise ValueError(f"Column {name!r} holds infinite values. Replace them or drop the column.")
     return numbers
 
 

@@ -38,7 +38,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How to treat missing values. "raise" raises an error. "impute" replaces them by the median
         or most frequent category that the column had during fit. "keep" sets all features of the
         column to NaN.
-    categories : mapping of str to sequence of str, optional
+    categories : dict of str to sequence of str, optional
         All categories of a column, by column name. By default, the sorted categories seen during
         fit.
 

@@ -75,7 +75,7 @@ class TableFile:
         Parameters
         ----------
         target : str, optional
-            A column of a text file whose values are read as strings.
+            A column of a text file whose values are read as strings. Ignored with polars.
         """
         with _naming_file_in_errors(self.path):
             if self.kind == "arrays":
@@ -241,7 +241,7 @@ def _text_chunks(
 ) -> Iterator[Any]:
     library, is_pandas = _data_frame_library()
     if not is_pandas:
-        raise ImportError("Reading a table in chunks requires pandas: pip install pandas")
+        raise ImportError("Reading a table in chunks requires pandas: pip install pandas.")
     options = _pandas_options(dialect)
     head = library.read_csv(path, nrows=0, **options)
     positions = [
@@ -265,7 +265,7 @@ def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
 
 
 def _with_names(frame: Any) -> Any:
-    """Strip spaces from the column names; name the columns x0, x1, ... if the file has no names."""
+    """Name columns x0, x1, ... if the file has no names; with pandas, strip spaces from names."""
     if hasattr(frame, "set_axis"):  # pandas, which numbers columns without names
         if len(frame.columns) and frame.columns.dtype.kind in "iu":
             return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)

@@ -270,7 +270,8 @@ def _with_folds(data: DataSet, other: DataSet, fold: str, position: str) -> Data
         np.array_equal(data.X[order], other.X[order_of_other])
         and np.array_equal(data.y[order], other.y[order_of_other])
     ):
-        note = f"Ignored the {fold.removeprefix('fold')}-fold files: their samples differ."
+        n_folds = fold.removeprefix("fold")
+        note = f"Ignored the {n_folds}-fold files: they do not hold the same samples as the others."
         return replace(data, notes=(*data.notes, note))
     rows = np.empty_like(order)
     rows[order] = order_of_other

@@ -179,8 +179,8 @@ def _are_strings(values: np.ndarray) -> bool:
 class _NpzWriter:
     """Write columns as the arrays of an NPZ file.
 
-    The shape comes first in the file format. So the rows of each column are collected in a
-    temporary file until their number is known.
+    In the file, the shape of an array precedes its values. So the values of each numeric column are
+    collected in a temporary file until the number of rows is known.
     """
 
     def __init__(self, file: Path, files: ExitStack) -> None:

@@ -66,7 +66,7 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
             text, object_pairs_hook=without_duplicates, parse_float=finite, parse_constant=finite
         )
     except RecursionError:
-        raise ValueError("its header is nested too deeply") from None
+        raise ValueError("it is nested too deeply") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError("its header is not JSON") from None
     if not isinstance(parsed, dict):
@@ -80,7 +80,7 @@ def parse_object(text: str | bytes) -> dict[str, Any]:
             if isinstance(each, (dict, list))
         ]
     if level:
-        raise ValueError("its header is nested too deeply")
+        raise ValueError("it is nested too deeply")
     return parsed
 
 

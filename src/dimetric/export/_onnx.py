@@ -31,8 +31,8 @@ def to_onnx(
     path : path, optional
         Path of the file to write.
     dtype : {"float32", "float64"}, default="float32"
-        Dtype of the input ``X`` and of the output. Kernels and distances are always computed in
-        float64.
+        Dtype of the input ``X`` and of the outputs ``Z`` and ``probabilities``. Kernels and
+        distances are always computed in float64.
 
     Returns
     -------
@@ -231,7 +231,10 @@ class Graph:
         return model
 
     def _labels(self, probabilities: str, vote: Vote) -> Any:
-        """Add the label of the most probable class; ties go to the first class."""
+        """Add the outputs of a classifier and return the description of ``label``.
+
+        The label is that of the most probable class; ties go to the first class.
+        """
         best = self.node("ArgMax", probabilities, axis=1, keepdims=0)
         classes = vote.classes
         classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes

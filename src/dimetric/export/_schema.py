@@ -195,10 +195,10 @@ def schema_of(cls: type) -> dict[str, str]:
 
 
 def is_state(cls: type, name: str) -> bool:
-    """Tell whether a name can be that of a fitted attribute of a class.
+    """Tell whether a class can have a fitted attribute with a given name.
 
-    Names of class attributes, such as methods, cannot. Classes without ``fit``, such as solvers and
-    kernels, have no fitted attributes.
+    The names of class attributes, such as methods, are excluded. Classes without ``fit``, such as
+    solvers and kernels, have no fitted attributes.
     """
     known = bool(FITTED_NAME.fullmatch(name)) or name in schema_of(cls)
     return known and hasattr(cls, "fit") and not hasattr(cls, name)

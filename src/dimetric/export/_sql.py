@@ -161,16 +161,15 @@ def to_sql(
 
 
 def _check_choices(dialect: str, form: str) -> None:
-    if dialect not in DIALECTS or form not in FORMS:
-        raise ValueError(
-            f"dialect must be one of {', '.join(DIALECTS)} and form one of {', '.join(FORMS)}, but "
-            f"they are {dialect!r} and {form!r}."
-        )
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, not {dialect!r}.")
+    if form not in FORMS:
+        raise ValueError(f"form must be one of {', '.join(FORMS)}, not {form!r}.")
 
 
 @dataclass(frozen=True)
 class Script:
-    """A SQL script under construction; the attributes are as in :func:`to_sql`."""
+    """The parts of a SQL script; `dialect`, `table` and `id` are as in :func:`to_sql`."""
 
     linear: Linear
     dialect: str
@@ -273,9 +272,11 @@ def _feature_expressions(
         return _encoder_expressions(first)
     columns = features if columns is None else columns
     if len(set(columns)) != len(features) or len(columns) != len(features):
+        repeated = len(columns) - len(set(columns))
         raise ValueError(
-            f"The model has {len(features)} features, but columns has {len(columns)} names. Pass "
-            "a different name for each feature, or the name of one column that holds vectors."
+            f"The model has {len(features)} features, but columns has {len(columns)} names"
+            f"{f' ({repeated} repeated)' if repeated else ''}. Pass a different name for each "
+            "feature, or the name of one column that holds vectors."
         )
     return [quote_name(each) for each in columns]
 
