@@ -11,7 +11,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from usearch.index import Index
 
-from dimetric import KPCA, LDA, LMNN, NCA, PCA, Isomap, KNNClassifier
+from dimetric import (
+    KPCA,
+    LDA,
+    LMNN,
+    NCA,
+    PCA,
+    Isomap,
+    KNNClassifier,
+    MultiMetricKNNClassifier,
+)
 from dimetric.export import to_faiss, to_usearch
 from dimetric.export._index import map_samples
 
@@ -68,6 +77,13 @@ def test_usearch(model, tmp_path):
     np.testing.assert_array_equal(index.search(queries, 10, exact=True).keys, wanted)
     found = index.search(queries, 10).keys  # approximate search in the graph
     assert np.mean(found == wanted) > 0.95
+
+
+def test_usearch_refuses_one_metric_per_class():
+    X, y = samples(n=60)
+    model = fit(MultiMetricKNNClassifier(max_iter=2), X, y)
+    with pytest.raises(ValueError, match="because it has a metric for each class"):
+        to_usearch(model, X)
 
 
 def test_usearch_index_is_deterministic(tmp_path):

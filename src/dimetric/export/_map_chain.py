@@ -235,13 +235,19 @@ def _centre_of(kernel: KernelFunction) -> np.ndarray | None:
     return None if kernel.centre is None else _as_float64(kernel.centre)
 
 
+def require_one_metric(step: Any) -> None:
+    """Raise if a classifier has a metric for each class, so that no single map describes it."""
+    if isinstance(step, MultiMetricKNNClassifier):
+        name = type(step).__name__
+        raise ValueError(f"{name} cannot be exported, because it has a metric for each class.")
+
+
 def _vote_of(step: Any) -> Vote:
     if isinstance(step, CentroidClassifier):
         return Vote(_as_float64(step.centroids_), step._owners, step.classes_, 1, False)
-    name = type(step).__name__
-    if isinstance(step, MultiMetricKNNClassifier):
-        raise ValueError(f"{name} cannot be exported, because it has a metric for each class.")
+    require_one_metric(step)
     if callable(step.weights):
+        name = type(step).__name__
         raise ValueError(f"{name} cannot be exported, because its weights are a function.")
     points = step._points
     points = points.toarray() if hasattr(points, "toarray") else points
