@@ -36,7 +36,7 @@ def figure_17():
 
 
 def scores(file: str, learners) -> dict[str, np.ndarray]:
-    """Return the published scores, or if they are missing, our scores on three data sets."""
+    """Return the published scores or, if they are missing, our scores on three data sets."""
     table = Path(os.environ.get("DIMETRIC_DATA", ""), "paper_tables", file)
     names = [each or "Euclidean" for each in learners]
     if not table.is_file():
