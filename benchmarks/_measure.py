@@ -31,19 +31,19 @@ def time_in_turns(*calls: Callable[[], Any], repeats: int = 3) -> list[tuple[flo
     return list(zip(best, results, strict=True))
 
 
-def added_megabytes(call: Callable[..., Any], *arguments: Any) -> float:
-    """Return the memory that ``call(*arguments)()`` adds in a new process, in megabytes.
+def added_megabytes(prepare: Callable[..., Any], *arguments: Any) -> float:
+    """Return the memory that a function adds in a new process, in megabytes.
 
-    ``call(*arguments)`` is the preparation (imports, data). It returns the function to measure.
+    ``prepare(*arguments)`` loads or creates the data and returns the function to measure.
     """
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(_added_megabytes, call, arguments).result()
+        return pool.submit(_added_megabytes, prepare, arguments).result()
 
 
-def _added_megabytes(call: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+def _added_megabytes(prepare: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
     warnings.simplefilter("ignore")
-    measured = call(*arguments)
+    measured = prepare(*arguments)
     with open("/proc/self/statm") as statm:
         before = int(statm.read().split()[1]) * resource.getpagesize()
     measured()

@@ -14,7 +14,7 @@ def compare(n, method, repeats):
     """Print the times of both libraries, and the correlation with the parameter of the roll."""
     X, t, _ = make_swiss_roll(n, random_state=0)
     (ours, model), (theirs, rival) = time_in_turns(
-        lambda: LLE(N_NEIGHBORS, method=method).fit(X),
+        lambda: LLE(n_neighbors=N_NEIGHBORS, method=method).fit(X),
         lambda: LocallyLinearEmbedding(
             n_neighbors=N_NEIGHBORS, method=method, random_state=0, n_jobs=-1
         ).fit(X),
@@ -32,7 +32,7 @@ def compare(n, method, repeats):
 def large_fit(n):
     """Return the fit whose memory is measured."""
     X = make_swiss_roll(n, random_state=0).X
-    return lambda: LLE(N_NEIGHBORS, method="ltsa").fit(X)
+    return lambda: LLE(n_neighbors=N_NEIGHBORS, method="ltsa").fit(X)
 
 
 if __name__ == "__main__":

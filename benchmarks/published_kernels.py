@@ -40,13 +40,13 @@ def make_learner(name, **options):
 
 def scores(name, options, data, jobs):
     """Return the mean score and time on each data set."""
-    cells = [(title, number) for title in data for number in range(10)]
+    folds = [(title, number) for title in data for number in range(10)]
     tasks = []
-    for title, number in cells:
+    for title, number in folds:
         X, y, fold = data[title]
         tasks.append(delayed(score)(make_learner(name, **options), X, y, fold == number, K))
     table = pd.DataFrame(Parallel(jobs)(tasks), columns=["score", "seconds", "n_iter"])
-    return table.groupby(np.array([title for title, _ in cells])).mean()
+    return table.groupby(np.array([title for title, _ in folds])).mean()
 
 
 def main():

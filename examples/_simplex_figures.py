@@ -26,9 +26,9 @@ def figure_17():
         {
             "Euclidean + NCM": NCMClassifier(), "NCMML": NCMClassifier(learner=NCMML()),
             "Euclidean + NCM (2 ctrd)": NCMCClassifier(2),
-            "NCMC (2 ctrd)": NCMCClassifier(2, learner=NCMC(2)),
+            "NCMC (2 ctrd)": NCMCClassifier(2, learner=NCMC(n_centroids=2)),
             "Euclidean + NCM (3 ctrd)": NCMCClassifier(3),
-            "NCMC (3 ctrd)": NCMCClassifier(3, learner=NCMC(3)),
+            "NCMC (3 ctrd)": NCMCClassifier(3, learner=NCMC(n_centroids=3)),
         },
     )  # fmt: skip
     names = list(by_learner)
@@ -36,7 +36,7 @@ def figure_17():
 
 
 def scores(file: str, learners) -> dict[str, np.ndarray]:
-    """Return the published scores, or if they are missing, our scores on three data sets."""
+    """Return the published scores or, if they are missing, our scores on three data sets."""
     table = Path(os.environ.get("DIMETRIC_DATA", ""), "paper_tables", file)
     names = [each or "Euclidean" for each in learners]
     if not table.is_file():

@@ -29,7 +29,7 @@ def run(name, *arguments, **environment):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Write materials, of which triplets compare only two of 40 features, and noisy faces."""
+    """Write materials with 40 features, triplets that depend on two of them, and noisy faces."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 255, size=(60, 40), dtype=np.uint8)
     X[:, 2:] //= 2

@@ -45,7 +45,7 @@ def build(spec: Any) -> Any:
     if spec.name in KERNEL_LEARNERS:
         kernel = spec.params["kernel"].params if "kernel" in spec.params else {}
         params["kernel"] = _kernel(**kernel, random_state=params.get("random_state"))
-        if spec.name != "KLMNN":  # elsewhere nothing but the landmarks is random
+        if spec.name != "KLMNN":  # in the others, only the landmarks are random
             params.pop("random_state", None)
     return getattr(dimetric, spec.name)(**params)
 

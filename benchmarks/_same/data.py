@@ -24,7 +24,7 @@ class Data:
 
 
 def data_sets() -> dict[str, Data]:
-    """Return all data sets by name. Those of torch and array-api-strict require the packages."""
+    """Return all data sets by name, including arrays of torch and array-api-strict if installed."""
     iris, wine = load_iris(return_X_y=True), load_wine(return_X_y=True)
     digits = load_digits(return_X_y=True)
     sets = [

@@ -36,7 +36,7 @@ def _seeded(spec: Spec) -> Spec:
 
 
 def _kind_of(name: str, params: dict[str, Any]) -> str:
-    """Return whether the distance of a classifier has a closed form."""
+    """Return "closed" if the distance of a classifier has a closed form, else "iterative"."""
     learner = params.get("learner")
     closed = name in CLOSED_CLASSIFIERS and (learner is None or learner.name in CLOSED)
     return "closed" if closed else "iterative"

@@ -43,7 +43,7 @@ def special_cases(api: ModuleType, sets: dict[str, Data]) -> Iterator[Case]:
         yield from _in_blocks(api, sets[name])
         yield from _by_short_name(api, sets[name])
         yield Case(f"pipeline on {name}", "iterative", _pipeline(api, sets[name]))
-    for what, run in _drawn(api, sets["iris"]).items():
+    for what, run in _sampled(api, sets["iris"]).items():
         yield Case(f"draw {what}", "closed", run)
 
 
@@ -154,7 +154,7 @@ def _pipeline(api: ModuleType, data: Data) -> Any:
     return run
 
 
-def _drawn(api: ModuleType, data: Data) -> dict[str, Any]:
+def _sampled(api: ModuleType, data: Data) -> dict[str, Any]:
     """Return random pairs and triplets by name."""
     Pairs, Triplets, X, y = api.Pairs, api.Triplets, data.X, data.y
     rows = np.stack([np.arange(50), (7 * np.arange(50) + 1) % 50], 1)

@@ -346,6 +346,13 @@ class TestNeighborhood:
         assert legend_of(display)[:2] == ["row 77", f"{len(near.kept)} kept"]
         assert is_inside(display.figure_, display.legend_)
 
+    def test_radius_is_0_if_all_neighbours_are_copies(self):
+        Z = np.repeat(np.eye(2), 5, axis=0)
+        display = NeighborhoodDisplay(neighborhood(Z, Z, 0, n_neighbors=3)).plot()
+        for ax in display.axes_:
+            assert ax.get_xlabel() == "circle: 3 nearest, radius 0"
+            assert ax.get_xlim() == (-1.9, 1.9)
+
     def test_axes_of_the_panels(self):
         figure, axes = matplotlib.pyplot.subplots(1, 2)
         lda = LDA(n_components=1).fit(X, y)

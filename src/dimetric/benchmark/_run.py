@@ -94,7 +94,7 @@ def run(
         two seconds it takes to start a worker, but a fit that crashes the interpreter ends the run.
         In a worker process, a crash only sets the status of the cell to "crashed".
     folder : path, optional
-        Folder in which data sets are searched by name.
+        Folder in which data sets are looked up by name.
     callback : callable, optional
         Called as ``callback(n_done, n_all, cell)`` after each fit. At the start, it is called with
         ``cell=None``.

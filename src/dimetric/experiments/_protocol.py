@@ -97,8 +97,9 @@ def load_published_data_set(name: str, folder: str | Path | None = None) -> Data
 
     Large data sets were reduced to the test samples of one of KEEL's folds: the second of 10 folds
     for letter and magic, the second of 5 folds for the others. Class 3 of page-blocks was omitted.
-    Spambase was reduced to 460 samples instead. The reduced data sets and digits were then shuffled
-    and split into 10 folds. All other data sets use KEEL's 10 folds.
+    Spambase is an exception: its 460 samples are marked in the column ``paper460``. The reduced
+    data sets and digits were then shuffled and split into 10 folds. All other data sets use KEEL's
+    10 folds.
 
     The folds are read from the columns ``fold10`` and ``fold5``, the order of the samples in a
     subset from ``pos5`` and ``paper460``. If these columns are missing, the subset or the folds are

@@ -11,7 +11,7 @@ from dimetric.data._missing import is_missing
 from dimetric.plot._matplotlib import plain_text
 from dimetric.plot._palette import DARK_GREY, Style
 
-MAX_INTEGER_CLASSES = 200  # with more distinct integers, y is taken for numbers
+MAX_INTEGER_CLASSES = 200  # with more distinct integers, y is treated as numbers, not classes
 MAX_LEGEND_CLASSES = 24  # with more, names are written at the class medians
 MIN_COMMON_CHARACTERS = 4  # length of a common prefix and suffix that is worth omitting
 LEGEND_ROWS = 24  # a longer legend has several columns

@@ -170,11 +170,10 @@ class NeighborhoodDisplay(Display):
         """Draw the circle through the k-th neighbour and set the limits of the axes."""
         from matplotlib.patches import Circle
 
-        radius = radius or 1.0  # the radius is 0 if all neighbours are copies of the sample
         ax.add_patch(
             Circle((0, 0), radius, fill=False, linestyle="--", color=DARK_GREY, linewidth=0.8)
         )
-        reach = 1.9 * radius
+        reach = 1.9 * (radius or 1.0)  # the radius is 0 if all neighbours equal the sample
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
         k = len(self.neighborhood.before)
         ax.set_title(plain_text(title, 60))

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-# M. Okabe, K. Ito, "Color Universal Design", 2008, except yellow, which is hard to see on white.
+# M. Okabe, K. Ito, "Color Universal Design", 2008, with dark grey instead of black and without
+# yellow, which is hard to see on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "*", "h")
 SEQUENTIAL_CMAP = "viridis"
