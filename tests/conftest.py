@@ -17,20 +17,20 @@ settings.load_profile("dimetric")
 
 
 def pytest_configure(config):
-    """Know the markers of scikit-learn's own tests."""
+    """Register the markers of scikit-learn's own tests."""
     config.addinivalue_line("markers", "thread_unsafe: not to be run in several threads")
 
 
 def pytest_report_header():
-    """Say whether the tests on torch's arrays are left out."""
-    return ["torch is not installed: no tests on its arrays"] if "torch" in ABSENT else []
+    """Report whether tests with torch arrays are skipped."""
+    return ["torch is not installed: no tests with torch arrays"] if "torch" in ABSENT else []
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark as slow all but the first variant of each class, in tests with another parameter.
 
-    The examples of hypothesis count as one.
+    The examples of hypothesis count as another parameter.
     """
     variants = {id(estimator) for estimator in LEARNERS + MODELS}
     crossed = [
@@ -61,7 +61,7 @@ def global_dtype(request):
 
 @pytest.fixture
 def rng():
-    """A generator of the test's own: what it draws depends on no other test."""
+    """A new random generator for each test, so that tests do not depend on each other."""
     return np.random.default_rng(0)
 
 

@@ -38,7 +38,7 @@ def pairs_of(labels):
 
 
 def constraint_value(lsi, A, labels, delta):
-    """Return the true_gap-hand side of the constraint."""
+    """Return the left-hand side of the constraint."""
     S = oracles.similar_scatter(A, labels)
     return np.sum(lsi.metric() * (S + delta * np.trace(S) / len(S) * np.eye(len(S))))
 

@@ -158,7 +158,7 @@ class Learner(
         return super().set_params(**params)
 
     def _nested_parameter_message(self, name: str, given: Any, inner: str, value: Any) -> str:
-        """Return the error for a nested parameter, with an object that has it, if there is one."""
+        """Return the error message for a nested parameter, and suggest an object that has it."""
         current = self._object_for(name, given)
         others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
         match = next((each for each in (current, *others) if inner in each.get_params()), None)

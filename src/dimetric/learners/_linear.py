@@ -56,7 +56,8 @@ class LinearMetric(PairScoringMixin, Learner):
     def inverse_transform(self, Z: Array) -> Array:
         r"""Map back: return :math:`o + L^+ z`, the pre-images that are closest to the offset.
 
-        If L keeps all directions in which the samples vary, these are the original samples.
+        These are the original samples if L keeps all directions in which they differ from the
+        offset.
 
         Parameters
         ----------

@@ -23,7 +23,10 @@ class PairScoringMixin:
 
     @abstractmethod
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
-        """Return the learned distance of each pair; `rows`, (n_pairs, 2), are rows of `points`."""
+        """Return the learned distance of each pair.
+
+        `rows`, of shape (n_pairs, 2), contains row indices of `points`.
+        """
 
     def pair_distance(self, pairs: Pairs | Array, X: Array | None = None) -> Array:
         """Return the learned distance between the two samples of each pair.

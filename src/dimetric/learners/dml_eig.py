@@ -256,7 +256,7 @@ def _certificates(
 
 
 def _smoothing_levels(last: float) -> list[float]:
-    """Return levels of smoothing from 1 down to `last`, by steps of about a factor 10**0.5."""
+    """Return levels of smoothing from 1 down to `last`, each about 10**0.5 times the next."""
     if last >= 1:
         return [last]
     n_levels = 1 + int(np.ceil(2 * np.log10(1 / last)))

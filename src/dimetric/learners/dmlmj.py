@@ -29,11 +29,11 @@ class DMLMJ(LinearMetric):
               \Sigma_D = \frac{1}{n} \sum_i \frac{1}{|E_i|} \sum_{j \in E_i}
               (x_i - x_j)(x_i - x_j)^T
 
-    L maximises the Jeffrey divergence between two Gaussians: of the differences between samples and
-    their friends, and of the differences between samples and their enemies. The friends :math:`F_i`
-    of a sample are the `n_neighbors` nearest other samples of its class. Its enemies :math:`E_i`
-    are the `n_neighbors` nearest samples of other classes. Samples without friends (or enemies) are
-    left out of the sum and of n. The rows of L are the eigenvectors of
+    L maximises the Jeffrey divergence between two Gaussians: that of the differences between
+    samples and their friends, and that of the differences between samples and their enemies. The
+    friends :math:`F_i` of a sample are the `n_neighbors` nearest other samples of its class. Its
+    enemies :math:`E_i` are the `n_neighbors` nearest samples of other classes. Samples without
+    friends (or enemies) are left out of the sum and of n. The rows of L are the eigenvectors of
     :math:`\Sigma_S^{-1} \Sigma_D` with the largest :math:`\lambda + 1/\lambda`, scaled so that
     :math:`L \Sigma_S L^T = I` [1]_. With n_features rows, M is :math:`\Sigma_S^{-1}` and does not
     depend on the enemies.

@@ -57,7 +57,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     gamma : float, default=1.0
         Weight of the bounds relative to the prior.
     bounds : pair of float or None, default=None
-        The bounds u and l of SQUARED distances. None stands for the 5th and 95th percentiles of
+        The bounds u and l on squared distances. None stands for the 5th and 95th percentiles of
         the squared distances under the prior, over pairs of distinct samples.
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), \
             default="identity"
@@ -231,8 +231,9 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             n = min(MAX_DEFAULT_CONSTRAINTS, 20 * labels.n_classes**2)
         _, first, codes = np.unique(labels.codes, return_index=True, return_inverse=True)
         by_appearance = np.argsort(np.argsort(first))
-        classes = LabelledCombinations(by_appearance[codes])
-        return Pairs(classes.similar(n, rng), classes.dissimilar(n, rng), classes.n)
+        combinations = LabelledCombinations(by_appearance[codes])
+        similar, dissimilar = combinations.similar(n, rng), combinations.dissimilar(n, rng)
+        return Pairs(similar, dissimilar, combinations.n)
 
     def _objective(
         self, points: Array, pairs: Pairs, originals: Array

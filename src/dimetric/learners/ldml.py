@@ -91,7 +91,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     With labels, the similar pairs S are the pairs of the same class, and the dissimilar pairs D are
     all other pairs. Otherwise both are given. P is the set of all these pairs. With the logistic
     function :math:`\sigma`, the probability that a pair is similar is :math:`\sigma(b - d^2)`.
-    LDML is thus a logistic regression on the entries of :math:`M = L^T L` [1]_.
+    LDML is thus a logistic regression whose coefficients are the entries of :math:`M = L^T L` [1]_.
 
     The log-likelihood is concave in M and b. ``metadata()["gap"]`` bounds how far it is below its
     maximum: over all metrics if ``gap_proven``, else over metrics of trace at most ``gap_radius``.
@@ -137,7 +137,7 @@ class LDML(ConvexMetric[SimilarityObjective]):
     b_ : float
         The threshold b, learned or given.
     classes_ : ndarray of shape (n_classes,)
-        Class labels.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
@@ -246,8 +246,9 @@ class LDML(ConvexMetric[SimilarityObjective]):
         n_similar = objective.n_similar()
         if n_similar in (0, objective.n_terms):  # the best threshold is infinite
             return -np.inf, G
-        # At the best b, the slope is 0 up to rounding errors. The bound allows for these: the
-        # best b of any metric lies between l and l plus the largest d2, with l the log odds of S.
+        # At the best b, the slope is 0 up to rounding errors. To allow for these, the bound uses
+        # that the best b of any metric lies between log_odds and log_odds plus the largest squared
+        # distance.
         log_odds = np.log(n_similar / (objective.n_terms - n_similar))
         largest = 4 * to_host(namespace(objective.points).max(objective.points**2, axis=0))
         c = value - float(np.vdot(L @ G, L)) + slope * (log_odds - float(b[0]))

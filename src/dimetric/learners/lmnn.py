@@ -38,12 +38,11 @@ from dimetric.supervision.triplets import Triplets
 # multiple of tol. The second stage runs only if the gap after the first is not yet small. Later
 # stages have a looser tolerance, because sharp hinges are hard to minimise and change little.
 STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-# Smoothing may change the objective by at most this many times tol.
 MAX_SMOOTHING_ERROR_IN_TOLS = 300.0
 TIGHT_GAP_RATIO = 0.007  # a gap is small if it is at most this fraction of the objective
 # With SGD, larger classes are split into random groups of this size to search for targets.
 MAX_FRIENDS_SEARCHED = 5_000
-# With SGD and more samples than this, the objective is estimated from mini-batches.
+# With SGD and more samples or triplets than this, the objective is estimated from mini-batches.
 MAX_SAMPLES_EVALUATED = 20_000
 
 
@@ -57,8 +56,8 @@ class LMNN(MeanLossMetric[Smoothable]):
     The target neighbours :math:`j \to i` of a sample i are its nearest neighbours of the same class
     in the original space. The first term pulls targets closer. The second term pushes away
     impostors: samples l of other classes whose squared distance to i is less than that of a target
-    plus 1 [1]_. If triplets (i, j, l) are given instead of labels, both sums run over the triplets,
-    and N is their number.
+    plus 1 [1]_. N is the number of samples. If triplets (i, j, l) are given instead of labels, both
+    sums run over the triplets, and N is their number.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -88,8 +87,8 @@ class LMNN(MeanLossMetric[Smoothable]):
         hinge, which is made sharper in stages. "bgd" is
         :class:`~dimetric.solvers.GradientDescent`. :class:`~dimetric.solvers.SGD` is for data too
         large to evaluate all pairs. It searches for impostors within each mini-batch, and for
-        targets among 5,000 random samples of the class. With more than 20,000 samples, the
-        objectives in the metadata are means over mini-batches.
+        targets among 5,000 random samples of the class. With more than 20,000 samples or
+        triplets, the objectives in the metadata are means over mini-batches.
     max_iter : int, default=300
         Maximum number of iterations of all passes together. With "sgd", an iteration is an epoch.
     tol : float, default=1e-6
@@ -103,7 +102,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     verbose : int, default=0
         Log each iteration if positive.
     random_state : int, RandomState or None, default=None
-        Seed of the mini-batches, of ``init="random"`` and of randomised PCA.
+        Seed of "sgd", of ``init="random"`` and of randomised PCA.
 
     Attributes
     ----------
@@ -112,9 +111,9 @@ class LMNN(MeanLossMetric[Smoothable]):
     offset_ : array of shape (n_features,)
         Zeros.
     targets_ : array of shape (n_samples, k)
-        Row indices of the targets in the last pass; -1 marks missing targets.
+        Row indices of the targets in the last pass; -1 marks missing targets. Only for labels.
     classes_ : ndarray of shape (n_classes,)
-        Class labels.
+        Class labels, if the learner was fitted with labels.
     n_iter_ : int
         Number of iterations.
     history_ : tuple of float
@@ -249,9 +248,8 @@ class LMNN(MeanLossMetric[Smoothable]):
             return None
         X = objective.points
         targets = self._nearest_targets(X @ asarray_like(L, X).T, objective.strata)
-        return (
-            None if np.array_equal(targets, objective.targets) else objective.with_targets(targets)
-        )
+        unchanged = np.array_equal(targets, objective.targets)
+        return None if unchanged else objective.with_targets(targets)
 
     def _set_targets(self, initial: Smoothable, final: Smoothable) -> None:
         """Set ``targets_`` to the targets of the final objective, in the order of the samples."""
@@ -266,7 +264,7 @@ class LMNN(MeanLossMetric[Smoothable]):
         """Solve for fixed targets with a smoothed hinge, which is made sharper in stages."""
         objective, ridge, L = problem.objective, problem.ridge, problem.start
         smooth = solver.models_curvature
-        preconditioner = pull_scale(objective, ridge) if smooth else None
+        T = pull_scale(objective, ridge) if smooth else None
         over_metrics = solver.steps_over == "metrics"
         is_convex = over_metrics or (not solver.uses_batches and len(L) >= L.shape[1])
         bounds = MarginBounds(objective, ridge) if is_convex else None
@@ -277,17 +275,11 @@ class LMNN(MeanLossMetric[Smoothable]):
                 continue
             if width < last_width and is_sharp:
                 break
-            remaining = max_iter - done
+            left, tol = max_iter - done, tol_factor * self.tol
             stage = replace(problem, objective=objective.smoothed(width), start=L)
-            found = solve(
-                loss_over(
-                    solver, stage, preconditioner=preconditioner, random_state=self.random_state
-                ),
-                solver,
-                max_iter=remaining,
-                tol=tol_factor * self.tol,
-                callback=with_iteration_offset(callback, done),
-            )
+            function = loss_over(solver, stage, preconditioner=T, random_state=self.random_state)
+            offset_callback = with_iteration_offset(callback, done)
+            found = solve(function, solver, max_iter=left, tol=tol, callback=offset_callback)
             L, result, last_width = found.map, found.result, width
             value = self._sharp_objective(objective, L, ridge, estimate=result.value)
             done, history = done + result.n_iter, [*history, *result.history]
@@ -300,7 +292,7 @@ class LMNN(MeanLossMetric[Smoothable]):
             if not result.converged or done == max_iter:
                 break
         converged, reason = result.converged, result.reason
-        if reason == max_iter_reached(remaining) or (done == max_iter and not is_sharp):
+        if reason == max_iter_reached(left) or (done == max_iter and not is_sharp):
             converged, reason = False, max_iter_reached(self.max_iter)
         elif reason.startswith(LINE_SEARCH_FAILED):
             if eps(objective.points) > 1e-10:  # float32: rounding errors hide a further decrease

@@ -58,9 +58,9 @@ class LSI(ConstrainedMetric[Objective]):
     dissimilar pairs D (cannot-links) are all other pairs. Otherwise both are given. With
     :math:`X_S = \sum_S (x_i - x_j)(x_i - x_j)^T`, the constraint limits the distances of similar
     pairs. The distances of dissimilar pairs are not squared, because with squares the optimal M
-    has rank one: its only direction is the top eigenvector of :math:`X_S^{-1} X_D` [1]_. The
-    problem is convex, and ``metadata()["gap"]`` is a proven bound on how far the objective is below
-    its maximum.
+    has rank one: its only direction is the top eigenvector of :math:`X_S^{-1} X_D` [1]_, where
+    :math:`X_D` is the same sum over D. The problem is convex, and ``metadata()["gap"]`` is a proven
+    bound on how far the objective is below its maximum.
 
     Parameters
     ----------

@@ -115,9 +115,9 @@ class MCML(ConvexMetric[PairwiseObjective]):
 
     Notes
     -----
-    A sample that is alone in its class has no loss term, but counts as a neighbour of other
-    samples. If `init` is a name, the initial map is rescaled to minimise the objective. An array is
-    used as it is.
+    A sample that is alone in its class is left out of the sum and of n, but can be picked as a
+    neighbour. If `init` is a name, the initial map is rescaled to minimise the objective. An array
+    is used as it is.
 
     References
     ----------

@@ -26,8 +26,8 @@ class PCA(LinearMetric):
     .. math:: \max_{V V^T = I_k} \mathrm{tr}(V S V^T),
               \quad S = \sum_i (x_i - \mu)(x_i - \mu)^T
 
-    The rows of V are the eigenvectors of S for its k largest eigenvalues. The same V minimises
-    the reconstruction error :math:`\sum_i |x_i - \mu - V^T V (x_i - \mu)|^2` [1]_.
+    The rows of V are the eigenvectors of S for its k largest eigenvalues :math:`\lambda_i`. The
+    same V minimises the reconstruction error :math:`\sum_i |x_i - \mu - V^T V (x_i - \mu)|^2` [1]_.
 
     Parameters
     ----------
@@ -155,9 +155,9 @@ class PCA(LinearMetric):
         """Update the map with another block of samples.
 
         The result is the map of all blocks seen so far. Blocks may have any number of rows. The
-        learner is fitted once it has seen at least `n_components` samples. After :meth:`fit`, the
-        first block starts from scratch. The method needs O(n_features^2) memory, and converts
-        sparse blocks to dense ones.
+        learner is fitted once it has seen 2 samples and, if `n_components` is an int, at least that
+        many. After :meth:`fit`, the first block starts from scratch. The method needs
+        O(n_features^2) memory, and converts sparse blocks to dense ones.
 
         Parameters
         ----------
@@ -217,8 +217,8 @@ class PCA(LinearMetric):
         if n * d <= 2**27:  # at most 1 GiB when dense
             return "full"
         raise ValueError(
-            f"n_components={self.n_components} is too large for sparse X of shape {X.shape}; it "
-            f"must be an int below {0.8 * min(n, d):.0f}."
+            f"n_components={self.n_components} is not supported for sparse X of shape {X.shape}; "
+            f"it must be an int below {0.8 * min(n, d):.0f}."
         )
 
     def _check_n_components(self, largest: int, solver: str) -> None:

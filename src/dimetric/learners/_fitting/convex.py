@@ -163,7 +163,7 @@ def certify(
         return Certificate(0.0, np.inf, proven=True)
 
     def on_samples(G: np.ndarray) -> np.ndarray:
-        # Of the metrics with the same distances between samples, use that of smallest ridge.
+        # Of all metrics with the same distances between samples, use the one of smallest trace.
         return B.T @ (G - ridge * np.eye(len(G))) @ B + ridge * Q
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
@@ -191,9 +191,10 @@ def _definite_bounds(
 ) -> Iterator[LinearBound]:
     """Yield lower bounds (c, G) whose G may be positive definite, the best ones first.
 
-    They are tangents at metrics slightly larger than the optimum. There, the scatter within classes
-    outweighs close pairs of different classes, so the objective increases in every direction,
-    unless the classes are separable.
+    The first are tangents at metrics slightly larger than the optimum. There, the scatter within
+    classes outweighs close pairs of different classes, so the objective increases in every
+    direction, unless the classes are separable. With a ridge, the last is the infimum plus the
+    ridge penalty.
     """
     within = objective.within_class_covariance()
     white = inverse_square_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes

@@ -94,8 +94,9 @@ class DivergenceOverMetrics(BoundedDivergence):
 def dual_value(objective: ListedObjective[ITMLRule], B: np.ndarray) -> float:
     r"""Return a value of the dual problem, which is a lower bound of the minimum.
 
-    The weights w at a map are dual variables. Their multiples c w with :math:`0 \le c \le 1` are
-    feasible if :math:`I + c \sum w v v^T` is positive definite, and have the dual value
+    The weights w at a map are dual variables. Let v be the difference between the samples of a
+    pair. The multiples c w with :math:`0 \le c \le 1` are feasible if :math:`I + c \sum w v v^T` is
+    positive definite, and have the dual value
 
     .. math:: \log\det\Big(I + c \sum w v v^T\Big) + \gamma \sum \log(1 - c + c\, b / \xi).
 

@@ -102,7 +102,7 @@ class LossOverMaps(_MeanLoss):
         return A if self._preconditioner is None else A @ self._preconditioner, theta
 
     def epochs(self, batch_size: int) -> Callable[[int], Iterator[ValueAndGrad | None]]:
-        """Return a function of the number of an epoch that yields the loss of each mini-batch.
+        """Return a function that takes the number of an epoch and yields its mini-batch losses.
 
         None stands for a mini-batch that defines no loss.
         """

@@ -12,8 +12,8 @@ from dimetric.solvers.certificates import Certificate
 
 ObjectiveT = TypeVar("ObjectiveT")
 
-# Called after each iteration with a function that returns the current map, with the value of the
-# function and with the number of the iteration. The solver stops if it returns True.
+# Called as callback(current_map, value, n_iter) after every iteration, where current_map() returns
+# the map and value is the value that the solver minimises. The solver stops if it returns True.
 MapCallback = Callable[[Callable[[], np.ndarray], float, int], bool]
 
 
