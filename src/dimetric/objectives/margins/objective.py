@@ -127,7 +127,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
         Fraction of all samples that this batch contains. The weight of a push is divided by it,
         because a sample meets only this fraction of its impostors in the batch.
     order : ndarray, optional
-        Row numbers in the user's X: first those of the samples, then those of samples without a
+        Row indices in the user's X: first those of the samples, then those of samples without a
         label.
     """
 
