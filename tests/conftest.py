@@ -1,10 +1,10 @@
-"""Fixtures of the whole suite."""
+"""Settings, hooks and fixtures of all tests."""
 
 import os
 from importlib import import_module
 from operator import itemgetter
 
-# Read by SciPy when it is first imported: without it scikit-learn skips its array-API checks.
+# SciPy reads this variable on import. Without it, scikit-learn skips its array API checks.
 os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
@@ -12,28 +12,23 @@ import pytest
 from estimators import ABSENT, LEARNERS, MODELS, NAMESPACES
 from hypothesis import settings
 
-settings.register_profile("dimetric", deadline=None)  # no test measures time
+settings.register_profile("dimetric", deadline=None)  # a slow machine must not fail tests
 settings.load_profile("dimetric")
 
 
-def pytest_configure(config):
-    """Register the markers of scikit-learn's own tests."""
-    config.addinivalue_line("markers", "thread_unsafe: not to be run in several threads")
-
-
 def pytest_report_header():
-    """Report whether tests with torch arrays are skipped."""
-    return ["torch is not installed: no tests with torch arrays"] if "torch" in ABSENT else []
+    """Report that tests of torch arrays are left out, if torch is not installed."""
+    return ["torch is not installed: its tests are left out"] if "torch" in ABSENT else []
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark as slow all but the first variant of each class, in tests with another parameter.
+    """Mark as slow all but the first variant of each class, in tests with several parameters.
 
-    The examples of hypothesis count as another parameter.
+    The examples of Hypothesis count as a parameter.
     """
     variants = {id(estimator) for estimator in LEARNERS + MODELS}
-    crossed = [
+    combined = [
         (item.callspec.indices[name], estimator, item)
         for item in items
         if hasattr(item, "callspec")
@@ -42,30 +37,30 @@ def pytest_collection_modifyitems(items):
         if id(estimator) in variants
     ]
     first = {}
-    for _, estimator, item in sorted(crossed, key=itemgetter(0)):
+    for _, estimator, item in sorted(combined, key=itemgetter(0)):
         if first.setdefault((item.function, type(estimator)), estimator) is not estimator:
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture
 def global_random_seed():
-    """Seed of scikit-learn's own tests."""
+    """The seed that scikit-learn's own tests use."""
     return 42
 
 
 @pytest.fixture(params=[np.float64, np.float32], ids=["float64", "float32"])
 def global_dtype(request):
-    """Both dtypes of scikit-learn's own tests."""
+    """Each dtype that scikit-learn's own tests use."""
     return request.param
 
 
 @pytest.fixture
 def rng():
-    """A new random generator for each test, so that tests do not depend on each other."""
+    """A new random generator with a fixed seed, so that no test depends on another."""
     return np.random.default_rng(0)
 
 
 @pytest.fixture(params=NAMESPACES)
 def namespace(request):
-    """Each array namespace that is installed."""
+    """Each installed array namespace."""
     return import_module(request.param)

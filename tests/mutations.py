@@ -1,8 +1,8 @@
-"""Do the quick tests find as many faults as all tests? A script, not a test.
+"""Check that the quick tests find as many faults as all tests. This is a script, not a test.
 
-Makes small faults, called mutations, in three core modules, one at a time, and runs the tests of
-the module until one fails: first the quick ones and, where these pass, the slow ones. It works in
-a copy of the tree. The same seed makes the same mutations.
+The script makes small faults, called mutations, in three core modules. For each mutation, it runs
+the quick tests of the module until one fails. If all pass, it runs the slow tests. It works in a
+copy of the tree. The same seed gives the same mutations.
 
     python tests/mutations.py                          # 20 in each module: about half an hour
     python tests/mutations.py --module learners/pca.py --count 5 --seed 1
@@ -31,13 +31,13 @@ import sklearn.utils.estimator_checks  # noqa: F401
 
 TREE = Path(__file__).parents[1]
 
-# The tests of each module, quickest first, with an expression that chooses among them (pytest -k).
+# The test files of each module, fastest first, and an expression that selects tests (pytest -k).
 MODULES = {
     "objectives/fast_paths.py": (
         [
             "tests/objectives/test_engine.py",
             "tests/objectives/test_margins.py",
-            "tests/test_contract.py::test_fast_path_is_the_engine",
+            "tests/test_contract.py::test_fast_path_matches_the_engine",
             "tests/learners/test_nca.py",
             "tests/learners/test_mcml.py",
             "tests/learners/test_ldml.py",
@@ -65,7 +65,7 @@ MODULES = {
     ),
 }
 
-# Mutations, as "the new line", that change nothing a caller can see, and why.
+# For each module, mutated lines that no caller can notice, and the reason.
 EQUIVALENT: dict[str, dict[str, str]] = {}
 
 COMPARISONS = {
@@ -92,12 +92,12 @@ OPERATORS = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
-NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
-NAMES |= {value: name for name, value in NAMES.items()}
+SWAPPED_NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
+SWAPPED_NAMES |= {value: name for name, value in SWAPPED_NAMES.items()}
 
 
-def mutants_of(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield the part of a node that a mutation replaces, and the code that takes its place."""
+def node_mutations(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the mutations of a node: the part to replace, and the code that replaces it."""
     match node:
         case ast.Compare(ops=[operator]):
             for other in COMPARISONS[type(operator)]:
@@ -119,10 +119,10 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             yield node, repr(node.value + 1)
             if node.value:
                 yield node, f"(-{node.value!r})"
-        case ast.Name(id=name) if name in NAMES:
-            yield node, NAMES[name]
-        case ast.Attribute(attr=name) if name in NAMES:
-            yield node, f"{ast.unparse(node.value)}.{NAMES[name]}"
+        case ast.Name(id=name) if name in SWAPPED_NAMES:
+            yield node, SWAPPED_NAMES[name]
+        case ast.Attribute(attr=name) if name in SWAPPED_NAMES:
+            yield node, f"{ast.unparse(node.value)}.{SWAPPED_NAMES[name]}"
         case ast.Subscript(slice=ast.Slice() | ast.Tuple()):
             yield from shifted_slices(node)
         case ast.If() | ast.IfExp():
@@ -132,7 +132,7 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 
 
 def shifted_slices(node: ast.Subscript) -> Iterator[tuple[ast.AST, str]]:
-    """Yield the slices of a subscript, with one more element left out at one end."""
+    """Yield mutations that shorten a slice of a subscript by one element at either end."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for part in parts:
         if isinstance(part, ast.Slice) and part.step is None and (part.lower or part.upper):
@@ -143,41 +143,41 @@ def shifted_slices(node: ast.Subscript) -> Iterator[tuple[ast.AST, str]]:
                 yield part, f"{lower} : {upper} - 1"
 
 
-def sites(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    """Yield all mutations below a node, except in annotations, errors and shapes of arrays."""
+def all_mutations(node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Yield the mutations of a node and its descendants, except in annotations and errors."""
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.AnnAssign):
         return
     if isinstance(node, ast.keyword) and node.arg in ("axis", "keepdims", "stacklevel"):
-        return  # any test of such a line would fail
-    yield from mutants_of(node)
+        return  # any test that runs the line notices such a change
+    yield from node_mutations(node)
     for name, field in ast.iter_fields(node):
         if name not in ("annotation", "returns", "decorator_list"):
             for child in field if isinstance(field, list) else [field]:
                 if isinstance(child, ast.AST):
-                    yield from sites(child)
+                    yield from all_mutations(child)
 
 
-def mutations(source: str, count: int, seed: int) -> list[str]:
-    """Return the source with one mutation each, in the order of their lines."""
+def mutated_sources(source: str, count: int, seed: int) -> list[str]:
+    """Return copies of the source with one random mutation each, in the order of their lines."""
     lines = source.splitlines(keepends=True)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
 
-    def place(line: int, column: int) -> int:
+    def offset(line: int, column: int) -> int:
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    found = []
-    for part, code in sites(ast.parse(source)):
-        first = place(part.lineno, part.col_offset)
-        last = place(part.end_lineno, part.end_col_offset)
-        found.append((first, source[:first] + code + source[last:]))
-    chosen = random.Random(seed).sample(found, count)
+    candidates = []
+    for part, code in all_mutations(ast.parse(source)):
+        first = offset(part.lineno, part.col_offset)
+        last = offset(part.end_lineno, part.end_col_offset)
+        candidates.append((first, source[:first] + code + source[last:]))
+    chosen = random.Random(seed).sample(candidates, count)
     return [mutated for _, mutated in sorted(chosen)]
 
 
 def changed_lines(before: str, after: str) -> tuple[str, str]:
-    """Return the lines that a mutation removes and adds, each in one line."""
+    """Return the code that a mutation removes and the code that it adds, each in one line."""
     lines = [
         line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "-+"
     ]
@@ -187,11 +187,11 @@ def changed_lines(before: str, after: str) -> tuple[str, str]:
     return removed, added
 
 
-class Copy:
-    """A copy of the tree, in which one module at a time is replaced."""
+class TreeCopy:
+    """A copy of the tree, in which mutated modules are written and tested."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
-        self.folder, self.limit = folder, limit
+    def __init__(self, folder: Path, cpu_seconds: int) -> None:
+        self.folder, self.cpu_seconds = folder, cpu_seconds
         for name in ("src", "tests"):
             shutil.copytree(TREE / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
         shutil.copy(TREE / "pyproject.toml", folder)
@@ -200,72 +200,76 @@ class Copy:
         path = self.folder / "src/dimetric" / module
         path.write_text(source, encoding="utf-8")
         for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
-            compiled.unlink()  # it may look as new as the source
+            compiled.unlink()  # its timestamp may match the new source
 
     def passes(self, module: str, selection: str) -> bool:
-        """Tell whether the tests of a module pass: file after file, so that most runs are short."""
-        files, chosen = MODULES[module]
-        words = ["-x", "-q", "-m", selection, "-k", chosen, "--hypothesis-seed=0"]
-        words += ["-p", "no:randomly", "-p", "no:cacheprovider"]
-        codes = (self._run([*words, file]) for file in files)
-        return all(code in (0, 5) for code in codes)  # 5: the file has no such tests
+        """Tell whether the tests of a module pass. Stop at the first file that fails."""
+        files, keywords = MODULES[module]
+        arguments = ["-x", "-q", "-m", selection, "-k", keywords, "--hypothesis-seed=0"]
+        arguments += ["-p", "no:randomly", "-p", "no:cacheprovider"]
+        codes = (self._run([*arguments, file]) for file in files)
+        return all(code in (0, 5) for code in codes)  # 5: no test of the file is selected
 
-    def _run(self, words: list[str]) -> int:
-        """Run pytest in a copy of this process, which has loaded the large libraries already."""
+    def _run(self, arguments: list[str]) -> int:
+        """Run pytest in a fork, because this process has already imported the large libraries."""
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         child = os.fork()
         if child:
             return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         try:
-            resource.setrlimit(resource.RLIMIT_CPU, (self.limit, self.limit))
+            resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, self.cpu_seconds))
             os.chdir(self.folder)
             sys.path[:] = [str(self.folder / "src"), *sys.path[1:]]
-            with Path(os.devnull).open("w") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
-                os.dup2(nowhere.fileno(), 2)
-            os._exit(pytest.main(words))
+            with Path(os.devnull).open("w") as null:
+                os.dup2(null.fileno(), 1)
+                os.dup2(null.fileno(), 2)
+            os._exit(pytest.main(arguments))
         finally:
             os._exit(70)
 
 
-def judge(copy: Copy, module: str, count: int, seed: int) -> tuple[int, int, int]:
-    """Mutate a module; return how many mutations change nothing, fail quick tests, and any."""
+def count_killed(copy: TreeCopy, module: str, count: int, seed: int) -> tuple[int, int, int]:
+    """Return how many mutations are equivalent, killed by quick tests, and killed by any test."""
     source = (copy.folder / "src/dimetric" / module).read_text(encoding="utf-8")
     for selection in ("not slow", "slow"):
         if not copy.passes(module, selection):
-            raise RuntimeError(f"tests of {module} ({selection}) fail without a mutation")
-    same = quick = slow = 0
-    for mutated in mutations(source, count, seed):
+            raise RuntimeError(f"The tests of {module} ({selection}) fail without a mutation")
+    n_equivalent = n_quick = n_slow = 0
+    for mutated in mutated_sources(source, count, seed):
         removed, added = changed_lines(source, mutated)
         reason = EQUIVALENT.get(module, {}).get(added)
-        same += reason is not None
+        n_equivalent += reason is not None
         copy.write(module, mutated)
         if not copy.passes(module, "not slow"):
-            quick += 1
+            n_quick += 1
             verdict = "killed by a quick test"
         elif not copy.passes(module, "slow"):
-            slow += 1
-            verdict = "KILLED BY A SLOW TEST ALONE"
+            n_slow += 1
+            verdict = "KILLED ONLY BY A SLOW TEST"
         else:
-            verdict = f"survives, changes nothing: {reason}" if reason else "SURVIVES"
+            verdict = f"survives, is equivalent: {reason}" if reason else "SURVIVES"
         print(f"{module}: {verdict}\n  - {removed}\n  + {added}", flush=True)
     copy.write(module, source)
-    return same, quick, quick + slow
+    return n_equivalent, n_quick, n_quick + n_slow
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--module", action="append", choices=MODULES, help="one of the modules")
-    parser.add_argument("--count", type=int, default=20, help="mutations of each module")
-    parser.add_argument("--seed", type=int, default=0, help="random seed of their choice")
-    parser.add_argument("--limit", type=int, default=300, help="most CPU seconds of a test file")
+    parser.add_argument(
+        "--module", action="append", choices=MODULES, help="mutate only this module"
+    )
+    parser.add_argument("--count", type=int, default=20, help="number of mutations in each module")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the mutations")
+    parser.add_argument(
+        "--limit", type=int, default=300, help="CPU time limit of a test file, in seconds"
+    )
     options = parser.parse_args()
-    rows, began = [], time.perf_counter()
+    rows, start = [], time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(Path(folder), options.limit)
+        copy = TreeCopy(Path(folder), options.limit)
         for module in options.module or MODULES:
-            rows.append((module, *judge(copy, module, options.count, options.seed)))
-    print(f"\n{time.perf_counter() - began:.0f} seconds\n")
+            rows.append((module, *count_killed(copy, module, options.count, options.seed)))
+    print(f"\n{time.perf_counter() - start:.0f} seconds\n")
     print("| module | mutations | equivalent | killed by quick tests | killed by all tests |")
     print("|---|---|---|---|---|")
     for module, *counts in rows:

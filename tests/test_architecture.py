@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from test_bad_input import ROWS, check_row
+from test_bad_input import CASES, check_case
 from typer.testing import CliRunner
 
 import dimetric
@@ -84,9 +84,9 @@ def test_example_learners_meet_the_contract(page_names, name, namespace):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["FisherWeights", "PullAndPush"])
-@pytest.mark.parametrize("row", ROWS)
-def test_example_learners_need_no_entry_in_the_bad_input_tables(page_names, name, row):
-    check_row(row, page_names[name]())
+@pytest.mark.parametrize("case", CASES)
+def test_example_learners_need_no_entry_in_the_bad_input_tables(page_names, name, case):
+    check_case(case, page_names[name]())
 
 
 def test_page_lists_the_class_attributes_of_learners():

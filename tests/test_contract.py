@@ -1,4 +1,4 @@
-"""What every learner promises; the registry of learners is tests/estimators.py."""
+"""The contract that every learner must meet. tests/estimators.py lists the learners."""
 
 import copy
 import os
@@ -53,42 +53,45 @@ from sklearn.datasets import load_iris
 from dimetric.objectives import fast_paths
 from dimetric.objectives.objective import on_maps, on_metrics
 
-# Into how many parts a graph falls is tested where it is made.
+# tests/manifold tests the warning about neighbour graphs with several connected components.
 pytestmark = pytest.mark.filterwarnings("ignore:The neighbour graph has:UserWarning")
 
 X, y = samples()
-NAMES = ["length", "width", "height", "weight"]
-INDEX = np.random.default_rng(1).integers(0, len(X), size=(40, 2))  # pairs, as row indices
-PAIRS = X[INDEX]  # and as vectors
+FEATURE_NAMES = ["length", "width", "height", "weight"]
+PAIR_ROWS = np.random.default_rng(1).integers(0, len(X), size=(40, 2))
+PAIR_VECTORS = X[PAIR_ROWS]
 
 
 def fitted(learner):
-    """Return the learner fitted to X, y: once for all the tests that only look at it."""
+    """Return the learner fitted to X and y. Tests share the result and must not change it."""
     return _fitted(str(learner))
 
 
-@cache
+@cache  # by the repr, which a learner shares with its clones
 def _fitted(text):
     return fit(next(learner for learner in LEARNERS if str(learner) == text), X, y)
 
 
-def assert_same_bits(a, b):
-    """Assert that all that two learners have learned is equal."""
+def assert_identical_fits(a, b):
+    """Assert that two learners have the same attributes and equal fitted arrays."""
     assert vars(a).keys() == vars(b).keys()
     for name, value in fitted_arrays(a).items():
         assert_array_equal(host(value), host(getattr(b, name)), err_msg=name)
 
 
 def assert_same_map(a, b, tol=1e-6, rows=slice(None)):
-    """Assert that two learners have learned the same, relative to its size; b from `rows` of X."""
+    """Assert that two learned maps agree up to `tol` times their largest entry.
+
+    `a` was fitted to X, and `b` to ``X[rows]``.
+    """
     got = learned_arrays(b)
     for name, expected in learned_arrays(a, rows).items():
-        size = np.abs(expected).max() + (name == "offset_")
-        assert_allclose(got[name], expected, rtol=0, atol=tol * size, err_msg=name)
+        scale = np.abs(expected).max() + (name == "offset_")  # an offset may be 0
+        assert_allclose(got[name], expected, rtol=0, atol=tol * scale, err_msg=name)
 
 
-def training_samples_of(learner):
-    """Return what fit_transform returns."""
+def expected_fit_transform(learner):
+    """Return the result that fit_transform should have for a fitted learner."""
     return learner.transform(X) if has_distance(learner) else learner.embedding_
 
 
@@ -96,37 +99,37 @@ def training_samples_of(learner):
 
 
 @each_check(LEARNERS)
-def test_checks_of_scikit_learn(estimator, check):
-    """Each check raises an error where the estimator does not pass it."""
+def test_scikit_learn_checks(estimator, check):
+    """A check raises an error if the estimator fails it."""
     check(estimator)
 
 
 @each()
-def test_clone_pickle_deepcopy(learner):
+def test_pickle_and_deepcopy_keep_the_fit_and_clone_does_not(learner):
     learner = fitted(learner)
     assert not clone(learner).__sklearn_is_fitted__()
-    for again in (pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)):
-        assert_same_bits(learner, again)
-        assert_array_equal(again.transform(X), learner.transform(X))
-        assert again.metadata() == learner.metadata()
+    for copied in (pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)):
+        assert_identical_fits(learner, copied)
+        assert_array_equal(copied.transform(X), learner.transform(X))
+        assert copied.metadata() == learner.metadata()
 
 
 def frame(library, values=X):
     if library == "polars":
-        return pl.DataFrame(values, schema=NAMES)
-    return pd.DataFrame(values, columns=NAMES, index=np.arange(len(values)) + 100)
+        return pl.DataFrame(values, schema=FEATURE_NAMES)
+    return pd.DataFrame(values, columns=FEATURE_NAMES, index=np.arange(len(values)) + 100)
 
 
 @each()
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames_come_back(learner, library):
-    """A frame in, a frame of the same library out, unless set_output or the config say more."""
-    data, here = frame(library), fitted(learner)
+def test_data_frames_give_data_frames(learner, library):
+    """Results have the library of X, unless set_output or the configuration chooses another."""
+    data, on_numpy = frame(library), fitted(learner)
     learner = fit(learner, data, y)
-    assert_array_equal(learner.feature_names_in_, NAMES)
+    assert_array_equal(learner.feature_names_in_, FEATURE_NAMES)
     for Z, expected in (
-        (learner.transform(data), here.transform(X)),
-        (clone(learner).fit_transform(data, y), training_samples_of(here)),
+        (learner.transform(data), on_numpy.transform(X)),
+        (clone(learner).fit_transform(data, y), expected_fit_transform(on_numpy)),
     ):
         assert type(Z) is type(data)
         assert list(Z.columns) == list(learner.get_feature_names_out())
@@ -142,11 +145,11 @@ def test_frames_come_back(learner, library):
 
 @each()
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_set_output(learner, library):
-    here, learner = fitted(learner), clone(learner).set_output(transform=library)
+def test_set_output_chooses_the_library_of_results(learner, library):
+    on_numpy, learner = fitted(learner), clone(learner).set_output(transform=library)
     for Z, expected in (
-        (learner.fit_transform(X, y), training_samples_of(here)),
-        (learner.transform(X), here.transform(X)),
+        (learner.fit_transform(X, y), expected_fit_transform(on_numpy)),
+        (learner.transform(X), on_numpy.transform(X)),
     ):
         assert type(Z) is type(frame(library))
         assert list(Z.columns) == [
@@ -156,26 +159,26 @@ def test_set_output(learner, library):
 
 
 @each()
-def test_fit_is_silent_and_fit_transform_is_what_was_learned(learner, capfd):
+def test_fit_transform_matches_fit_and_prints_nothing(learner, capfd):
     Z = clone(learner).fit_transform(X, y)
-    assert_array_equal(Z, training_samples_of(fitted(learner)))
+    assert_array_equal(Z, expected_fit_transform(fitted(learner)))
     assert capfd.readouterr() == ("", "")
 
 
-# Nothing is modified
+# No side effects
 
 
 @each()
-def test_inputs_and_parameters_are_left_alone(learner):
+def test_inputs_and_parameters_are_not_modified(learner):
     init = np.eye(2, 4)
     if is_linear(learner) and "init" in learner.get_params():
         learner = clone(learner).set_params(init=init, n_components=2)
     learner = clone(learner)
     before = learner.get_params()
-    data = [X.copy(), y.copy(), PAIRS.copy(), INDEX.copy()]
+    data = [X.copy(), y.copy(), PAIR_VECTORS.copy(), PAIR_ROWS.copy()]
     learner.fit(data[0], data[1])
     Z = learner.transform(data[0])
-    inputs, copies = [*data, Z], [X, y, PAIRS, INDEX, Z.copy()]
+    inputs, copies = [*data, Z], [X, y, PAIR_VECTORS, PAIR_ROWS, Z.copy()]
     if is_linear(learner):
         learner.inverse_transform(Z)
     if has_distance(learner):
@@ -183,8 +186,8 @@ def test_inputs_and_parameters_are_left_alone(learner):
         learner.pair_distance(data[3], data[0])
     if has_partial_fit(learner):
         learner.partial_fit(data[0], data[1])
-    for given_, kept in zip(inputs, copies, strict=True):
-        assert_array_equal(given_, kept)
+    for used, expected in zip(inputs, copies, strict=True):
+        assert_array_equal(used, expected)
     assert_array_equal(init, np.eye(2, 4))
     after = learner.get_params()
     assert before.keys() == after.keys()
@@ -192,14 +195,14 @@ def test_inputs_and_parameters_are_left_alone(learner):
 
 
 @each()
-def test_fitted_state_is_left_alone(learner):
+def test_methods_do_not_modify_a_fitted_learner(learner):
     learner = copy.deepcopy(fitted(learner))
     state = pickle.dumps(learner)
     Z = learner.transform(X[:5] + 1)
     learner.get_feature_names_out()
     if has_distance(learner):
-        learner.pair_distance(INDEX, X)
-        learner.pair_score(PAIRS)
+        learner.pair_distance(PAIR_ROWS, X)
+        learner.pair_score(PAIR_VECTORS)
     if is_linear(learner):
         learner.inverse_transform(Z)
         learner.metric()[:] = 0
@@ -208,17 +211,17 @@ def test_fitted_state_is_left_alone(learner):
     assert pickle.dumps(learner) == state
 
 
-# The same answer
+# Reproducibility and invariance
 
 
 @each()
-def test_same_bits_twice(learner):
+def test_repeated_fits_are_identical(learner):
     again = fit(learner, X, y)
-    assert_same_bits(fitted(learner), again)
-    assert_same_bits(fitted(learner), again.fit(X, y))
+    assert_identical_fits(fitted(learner), again)
+    assert_identical_fits(fitted(learner), again.fit(X, y))
 
 
-DATA = {"small": (X, y), "iris": load_iris(return_X_y=True), "noisy": samples(200, 3)}
+DATA = {"small": (X, y), "iris": load_iris(return_X_y=True), "200 samples": samples(200, 3)}
 
 
 @each()
@@ -228,7 +231,7 @@ DATA = {"small": (X, y), "iris": load_iris(return_X_y=True), "noisy": samples(20
         (data, namespace)
         for data in DATA
         for namespace in NAMESPACES
-        if data == "small" or namespace != "torch"  # strict does what torch does
+        if data == "small" or namespace != "torch"  # array_api_strict takes the same code path
     ],
     indirect=["namespace"],
 )
@@ -243,26 +246,29 @@ def test_row_order_does_not_matter(learner, data, namespace):
 
 
 @each(is_linear)
-def test_origin_does_not_matter(learner):
+def test_metric_does_not_depend_on_the_origin(learner):
     moved = fit(learner, X + 1024, y)
     expected = fitted(learner)
     assert_allclose(
         moved.components_, expected.components_, rtol=0, atol=1e-6 * largest_entry(expected)
     )
-    assert_allclose(moved.pair_distance(INDEX, X), expected.pair_distance(INDEX, X), rtol=1e-5)
+    assert_allclose(
+        moved.pair_distance(PAIR_ROWS, X), expected.pair_distance(PAIR_ROWS, X), rtol=1e-5
+    )
 
 
 @each(lambda learner: not has_distance(learner))
-def test_origin_of_embedded_samples_does_not_matter(learner):
+def test_embedding_does_not_depend_on_the_origin(learner):
     assert_same_map(fitted(learner), fit(learner, X + 1024, y))
 
 
+# Functions from class codes to labels, and the codes in the order of their sorted labels.
 LABELS = {
-    "strings in order": (lambda y: np.array(["a", "b", "c"])[y], [0, 1, 2]),
-    "strings in another order": (lambda y: np.array(["c", "a", "b"])[y], [1, 2, 0]),
+    "sorted strings": (lambda y: np.array(["a", "b", "c"])[y], [0, 1, 2]),
+    "unsorted strings": (lambda y: np.array(["c", "a", "b"])[y], [1, 2, 0]),
     "objects": (lambda y: np.array(["c", "a", "b"], object)[y], [1, 2, 0]),
     "large integers": (lambda y: np.array([10**12, -3, 7])[y], [1, 2, 0]),
-    "whole floats": (lambda y: y.astype(float), [0, 1, 2]),
+    "integral floats": (lambda y: y.astype(float), [0, 1, 2]),
     "list": (lambda y: y.tolist(), [0, 1, 2]),
     "pandas": (lambda y: pd.Series(np.array(["c", "a", "b"])[y]), [1, 2, 0]),
     "pandas categories": (
@@ -277,35 +283,35 @@ LABELS = {
 
 @each(needs_labels)
 @pytest.mark.parametrize("labels", [name for name in LABELS if name not in ABSENT])
-def test_names_of_labels_do_not_matter(learner, labels):
-    named, order = LABELS[labels]
-    learner = fit(learner, X, named(y))
+def test_label_values_do_not_matter(learner, labels):
+    labels_of, sorted_codes = LABELS[labels]
+    learner = fit(learner, X, labels_of(y))
     assert_same_map(fitted(learner), learner)
-    if order:
-        assert list(learner.classes_) == list(np.asarray(named(np.array(order))))
+    if sorted_codes:
+        assert list(learner.classes_) == list(np.asarray(labels_of(np.array(sorted_codes))))
 
 
 # The distance
 
 
 @each(is_linear)
-def test_distance_is_that_of_mapped_samples(learner):
+def test_pair_distance_matches_transform_and_metric(learner):
     learner = fitted(learner)
     Z, M = learner.transform(X), learner.metric()
-    between = cdist(Z, Z)[INDEX[:, 0], INDEX[:, 1]]
-    v = PAIRS[:, 0] - PAIRS[:, 1]
+    by_transform = cdist(Z, Z)[PAIR_ROWS[:, 0], PAIR_ROWS[:, 1]]
+    v = PAIR_VECTORS[:, 0] - PAIR_VECTORS[:, 1]
     by_metric = np.sqrt(np.einsum("ij,jk,ik->i", v, M, v).clip(0))
-    tol = 1e-7 * between.max()  # a root of what has rounding errors
-    for distance in (learner.pair_distance(PAIRS), learner.pair_distance(INDEX, X)):
-        assert distance.shape == (len(INDEX),)
-        assert_allclose(distance, between, rtol=1e-9, atol=1e-12 * between.max())
+    tol = 1e-7 * by_transform.max()  # the square root amplifies rounding errors near 0
+    for distance in (learner.pair_distance(PAIR_VECTORS), learner.pair_distance(PAIR_ROWS, X)):
+        assert distance.shape == (len(PAIR_ROWS),)
+        assert_allclose(distance, by_transform, rtol=1e-9, atol=1e-12 * by_transform.max())
         assert_allclose(distance, by_metric, rtol=1e-7, atol=tol)
-    assert_array_equal(learner.pair_score(PAIRS), -learner.pair_distance(PAIRS))
-    assert_array_equal(learner.pair_score(INDEX, X), -learner.pair_distance(INDEX, X))
+    assert_array_equal(learner.pair_score(PAIR_VECTORS), -learner.pair_distance(PAIR_VECTORS))
+    assert_array_equal(learner.pair_score(PAIR_ROWS, X), -learner.pair_distance(PAIR_ROWS, X))
 
 
 @each(is_linear)
-def test_metric_and_map(learner):
+def test_metric_and_transform_match_components(learner):
     learner = fitted(learner)
     L, M, d = learner.components_, learner.metric(), X.shape[1]
     assert learner.transformer() is L
@@ -322,7 +328,7 @@ def test_metric_and_map(learner):
 @each(is_linear)
 @settings(max_examples=30)
 @given(hnp.arrays(float, (3, 4), elements=st.floats(-1e3, 1e3, width=32)))
-def test_axioms_of_a_distance(learner, points):
+def test_distance_axioms(learner, points):
     i, j = np.divmod(np.arange(9), 3)
     distance = fitted(learner).pair_distance(np.stack([points[i], points[j]], axis=1))
     D = distance.reshape(3, 3)
@@ -334,7 +340,7 @@ def test_axioms_of_a_distance(learner, points):
 
 
 @each(is_linear)
-def test_inverse(learner):
+def test_inverse_transform(learner):
     learner = fitted(learner)
     Z = learner.transform(X)
     k, d = learner.components_.shape
@@ -348,7 +354,7 @@ def test_inverse(learner):
         learner.inverse_transform(np.hstack([Z, Z[:, :1]]))
 
 
-# What is said about the fit
+# Metadata
 
 METADATA = {
     "n_iter": int,
@@ -374,7 +380,7 @@ METADATA = {
 
 
 @each()
-def test_metadata(learner, namespace):
+def test_metadata_keys_and_types(learner, namespace):
     learner = fit(learner, namespace.asarray(X), namespace.asarray(y))
     facts = learner.metadata()
     assert {name: type(value) for name, value in facts.items()} == {
@@ -392,7 +398,7 @@ def test_metadata(learner, namespace):
         assert facts["initial_objective"] != facts["final_objective"]
 
 
-# Everything follows X
+# Containers, dtypes and namespaces
 
 
 def _strided(X):
@@ -428,7 +434,7 @@ CONTAINERS = {
 }
 
 
-FORMS = {
+INPUT_TYPES = {
     f"{container}, {dtype}": (container, dtype)
     for container in CONTAINERS
     for dtype in ["float64", "float32", "int64"]
@@ -437,35 +443,39 @@ FORMS = {
 }
 
 
-def keeps_ties(learner, form):
-    """Tell whether ties between integers stay ties: in a kernel, torch's rounding breaks them."""
-    container, dtype = FORMS[form]
+def keeps_ties(learner, input_type):
+    """Tell whether equal distances stay equal if the samples are integers.
+
+    With a kernel, torch's rounding breaks these ties.
+    """
+    container, dtype = INPUT_TYPES[input_type]
     return not (is_kernel(learner) and dtype == "int64" and container.startswith("torch"))
 
 
 @cache
-def fitted_to_floats(learner, dtype):
-    """Return a learner, regularised where it can be, fitted to values that dtype holds."""
-    # With a ridge there is a finite optimum, so that rounding errors do not grow on the way.
+def fitted_in_float64(learner, dtype):
+    """Return the learner fitted in float64 to the values of ``X_in(dtype)``."""
+    # With a ridge, the optimum is finite and rounding errors do not grow during the iterations.
     params = {"reg": 1.0} if iterates(learner) and "reg" in learner.get_params() else {}
-    return fit(learner, values_of(dtype).astype(float), y, **params)
+    return fit(learner, X_in(dtype).astype(float), y, **params)
 
 
-def values_of(dtype):
+def X_in(dtype):
+    """Return X in another dtype. Integers are taken from 2 X, which has more distinct ones."""
     return (2 * X if dtype == "int64" else X).astype(dtype)
 
 
-@each_with("form", FORMS, where=keeps_ties)
-def test_everything_follows_X(learner, form):
-    container, dtype = FORMS[form]
-    values = values_of(dtype)
+@each_with("input_type", INPUT_TYPES, where=keeps_ties)
+def test_results_have_the_type_dtype_and_device_of_X(learner, input_type):
+    container, dtype = INPUT_TYPES[input_type]
+    values = X_in(dtype)
     data = CONTAINERS[container](values)
-    expected = fitted_to_floats(learner, dtype)
+    expected = fitted_in_float64(learner, dtype)
     learner = clone(expected).fit(data, y)
     assert_same_map(expected, learner, tol=1e-3 if dtype == "float32" else 1e-6)
 
-    foreign = container.startswith(("torch", "strict"))
-    kind = type(data) if foreign else np.ndarray
+    is_array_api = container.startswith(("torch", "strict"))
+    array_type = type(data) if is_array_api else np.ndarray
     dtype = "float32" if dtype == "float32" else "float64"
     Z = learner.transform(data)
     returned = fitted_arrays(learner) | {"fit_transform": clone(learner).fit_transform(data, y)}
@@ -475,47 +485,46 @@ def test_everything_follows_X(learner, form):
             "inverse_transform": learner.inverse_transform(Z),
         }
     if has_distance(learner):
-        pairs = CONTAINERS[container if foreign else "C order"](values[INDEX])
+        pairs = CONTAINERS[container if is_array_api else "C order"](values[PAIR_ROWS])
         returned |= {
             "pair_distance": learner.pair_distance(pairs),
-            "pair_distance of rows": learner.pair_distance(INDEX, data),
+            "pair_distance of rows": learner.pair_distance(PAIR_ROWS, data),
         }
     if container in ("pandas", "polars"):
         assert isinstance(returned.pop("fit_transform"), type(data))
         assert isinstance(Z, type(data))
         Z = Z.to_numpy()
     for name, array in (returned | {"transform": Z}).items():
-        assert type(array) is kind, name
+        assert type(array) is array_type, name
         assert str(array.dtype).endswith(dtype), name
-        if foreign:
+        if is_array_api:
             assert array_api_compat.device(array) == array_api_compat.device(data), name
             assert not getattr(array, "requires_grad", False), name
 
 
 @each()
-def test_map_goes_where_it_is_applied(learner, namespace):
-    """Fitted on one namespace, applied in another."""
-    here = fitted(learner)
-    there = fit(learner, namespace.asarray(X), namespace.asarray(y))
-    Z = here.transform(X)
-    foreign = [(here.transform(namespace.asarray(X)), Z)]
+def test_fit_and_transform_in_different_namespaces(learner, namespace):
+    on_numpy = fitted(learner)
+    Z = on_numpy.transform(X)
+    results = [(on_numpy.transform(namespace.asarray(X)), Z)]
     if is_linear(learner):
-        foreign += [(here.inverse_transform(namespace.asarray(Z)), here.inverse_transform(Z))]
+        inverse = on_numpy.inverse_transform
+        results += [(inverse(namespace.asarray(Z)), inverse(Z))]
     if has_distance(learner):
-        distance = here.pair_distance(PAIRS)
-        foreign += [
-            (here.pair_distance(namespace.asarray(PAIRS)), distance),
-            (here.pair_distance(namespace.asarray(INDEX), namespace.asarray(X)), distance),
-        ]
-    for array, expected in foreign:
+        distance = on_numpy.pair_distance(PAIR_VECTORS)
+        by_vectors = on_numpy.pair_distance(namespace.asarray(PAIR_VECTORS))
+        by_rows = on_numpy.pair_distance(namespace.asarray(PAIR_ROWS), namespace.asarray(X))
+        results += [(by_vectors, distance), (by_rows, distance)]
+    for array, expected in results:
         assert type(array) is type(namespace.asarray(X))
         assert_allclose(host(array), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-    back = there.transform(X)
-    assert type(back) is np.ndarray
-    assert_allclose(back, Z, rtol=0, atol=1e-6 * np.abs(Z).max())
+    on_namespace = fit(learner, namespace.asarray(X), namespace.asarray(y))
+    mapped = on_namespace.transform(X)
+    assert type(mapped) is np.ndarray
+    assert_allclose(mapped, Z, rtol=0, atol=1e-6 * np.abs(Z).max())
 
 
-FRESH = """
+FIT_ALL_LEARNERS = """
 import sys, {name}
 from estimators import LEARNERS, fit, is_linear, samples
 X, y = samples()
@@ -532,11 +541,11 @@ print(len(LEARNERS), "learners")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMESPACES if name != "numpy"])
 def test_no_environment_variable_is_needed(name):
-    """SciPy and scikit-learn ask for SCIPY_ARRAY_API=1; dimetric does not."""
+    """SciPy and scikit-learn require SCIPY_ARRAY_API=1. dimetric does not."""
     env = {key: value for key, value in os.environ.items() if key != "SCIPY_ARRAY_API"}
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FRESH.format(name=name)],
+        [sys.executable, "-W", "error", "-c", FIT_ALL_LEARNERS.format(name=name)],
         env=env | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -545,35 +554,40 @@ def test_no_environment_variable_is_needed(name):
     assert done.stdout == f"{len(LEARNERS)} learners\n", done.stderr
 
 
-# Two ways to the same
+# Equivalent computations
 
 
 @each(accepts_sparse)
 @pytest.mark.parametrize(
-    "made",
+    "sparse_type",
     [sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array],
-    ids=lambda made: made.__name__,
+    ids=lambda sparse_type: sparse_type.__name__,
 )
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_sparse_is_dense(learner, made, dtype):
+def test_sparse_input_matches_dense(learner, sparse_type, dtype):
     dense = np.where(np.abs(X) > 1, X, 0).astype(dtype)
-    data = made(dense)
+    data = sparse_type(dense)
     expected, learner = fit(learner, dense, y), fit(learner, data, y)
     tol = 1e-6 if dtype == "float64" else 1e-4
     assert_same_map(expected, learner, tol)
     Z = learner.transform(data)
     assert type(Z) is np.ndarray
     assert {Z.dtype, *(a.dtype for a in learned_arrays(learner).values())} == {np.dtype(dtype)}
-    both = [(Z, expected.transform(dense))]
+    results = [(Z, expected.transform(dense))]
     if is_linear(learner):
-        both += [(learner.pair_distance(INDEX, data), expected.pair_distance(INDEX, dense))]
-    for got, wanted in both:
+        results += [
+            (learner.pair_distance(PAIR_ROWS, data), expected.pair_distance(PAIR_ROWS, dense))
+        ]
+    for got, wanted in results:
         assert_allclose(got, wanted, rtol=0, atol=10 * tol * np.abs(wanted).max())
 
 
 @st.composite
-def splits(draw):
-    """Rows in any order (by class: new classes come late), cut anywhere."""
+def row_blocks(draw):
+    """Generate partitions of the rows of X into blocks.
+
+    The rows are shuffled or sorted by class. If sorted, some classes first appear in late blocks.
+    """
     n = len(X)
     if draw(st.booleans()):
         rows = np.argsort(y, kind="stable")
@@ -586,7 +600,7 @@ def splits(draw):
 
 
 def _with_all_components(learner):
-    """Most components that there can be: a first block alone does not have as many."""
+    """Return a copy with the largest n_components that X allows. A block may allow fewer."""
     limit = 2 if needs_labels(learner) else 4
     return clone(learner).set_params(n_components=limit)
 
@@ -596,32 +610,32 @@ def _with_all_components(learner):
     learners=[*LEARNERS, *map(_with_all_components, filter(has_partial_fit, ONE_OF_EACH))],
 )
 @settings(max_examples=15)
-@given(blocks=splits())
-def test_partial_fit_is_fit(learner, blocks):
-    partly = clone(learner)
+@given(blocks=row_blocks())
+def test_partial_fit_matches_fit(learner, blocks):
+    incremental = clone(learner)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a few rows may well spread in too few directions
+        warnings.simplefilter("ignore")  # the first rows may span too few dimensions
         for rows in blocks:
-            assert partly.partial_fit(X[rows], y[rows]) is partly
-    whole = fit(learner, X, y)
-    assert_same_map(whole, partly, tol=1e-8)
-    assert partly.metadata().keys() == whole.metadata().keys()
-    for name, value in fitted_arrays(whole).items():
+            assert incremental.partial_fit(X[rows], y[rows]) is incremental
+    expected = fit(learner, X, y)
+    assert_same_map(expected, incremental, tol=1e-8)
+    assert incremental.metadata().keys() == expected.metadata().keys()
+    for name, value in fitted_arrays(expected).items():
         scale = np.abs(value).max()
-        assert_allclose(getattr(partly, name), value, atol=1e-8 * scale, err_msg=name)
+        assert_allclose(getattr(incremental, name), value, atol=1e-8 * scale, err_msg=name)
 
 
 @each(has_partial_fit)
-def test_fit_forgets_the_blocks(learner):
-    partly = clone(learner).partial_fit(X + 7, y).fit(X, y)
-    assert_same_map(fitted(learner), partly)
-    partly.partial_fit(X, y)
-    assert_same_map(fitted(learner), partly)
+def test_fit_discards_earlier_blocks(learner):
+    incremental = clone(learner).partial_fit(X + 7, y).fit(X, y)
+    assert_same_map(fitted(learner), incremental)
+    incremental.partial_fit(X, y)
+    assert_same_map(fitted(learner), incremental)
 
 
 @st.composite
 def pairwise_problems(draw):
-    """Samples with ties and duplicates, labels from one class to all different, a map."""
+    """Generate samples with ties and duplicates, class codes of 1 to n classes, and a map."""
     n, d, k = draw(st.integers(2, 40)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
     halves = st.integers(-4, 4).map(lambda i: i / 2)
     X = draw(hnp.arrays(float, (n, d), elements=halves))
@@ -638,20 +652,20 @@ def pairwise_problems(draw):
     threads=st.integers(1, 3),
     dtype=st.sampled_from(["float64", "float32"]),
 )
-def test_fast_path_is_the_engine(learner, problem, block, threads, dtype):
+def test_fast_path_matches_the_engine(learner, problem, block, threads, dtype):
     X, codes, L = problem
     X, codes = X.astype(dtype), np.sort(codes)
     objective = objective_of(learner, X, codes)
     with patch.object(type(objective.rule), "fast", None):
         engine = objective_of(learner, X, codes)
     for function, A in ((on_maps, L), (on_metrics, L.T @ L)):
-        at = np.concatenate([A.ravel(), objective.theta])
+        point = np.concatenate([A.ravel(), objective.theta])
         with (
             patch.object(fast_paths, "BLOCK_ROWS", block),
             patch("dimetric._arrays.threads.n_threads", lambda *_: threads),
         ):
-            value, grad = function(objective)(at)
-        expected, expected_grad = function(engine)(at)
+            value, grad = function(objective)(point)
+        expected, expected_grad = function(engine)(point)
         tol = 1e-3 if dtype == "float32" else 1e-10
         assert_allclose(value, expected, rtol=tol, atol=tol)
         scale = max(1, np.abs(expected_grad).max())

@@ -18,11 +18,11 @@ TRIPLETS = Triplets.from_labels(y, 400, random_state=0)
 FITTED = Covariance().fit(X)
 
 
-def linear(learner):
+def has_pair_methods(learner):
     return hasattr(learner, "calibrate_threshold")
 
 
-@each(linear, learners=ONE_OF_EACH)
+@each(has_pair_methods, learners=ONE_OF_EACH)
 def test_pair_methods_of_every_linear_learner_agree(learner):
     fitted = fit(learner, X, y)
     distances = fitted.pair_distance(PAIRS, X)
@@ -45,7 +45,7 @@ def test_many_pairs_match_transformed_distances():
     assert_allclose(fitted.pair_distance(rows, wide), expected, atol=1e-10)
 
 
-def test_no_pairs():
+def test_empty_pairs_have_no_distances():
     assert FITTED.pair_distance(Pairs(), X).shape == (0,)
 
 
@@ -66,26 +66,26 @@ def test_namespaces_match_numpy(namespace):
     assert_allclose(fitted.score_triplets(TRIPLETS, A), FITTED.score_triplets(TRIPLETS, X))
 
 
-judged = st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30).filter(
-    lambda pairs: len({similar for _, similar in pairs}) == 2
-)
+distances_and_similarity = st.lists(
+    st.tuples(st.integers(0, 8), st.booleans()), min_size=2, max_size=30
+).filter(lambda pairs: len({similar for _, similar in pairs}) == 2)
 MEASURES = {
     "accuracy": lambda truth, found: np.mean(truth == found),
     "f_beta": lambda truth, found: fbeta_score(truth, found, beta=2.0, zero_division=0.0),
 }
 
 
-@given(judged)
+@given(distances_and_similarity)
 @pytest.mark.parametrize("strategy", MEASURES)
 def test_calibrated_threshold_is_optimal(strategy, pairs):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     measure = MEASURES[strategy]
-    chosen = calibrated_threshold(distances, similar, strategy=strategy, beta=2.0)
+    threshold = calibrated_threshold(distances, similar, strategy=strategy, beta=2.0)
     best = max(measure(similar, distances <= t) for t in np.arange(-1, 9) + 0.5)
-    assert_allclose(measure(similar, distances <= chosen), best)
+    assert_allclose(measure(similar, distances <= threshold), best)
 
 
-@given(judged, st.floats(0.01, 1.0))
+@given(distances_and_similarity, st.floats(0.01, 1.0))
 def test_threshold_is_the_smallest_that_reaches_the_rate(pairs, rate):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     t = calibrated_threshold(distances, similar, strategy="tpr", rate=rate)
@@ -95,15 +95,16 @@ def test_threshold_is_the_smallest_that_reaches_the_rate(pairs, rate):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threshold_separates_adjacent_and_huge_distances(dtype):
-    steps = 1 + np.finfo(dtype).eps * np.arange(3)  # the midpoint of two is rounded to one of them
+    # The midpoint of adjacent floating-point numbers is rounded to one of them.
+    adjacent = 1 + np.finfo(dtype).eps * np.arange(3)
     largest = np.finfo(dtype).max * np.array([0.9, 1.0])
-    for distances in (steps[:2], steps[1:], largest):
+    for distances in (adjacent[:2], adjacent[1:], largest):
         distances = distances.astype(dtype)
         threshold = calibrated_threshold(distances, np.array([True, False]))
         assert (distances <= threshold).tolist() == [True, False]
 
 
-@given(judged)
+@given(distances_and_similarity)
 def test_score_pairs_matches_sklearn_roc_auc(pairs):
     distances, similar = (np.array(column) for column in zip(*pairs, strict=True))
     points = np.stack([np.zeros(len(distances)), distances.astype(float)], axis=1)[:, :, None]
@@ -112,13 +113,13 @@ def test_score_pairs_matches_sklearn_roc_auc(pairs):
     assert_allclose(score, roc_auc_score(similar, -distances), atol=1e-12)
 
 
-def test_triplets_at_equal_distance_count_a_half():
+def test_triplets_with_equal_distances_count_half():
     line = PCA(1).fit(np.arange(5.0)[:, None])
     points = np.array([[0.0], [1.0], [2.0], [-1.0]])
     assert line.score_triplets(Triplets([0, 0, 0, 1], [1, 2, 1, 2], [2, 1, 3, 3]), points) == 0.625
 
 
-WRONG = {
+INVALID_CALLS = {
     "pairs hold row indices. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
     "triplets hold row indices. Pass the samples X": lambda: FITTED.score_triplets(TRIPLETS),
     "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
@@ -136,7 +137,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("says", WRONG)
+@pytest.mark.parametrize("says", INVALID_CALLS)
 def test_invalid_input_raises(says):
     with pytest.raises((TypeError, ValueError), match=says):
-        WRONG[says]()
+        INVALID_CALLS[says]()
