@@ -56,7 +56,7 @@ def test_neighbors_match_brute_force(folder, tmp_path):
     assert [each["row"] for each in found["before"]] == before.tolist()
     assert [each["row"] for each in found["after"]] == after.tolist()
     assert set(found["new"]) == set(after) - set(before)
-    assert set(found["dropped"]) == set(before) - set(after)
+    assert set(found["lost"]) == set(before) - set(after)
     assert found["row"] == 65
     assert found["columns"]["kind"] == NAMES[65]
     assert float(found["before"][0]["columns"]["alcohol"]) == X[before[0], 0]
@@ -72,7 +72,7 @@ def test_printed_table(folder):
     assert lines[2] == "Euclidean"
     assert lines[3].split() == ["row", "distance", "kind", "hue", "proline"]
     assert lines[7] == "LDA"
-    assert lines[-1].endswith("dropped.")
+    assert lines[-1].endswith("lost.")
 
 
 def test_k_is_reduced_to_the_number_of_other_rows(folder, tmp_path):

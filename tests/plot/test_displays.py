@@ -342,7 +342,7 @@ class TestNeighborhood:
         drawn = {kind: sum(len(each.get_offsets()) for each in points)
                  for kind, points in display.points_[0].items()}  # fmt: skip
         assert drawn["new"] == len(near.new)
-        assert drawn["dropped"] == len(near.dropped)
+        assert drawn["lost"] == len(near.lost)
         assert legend_of(display)[:2] == ["row 77", f"{len(near.kept)} kept"]
         assert is_inside(display.figure_, display.legend_)
 

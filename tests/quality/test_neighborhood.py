@@ -27,7 +27,7 @@ def test_neighbours_are_the_nearest():
         assert_array_equal(neighbours, np.argsort(expected, kind="stable")[1:8])
     assert set(found.kept) == set(found.before) & set(found.after)
     assert set(found.new) == set(found.after) - set(found.before)
-    assert set(found.dropped) == set(found.before) - set(found.after)
+    assert set(found.lost) == set(found.before) - set(found.after)
 
 
 def test_places_keep_distances_and_plane_data_keep_angles():

@@ -116,7 +116,7 @@ def _print_results(
     ):
         print(f"\n{title}")
         print(*table_lines(near, positions, distances, row_indices, texts), sep="\n")
-    counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.dropped)} dropped"
+    counts = f"{len(near.kept)} kept, {len(near.new)} new, {len(near.lost)} lost"
     print(f"\nNeighbours under {name}, compared with Euclidean: {counts}.")
 
 
@@ -130,7 +130,7 @@ def table_lines(
     """Return the lines of a table of neighbours: row, distance, change, and columns."""
     rows = [["row", "distance", "", *shown]]
     for i in positions:
-        change = "new" if i in near.new else "dropped" if i in near.dropped else ""
+        change = "new" if i in near.new else "lost" if i in near.lost else ""
         texts = [str(values[i]) for values in shown.values()]
         rows.append([str(row_indices[i]), f"{distances[i]:.4g}", change, *texts])
     rows = [[each if len(each) <= 28 else each[:27] + "…" for each in row] for row in rows]
@@ -165,7 +165,7 @@ def as_dict(
         "after": listed(near.after, near.distances_after),
         "kept": row_indices[near.kept],
         "new": row_indices[near.new],
-        "dropped": row_indices[near.dropped],
+        "lost": row_indices[near.lost],
         "written": out,
         "notes": notes,
     }

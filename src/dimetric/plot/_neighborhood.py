@@ -13,7 +13,7 @@ from dimetric.quality import Neighborhood, before_and_after, neighborhood
 
 __all__ = ["NeighborhoodDisplay"]
 
-KIND_MARKERS = {"kept": "o", "new": "^", "dropped": "v"}
+KIND_MARKERS = {"kept": "o", "new": "^", "lost": "v"}
 
 
 class NeighborhoodDisplay(Display):
@@ -38,8 +38,7 @@ class NeighborhoodDisplay(Display):
         The axes of the two panels.
     points_ : list of dict of str to list of matplotlib PathCollection
         The samples of each panel. The keys are "kept" (neighbours under both distances), "new"
-        (only under the learned distance), "dropped" (only under the Euclidean distance) and
-        "other".
+        (only under the learned distance), "lost" (only under the Euclidean distance) and "other".
     legend_ : matplotlib Legend
         The legend, beside the second panel.
     ax_, figure_ : matplotlib Axes and Figure
@@ -51,7 +50,7 @@ class NeighborhoodDisplay(Display):
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> display = NeighborhoodDisplay.from_estimator(LDA().fit(X, y), X, y, row=17)
-    >>> len(display.neighborhood.new), len(display.neighborhood.dropped)
+    >>> len(display.neighborhood.new), len(display.neighborhood.lost)
     (8, 8)
     """
 
@@ -133,7 +132,7 @@ class NeighborhoodDisplay(Display):
     ) -> dict[str, list[Any]]:
         """Draw the samples by kind of neighbour, each in the colour of its class."""
         near = self.neighborhood
-        rows_by_kind = {"kept": near.kept, "new": near.new, "dropped": near.dropped}
+        rows_by_kind = {"kept": near.kept, "new": near.new, "lost": near.lost}
         drawn: dict[str, list[Any]] = {name: [] for name in ("other", *rows_by_kind)}
         neighbors = np.concatenate(list(rows_by_kind.values()))
         rows_by_kind["other"] = near.shown[~np.isin(near.shown, neighbors)]
@@ -196,7 +195,7 @@ class NeighborhoodDisplay(Display):
             )
 
         near = self.neighborhood
-        rows_by_kind = {"kept": near.kept, "new": near.new, "dropped": near.dropped}
+        rows_by_kind = {"kept": near.kept, "new": near.new, "lost": near.lost}
         handles = [handle("*", "white", 11)]
         names = [f"row {near.row}"]
         for kind, rows in rows_by_kind.items():

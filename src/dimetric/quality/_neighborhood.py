@@ -57,7 +57,7 @@ class Neighborhood:
         return self.after[~np.isin(self.after, self.before)]
 
     @property
-    def dropped(self) -> np.ndarray:
+    def lost(self) -> np.ndarray:
         """Samples that are neighbours before, but not after."""
         return self.before[~np.isin(self.before, self.after)]
 
@@ -91,7 +91,7 @@ def neighborhood(
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
     >>> found = neighborhood(X, X * [1.0, 0.1], 0, n_neighbors=1)
-    >>> found.dropped, found.new
+    >>> found.lost, found.new
     (array([1]), array([2]))
     """
     X, Z = to_host(checked_array(X, "X")), to_host(checked_array(Z, "Z"))
