@@ -111,7 +111,7 @@ def test_missing_values(frame):
     imputed = dimetric.compare(frame, target="kind", missing="impute", **FAST)
     assert len(imputed.samples.y) == 178
     with_missing_value = frame.drop(columns="kind").head(10)
-    assert len(imputed.model.predict(with_missing_value)) == 10
+    assert len(imputed.learner.predict(with_missing_value)) == 10
     with pytest.raises(ValueError, match="Missing values in 1 of 178 rows"):
         dimetric.compare(frame, target="kind", missing="raise", **FAST)
     A, b = X.copy(), NAMES.astype(object)
