@@ -62,6 +62,8 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     --------
     >>> suggest("lmn", ["NCA", "LMNN", "LDA"])
     'Did you mean LMNN?'
+    >>> suggest("LMMN", ["LMNN", "KLMNN", "LDA", "MCML"])
+    'Did you mean LMNN, KLMNN or MCML?'
     >>> suggest("?", ["NCA", "LMNN"])
     'Choose from NCA, LMNN.'
     """
@@ -69,7 +71,8 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     by_lower = {each.lower(): each for each in names}
     similar = [by_lower[each] for each in get_close_matches(str(name).lower(), by_lower, 3, 0.5)]
     if similar:
-        return f"Did you mean {' or '.join(similar)}?"
+        *first, last = similar
+        return f"Did you mean {', '.join(first)} or {last}?" if first else f"Did you mean {last}?"
     hidden = len(names) - MAX_LISTED_NAMES
     more = f" and {hidden} more" if hidden > 0 else ""
     return f"{intro} {', '.join(names[:MAX_LISTED_NAMES])}{more}."

@@ -112,7 +112,7 @@ def test_learners_that_fail_or_take_too_long_are_dropped():
     assert set(scores) == {"Euclidean", "LDA"}
     assert dropped["wrong"] == "RuntimeError: no way"
     assert dropped["slow"] in (
-        "Exceeded the time budget of 1 seconds.",
+        "Exceeded the time budget of 1 s.",
         "The time limit was reached.",
     )
 
@@ -142,10 +142,19 @@ def test_error_if_no_learner_can_be_evaluated():
     X, y = load_wine(return_X_y=True)
     with pytest.raises(ValueError, match=r"No learner could be evaluated\. wrong: .*no way"):
         choose(X, y, {"wrong": FailingLearner(log="no/where")})
-    with pytest.raises(ValueError, match=r"Euclidean: ValueError: n_neighbors=200 is larger than"):
-        choose(X, y, {"LDA": LDA()}, n_neighbors=200)
+    with pytest.raises(
+        ValueError, match="n_neighbors must be at most 141, not 142, because only 142"
+    ):
+        choose(X, y, {"LDA": LDA()}, n_neighbors=142)
     with pytest.raises(ValueError, match="learners contains only Euclidean"):
         choose(X, y, {"Euclidean": None})
+
+
+@pytest.mark.parametrize(("n_neighbors", "tuned"), [(59, {"reg"}), (60, set())])
+def test_parameters_are_tuned_if_inner_folds_have_enough_rows(n_neighbors, tuned):
+    X, y = load_wine(return_X_y=True)
+    found = choose(X, y, {"LDA": LDA()}, n_neighbors=n_neighbors, cv=2, random_state=0)
+    assert set(found.params) == tuned
 
 
 def test_short_time_still_gives_scores(monkeypatch):

@@ -142,7 +142,7 @@ def test_statuses_in_worker_processes(tmp_path):
     found = benchmark.run(learners, ["iris"], time_budget=1.0, **options)
     status = {cell.learner: (cell.status, cell.message) for cell in found.cells}
     assert status == {
-        "slow": ("timeout", "Exceeded the time budget of 1 seconds."),
+        "slow": ("timeout", "Exceeded the time budget of 1 s."),
         "crashing": ("crashed", "The worker process exited with status 3."),
         "local": ("ok", ""),
         "exiting": ("failed", "SystemExit: bye"),

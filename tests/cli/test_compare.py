@@ -16,7 +16,8 @@ import pytest
 import dimetric
 from dimetric.cli import main as command
 
-FAST = ("--learners", "LDA,PCA", "--budget", "2", "--jobs", "1")
+# Enough time for all folds on a busy machine, so that results do not depend on the time.
+FAST = ("--learners", "LDA,PCA", "--budget", "120", "--folds", "3", "--jobs", "1")
 
 
 class Page(HTMLParser):
@@ -174,7 +175,7 @@ def test_wide_and_tiny_tables(run, tmp_path):
         ({"name": [f"n{i}" for i in range(178)]}, [], "--drop 'name'"),
         ({}, ["--learners", "LDAA"], "There is no learner 'LDAA'. Did you mean LDA"),
         ({}, ["--learners", "Euclidean"], "learners contains only Euclidean"),
-        ({}, ["--k", "179"], "--k 179 is larger than the number of rows, 178"),
+        ({}, ["--k", "118"], "--k must be at most 117, not 118, because only 118 rows"),
     ],
 )
 def test_error_messages(wine, monkeypatch, change, words, sentence):

@@ -1,6 +1,7 @@
 """The verb embed."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -68,6 +69,7 @@ def test_default_file_and_printed_scores(table, tmp_path):
     assert done.exit_code == 0, done.output
     assert "PCA: 178 rows, from 13 features to 2 dimensions" in done.stdout
     assert "trustworthiness" in done.stdout
+    assert re.search(r"lcmc +0\.\d+ \(best 0\.972\)", done.stdout)  # 1 - 5 / 177
     assert (tmp_path / "wine-pca.png").exists()
 
 

@@ -220,7 +220,7 @@ def test_nested_parameters(run, wine, learner, options, expected):
         (["--missing", "fill"], "--missing must be"),
         (["--drop", "kint"], "--drop: there is no column 'kint'"),
         (["--out", "no/where/m.dimetric"], "the directory"),
-        (["--k", "179"], "--k 179 is larger than the number of rows, 178"),
+        (["--k", "178"], "--k must be at most 177, not 178, because the model is fitted"),
     ],
 )
 def test_error_messages_of_fit(monkeypatch, wine, words, sentence):

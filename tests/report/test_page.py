@@ -106,7 +106,7 @@ def test_page_contains_the_results(record):
         "Probabilities: Euclidean is better 1 %, equivalent (within 0.02) 2 %, LDA <b> is better "
         "97 %.",
         "with default parameters, classified 85.0 % of test rows correctly. The Euclidean distance "
-        "classified 55.0 %. Both are means over 2 test folds of 60 rows (2-fold cross-validation).",
+        "classified 55.0 %. Both are means over 2 test folds (2-fold cross-validation of 60 rows).",
         "The learner was chosen on the same rows, but in other folds",
         "Accuracies that differ by at most 0.02 count as equivalent.",
         "60 rows, 6 features, 3 classes in column",

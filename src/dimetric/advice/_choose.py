@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from math import ceil
 from time import perf_counter
 from typing import Any
 
@@ -42,6 +43,7 @@ def choose(
     random_state: int = 0,
     n_jobs: int | None = None,
     callback: Callback | None = None,
+    option: str = "n_neighbors",
 ) -> Choice:
     """Find the most accurate learner, and test whether it beats the Euclidean distance.
 
@@ -64,6 +66,8 @@ def choose(
         As in :func:`dimetric.compare`.
     random_state : int, default=0
         Seed for selecting samples, splitting folds and fitting learners.
+    option : str, default="n_neighbors"
+        Name of the option that sets `n_neighbors`, used in error messages.
 
     Examples
     --------
@@ -77,6 +81,7 @@ def choose(
     max_rows = int(SETTINGS.race_rows_per_root_second * seconds**0.5)
     race, final = _split_rows(X, y, max_rows, cv, random_state)
     models = _models(learners, len(race), X.shape[1])
+    _check_neighbor_count(n_neighbors, min(len(race), len(final)), cv, option)
     options = RaceOptions(n_neighbors, cv, _n_processes(X[race], n_jobs), random_state, callback)
     cells, dropped = run_race(models, X[race], y[race], SETTINGS.race_fraction * seconds, options)
     scores, fit_seconds, dropped = scores_on_common_folds(cells, models, dropped)
@@ -124,6 +129,20 @@ def _models(learners: Mapping[str, Any] | None, n_samples: int, n_features: int)
     return {BASELINE: None} | others
 
 
+def _n_training_rows(n_rows: int, n_folds: int) -> int:
+    """Return the size of the smallest training set in a cross-validation."""
+    return n_rows - ceil(n_rows / n_folds)
+
+
+def _check_neighbor_count(k: int, n_rows: int, cv: int, option: str) -> None:
+    n_train = _n_training_rows(n_rows, cv)
+    if k >= n_train:  # a training row has n_train - 1 possible neighbours
+        raise ValueError(
+            f"{option} must be at most {n_train - 1}, not {k}, because only {n_train} rows are "
+            "used for training in each fold."
+        )
+
+
 def _split_rows(
     X: np.ndarray, y: np.ndarray, max_rows: int, cv: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +173,10 @@ def _final(
 ) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
     """Run the final; return its parameter grid, the scores, and the number of repeats."""
     smallest_class = np.min(np.unique(y, return_counts=True)[1])
-    can_tune = smallest_class >= SETTINGS.min_tuning_members
+    n_tuning_rows = _n_training_rows(_n_training_rows(len(y), options.cv), SETTINGS.tuning_folds)
+    can_tune = (
+        smallest_class >= SETTINGS.min_tuning_members and options.n_neighbors <= n_tuning_rows
+    )
     grid = candidate_grid(learner, X.shape[1]) if can_tune else {}
     grid, n_repeats = _limit_to_time(grid, fit_seconds, seconds, options)
     scores, n_repeats = run_final(

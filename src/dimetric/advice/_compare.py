@@ -60,7 +60,7 @@ def compare(
         data of this size.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
-        reserved for ``model`` and ``insight`` of the result, which are computed on first use.
+        reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
     n_neighbors : int, default=3
         Number of nearest neighbours used for classification.
     cv : int, default=5
@@ -131,6 +131,7 @@ def compare_samples(
     random_state: int,
     n_jobs: int | None,
     callback: Callback | None = None,
+    option: str = "n_neighbors",
 ) -> Comparison:
     """Compare learners on prepared samples; see :func:`compare`.
 
@@ -140,6 +141,8 @@ def compare_samples(
         The samples to compare on.
     learners, budget, n_neighbors, rope, random_state, n_jobs, callback
         As in :func:`compare`.
+    option : str, default="n_neighbors"
+        Name of the option that sets `n_neighbors`, used in error messages.
     """
     started = perf_counter()
     with warnings.catch_warnings():
@@ -155,6 +158,7 @@ def compare_samples(
             random_state=random_state,
             n_jobs=n_jobs,
             callback=callback,
+            option=option,
         )
     seconds = {"choice": perf_counter() - started}
     return Comparison(samples, choice, n_neighbors, rope, budget, random_state, seconds)

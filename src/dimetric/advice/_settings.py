@@ -21,8 +21,9 @@ class RaceSettings:
         Fractions of that time for the race, and for the final. The remaining 0.15 is for the
         tuning, and for fits that end after their deadline.
     race_rows_per_root_second : int
-        Number of rows in the race for a budget of one second. The time of a fit grows with the
-        number of pairs of rows, so the number of rows grows with the square root of the time.
+        Largest number of rows in the race if there is one second for the race, the final and the
+        tuning together. The time of a fit grows with the number of pairs of rows, so the number of
+        rows grows with the square root of the time.
     min_race_rows : int
         Smallest number of rows in the race, even for tables with very many features. With fewer
         rows, the ranking of the learners would be random.
@@ -36,7 +37,7 @@ class RaceSettings:
         Largest value of rows^2 x features for which fits run in this process. Such fits take less
         time than the start of a worker process.
     max_processes : int
-        Largest number of worker processes. Only about ten learners can be fitted in parallel.
+        Largest number of worker processes.
     fit_limit_fraction : float
         Fraction of the race's time after which a single fit is stopped. It leaves time for the
         other learners.

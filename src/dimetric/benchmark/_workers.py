@@ -59,7 +59,7 @@ class Worker:
             return outcomes
         seconds = perf_counter() - started
         if timed_out.is_set():
-            text = f"Exceeded the time budget of {time_budget:g} seconds."
+            text = f"Exceeded the time budget of {time_budget:g} s."
             return outcomes_without_scores(fit, "timeout", text, seconds)
         text = f"The worker process {_exit_reason(process.returncode)}."
         return outcomes_without_scores(fit, "crashed", text, seconds)

@@ -107,11 +107,3 @@ def check_choice(option: str, value: str, choices: Iterable[str]) -> None:
     *first, last = map(repr, choices)
     if repr(value) not in (*first, last):
         raise ValueError(f"{option} must be {', '.join(first)} or {last}, not {value!r}.")
-
-
-def check_neighbor_count(k: int, n_rows: int) -> None:
-    """Raise if there are fewer rows than neighbours."""
-    if k > n_rows:
-        raise ValueError(
-            f"--k {k} is larger than the number of rows, {n_rows}. Choose a smaller --k."
-        )

@@ -21,7 +21,7 @@ def is_picture(path: Path) -> bool:
 
 
 def use_headless_backend() -> None:
-    """Let matplotlib draw without a window, and with the installed fonts for other scripts."""
+    """Let matplotlib draw without a window, with the installed fonts for non-Latin text."""
     try:
         import matplotlib
     except ImportError as error:

@@ -16,7 +16,6 @@ from dimetric.cli._options import (
     NeighborCount,
     Seed,
     Target,
-    check_neighbor_count,
     split_names,
 )
 from dimetric.cli._read import learner_from, read
@@ -121,7 +120,6 @@ def _compare_table(
 
     started = perf_counter()
     samples = labelled_samples(table, cv=folds, missing=missing, option="--target")
-    check_neighbor_count(options["n_neighbors"], len(samples.y))
     if console is not None:
         _print_data_summary(console, samples)
     files = {"report": out / f"{table.name}.html", "model": out / f"{table.name}.dimetric"}
@@ -132,6 +130,7 @@ def _compare_table(
                 samples,
                 learners,
                 callback=lambda stage, n_done, n_total: update(n_done, n_total),
+                option="--k",
                 **options,
             )
             _ = comparison.learner, comparison.insight  # compute both while the bar is shown
@@ -179,10 +178,10 @@ def _print_results(
         f"{name} {percent(scores.mean())}" for name, scores in choice.final_scores.items()
     )
     n_folds = len(choice.final_scores[choice.best])
-    rows = "the same rows"
+    rows = "of the same rows"
     if choice.judged_on_unseen_rows:
-        rows = f"{choice.n_final_rows} rows that were not used to choose the learner"
+        rows = f"on {choice.n_final_rows} rows that were not used to choose the learner"
     console.print(f"[bold]{escape_markup(choice.verdict)}[/bold]")
-    console.print(f"  Mean accuracy over {n_folds} new folds of {rows}: {means}.", soft_wrap=True)
+    console.print(f"  Mean accuracy over {n_folds} new folds {rows}: {means}.", soft_wrap=True)
     written = ", ".join(str(each) for each in files.values())
     console.print(f"Written: {escape_markup(written)} ({seconds:.0f} s)\n", soft_wrap=True)

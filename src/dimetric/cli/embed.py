@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from dimetric.advice._table import TableSamples
     from dimetric.quality._embedding import EmbeddingQuality
 
-# The best value of each score, and what the score means in a few words.
+# The best value of each score (None: it depends on the number of rows), and what the score means.
 SCORES = {
     "trustworthiness": (1, "near in the embedding, near in the data"),
     "continuity": (1, "near in the data, near in the embedding"),
     "knn_preservation": (1, "fraction of nearest neighbours kept"),
-    "lcmc": (1, "the same, minus that of random points"),
+    "lcmc": (None, "the same, minus that of random points"),
     "neighborhood_hit": (1, "fraction of neighbours of the same class"),
     "r_nx_auc": (1, "neighbours kept, at all scales"),
     "stress": (0, "error of the distances"),
@@ -179,11 +179,14 @@ def quality_lines(quality: "EmbeddingQuality") -> list[str]:
         The scores.
     """
     lines = []
+    # lcmc is the fraction of neighbours kept, minus that of random points, k / (n - 1).
+    max_lcmc = 1 - quality.n_neighbors / (len(quality.q_nx) + 1)
     for name, score in quality.scores().items():
         error = quality.standard_error.get(name, 0.0)
         plus_minus = f" ± {error:.3f}" if error > 0 else ""
         best, meaning = SCORES[name]
-        lines.append(f"  {name:19} {score:6.3f}{plus_minus} (best {best})  {meaning}")
+        best_text = f"(best {max_lcmc if best is None else best:.3g})"
+        lines.append(f"  {name:19} {score:6.3f}{plus_minus} {best_text:12}  {meaning}")
     return lines
 
 

@@ -94,9 +94,8 @@ def export(
     elif to in SQL_DIALECTS:
         from dimetric.export import to_sql
 
-        given = split_names(columns)
-        sql_columns = given[0] if given and len(given) == 1 else given
-        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=sql_columns)
+        names = _sql_columns(loaded, columns)
+        to_sql(loaded, out, dialect=to.value, table=table, id=id or "id", columns=names)
     elif to is Format.onnx:
         from dimetric.export import to_onnx
 
@@ -129,6 +128,25 @@ def _check_usage(
         raise typer.BadParameter("--id requires DATA, because it names a column of DATA.")
     if to is Format.numpy and out.suffix != ".py":
         raise typer.BadParameter(f"--out {out} must end in .py, because it is a Python file.")
+
+
+def _sql_columns(model: Any, columns: str) -> str | list[str] | None:
+    """Return the name of a column of vectors, one name for each feature, or None by default."""
+    from dimetric.export._map_chain import map_chain
+
+    names = split_names(columns)
+    if names is None or len(names) == 1:
+        return names and names[0]
+    repeated = next((each for each in names if names.count(each) > 1), None)
+    if repeated is not None:
+        raise ValueError(f"--columns contains {repeated!r} more than once.")
+    n_features = len(map_chain(model).features)
+    if len(names) != n_features:
+        raise ValueError(
+            f"--columns has {len(names)} names, but the model has {n_features} features. Pass one "
+            "name for each feature, or the name of one column that holds vectors."
+        )
+    return names
 
 
 def _print_results(results: dict[str, Any], to: Format, out: Path) -> None:

@@ -16,7 +16,6 @@ from dimetric.cli._options import (
     Seed,
     Target,
     check_choice,
-    check_neighbor_count,
 )
 from dimetric.cli._read import learner_from, read
 from dimetric.cli._terminal import print_json, print_notes
@@ -64,7 +63,7 @@ def fit(
     check_choice("--scale", scale, SCALERS)
     n_rows = len(table.rows)
     if table.y is not None:
-        check_neighbor_count(k, n_rows)
+        _check_neighbor_count(k, n_rows)
     # Open the file first, to fail before the fit if it cannot be written.
     with atomic_write(out) as temporary:
         fitted = fit_table(table, model, n_neighbors=k, scale=scale, missing=missing)
@@ -84,6 +83,14 @@ def fit(
         print_json(results)
     else:
         _print_results(results, type(model).__name__ if model is not None else "Euclidean", k)
+
+
+def _check_neighbor_count(k: int, n_rows: int) -> None:
+    if k >= n_rows:  # a row has n_rows - 1 possible neighbours
+        raise ValueError(
+            f"--k must be at most {n_rows - 1}, not {k}, because the model is fitted to only "
+            f"{n_rows} rows."
+        )
 
 
 def _print_results(results: dict[str, Any], name: str, k: int) -> None:

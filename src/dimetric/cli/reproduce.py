@@ -150,7 +150,7 @@ def _failures(cells: "list[Cell]") -> list[str]:
         for (learner, reason), n in counts.items()
     ]
     n_hidden = len(lines) - MAX_FAILURES
-    more = [f"{n_hidden} more lines are not shown."] if n_hidden > 0 else []
+    more = [f"Lines not shown: {n_hidden}."] if n_hidden > 0 else []
     return lines[:MAX_FAILURES] + more
 
 
