@@ -639,7 +639,7 @@ def test_many_more_features_than_samples(learner):
 
 
 def has_length_parameter(learner):
-    """Tell whether a parameter has the unit of X."""
+    """Return whether a parameter has the unit of X."""
     return learner.get_params().get("radius") is not None
 
 

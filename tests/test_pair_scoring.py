@@ -120,8 +120,8 @@ def test_triplets_with_equal_distances_count_half():
 
 
 INVALID_CALLS = {
-    "pairs hold row indices. Pass the samples X": lambda: FITTED.pair_distance(PAIRS),
-    "triplets hold row indices. Pass the samples X": lambda: FITTED.score_triplets(TRIPLETS),
+    "pairs contains row indices, so X is required": lambda: FITTED.pair_distance(PAIRS),
+    "triplets contains row indices, so X is required": lambda: FITTED.score_triplets(TRIPLETS),
     "triplets must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS.rows, X),
     "must be a non-empty Triplets object": lambda: FITTED.score_triplets(TRIPLETS[:0], X),
     "pairs must be a Pairs object with": lambda: FITTED.score_pairs(PAIRS.rows, X),

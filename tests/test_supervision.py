@@ -117,7 +117,7 @@ def test_invalid_supervision_raises(learner, kind):
         with pytest.raises((TypeError, ValueError), match=re.escape(says)):
             learner.fit(X, **{kind: supervision})
         assert not [name for name in vars(learner) if name.endswith("_")]  # nothing fitted remains
-    with pytest.raises(ValueError, match=f"X is None, but {kind} hold row indices of X"):
+    with pytest.raises(ValueError, match=f"{kind} contains row indices, so X is required"):
         learner.fit_transform(None, **{kind: SUPERVISION[kind]})
     with pytest.raises(ValueError, match="contains NaN"):
         learner.fit(np.where(X > 0, np.nan, X), **{kind: SUPERVISION[kind]})

@@ -62,7 +62,7 @@ class Progress:
     X, y : array-like
         The data that callbacks may use.
     max_iter : int
-        Upper bound on the number of calls of :meth:`step`. 0 for a fit without iterations.
+        Upper bound on the number of calls of :meth:`step`. It is 0 for a fit without iterations.
     """
 
     def __init__(self, estimator: BaseEstimator, X: Any, y: Any, max_iter: int = 0) -> None:
@@ -78,8 +78,8 @@ class Progress:
         Parameters
         ----------
         fitted_attributes : callable
-            Returns the fitted attributes for the current iterate. Called only if a callback needs
-            them.
+            Returns the fitted attributes for the current iterate. It is called only if a callback
+            needs them.
         """
         if self._root is None or not self._root._callbacks:
             return False

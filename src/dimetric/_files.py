@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-KEPT_NAME_CHARACTERS = 40  # last characters of the file name, repeated in the temporary name
+KEPT_NAME_CHARACTERS = 40  # length of the end of the file name that the temporary name repeats
 
 
 @contextmanager

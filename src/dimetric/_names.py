@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
 
-MAX_LISTED_NAMES = 50
+MAX_LISTED_NAMES = 50  # names that a message lists if none is similar
+MAX_SUGGESTIONS = 3
+MIN_SIMILARITY = 0.5  # ratio of difflib, from 0 (different) to 1 (equal)
 
 T = TypeVar("T")
 
@@ -21,7 +23,7 @@ def look_up(name: str, known: Mapping[str, T], kind: str, *, hint: str = "") -> 
     kind : str
         Kind of the objects, such as "learner". Used in the error message.
     hint : str, default=""
-        A sentence to end the error message with.
+        Sentence that ends the error message.
 
     Raises
     ------
@@ -69,7 +71,8 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     """
     names = [str(each) for each in known]
     by_lower = {each.lower(): each for each in names}
-    similar = [by_lower[each] for each in get_close_matches(str(name).lower(), by_lower, 3, 0.5)]
+    close = get_close_matches(str(name).lower(), by_lower, MAX_SUGGESTIONS, MIN_SIMILARITY)
+    similar = [by_lower[each] for each in close]
     if similar:
         *first, last = similar
         return f"Did you mean {', '.join(first)} or {last}?" if first else f"Did you mean {last}?"

@@ -18,10 +18,10 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str]:
     >>> list(installed_versions(["numpy", "no such package"]))
     ['Python', 'numpy']
     """
-    found = {"Python": platform.python_version()}
+    versions = {"Python": platform.python_version()}
     for package in packages:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

@@ -118,8 +118,8 @@ def test_radius_graph_matches_sklearn(radius):
 
 
 def test_given_sparse_graph_keeps_all_edges_except_loops():
-    given = sparse.csr_array([[7.0, 3, 0], [1, 0, 0], [2, 0, 0]])
-    graph = Neighborhood(None, metric="precomputed").graph(given)
+    edges = sparse.csr_array([[7.0, 3, 0], [1, 0, 0], [2, 0, 0]])
+    graph = Neighborhood(None, metric="precomputed").graph(edges)
     assert_array_equal(graph.toarray(), [[0, 1, 2], [1, 0, 0], [2, 0, 0]])
 
 
@@ -175,9 +175,9 @@ def test_isolated_samples_are_joined():
 
 
 def test_joining_a_sparse_graph_without_distances_raises():
-    given = sparse.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    edges = sparse.csr_array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
     with pytest.raises(ValueError, match=r"2 connected components.*more edges"):
-        Neighborhood(None, metric="precomputed").graph(given, connected=True)
+        Neighborhood(None, metric="precomputed").graph(edges, connected=True)
 
 
 # Geodesics
@@ -260,5 +260,5 @@ def test_neighbors_at_equal_distance_are_chosen_by_index(rng):
         assert_array_equal(
             metric_neighbors(X[:9] + shift, 5, X + shift)[1][:, 1:], expected[:9, :4]
         )
-    given = Neighborhood(5, metric="precomputed").graph(cdist(X, X))
-    assert abs(given - Neighborhood(5).graph(X)).max() == 0
+    graph = Neighborhood(5, metric="precomputed").graph(cdist(X, X))
+    assert abs(graph - Neighborhood(5).graph(X)).max() == 0

@@ -28,8 +28,8 @@ def naive(L, X=X):
     total = 0.0
     for i, m in enumerate(clusters):
         d2 = [np.sum((L @ (X[i] - X[clusters == j].mean(axis=0))) ** 2) for j in range(6)]
-        own = classes == classes[m]
-        total += logsumexp(-np.array(d2) / 2) - logsumexp(-np.array(d2)[own] / 2)
+        same_class = classes == classes[m]
+        total += logsumexp(-np.array(d2) / 2) - logsumexp(-np.array(d2)[same_class] / 2)
     return total / len(X)
 
 

@@ -108,8 +108,8 @@ def test_repeating_all_pairs_does_not_change_the_mean(rng):
     X, pairs = problem(rng)
     doubled = Pairs(*(np.concatenate([rows, rows]) for rows in (pairs.similar, pairs.dissimilar)))
     once, twice = (
-        on_maps(ListedObjective.of_pairs(LDMLRule(1.0), X, some))(np.eye(4).ravel())
-        for some in (pairs, doubled)
+        on_maps(ListedObjective.of_pairs(LDMLRule(1.0), X, listed_pairs))(np.eye(4).ravel())
+        for listed_pairs in (pairs, doubled)
     )
     assert_allclose(twice[0], once[0])
     assert_allclose(twice[1], once[1])

@@ -61,9 +61,9 @@ def test_class_runs_split_rows_by_class(labels):
             assert [i for rows, _ in runs for i in range(rows.start, rows.stop)] == list(
                 range(first, last)
             )
-            for rows, own in runs:
+            for rows, class_rows in runs:
                 members = np.flatnonzero(labels == labels[rows.start])
-                assert_array_equal(np.arange(own.start, own.stop), members)
+                assert_array_equal(np.arange(class_rows.start, class_rows.stop), members)
                 assert len(set(labels[rows])) == 1
 
 

@@ -101,10 +101,10 @@ def test_ldml_optimum_matches_nelder_mead(reg):
     assert value == pytest.approx(ldml_value(X, y, M, b, reg=reg), abs=1e-12)
     other = best_over_maps(lambda M, b: ldml_value(X, y, M, b, reg=reg), 1.0)
     assert value == pytest.approx(other, abs=1e-6)
-    given = ldml_optimum(X, y, b=3.0, reg=reg)
-    assert given[1] == 3
+    optimum = ldml_optimum(X, y, b=3.0, reg=reg)
+    assert optimum[1] == 3
     other = best_over_maps(lambda M: ldml_value(X, y, M, 3.0, reg=reg))
-    assert given[2] == pytest.approx(other, abs=1e-6)
+    assert optimum[2] == pytest.approx(other, abs=1e-6)
 
 
 @pytest.mark.parametrize("reg", [0.0, 0.2])

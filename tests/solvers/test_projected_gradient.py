@@ -10,7 +10,7 @@ from solving import projected_gradient
 from dimetric.linalg.psd import project_psd
 from dimetric.solvers import LBFGS, ProjectedGradient
 
-both = pytest.mark.parametrize("accelerated", [True, False])
+with_and_without_momentum = pytest.mark.parametrize("accelerated", [True, False])
 
 
 def to_cone(d):
@@ -46,7 +46,7 @@ def logistic_loss(Z, sign):
     return value_and_grad
 
 
-@both
+@with_and_without_momentum
 def test_nearest_psd_matrix_matches_the_projection(accelerated):
     A = symmetric(np.random.default_rng(0), 6)
     f = weighted_distance(A, np.ones((6, 6)))
@@ -56,7 +56,7 @@ def test_nearest_psd_matrix_matches_the_projection(accelerated):
     assert f(result.x)[0] == pytest.approx(f(project_psd(A).ravel())[0], abs=1e-9)
 
 
-@both
+@with_and_without_momentum
 def test_weighted_nearest_psd_matrix_matches_cvxpy(accelerated):
     rng = np.random.default_rng(1)
     A, w = symmetric(rng, 5), np.logspace(0, 1, 5)
@@ -73,7 +73,7 @@ def test_weighted_nearest_psd_matrix_matches_cvxpy(accelerated):
     assert is_psd(result.x.reshape(5, 5))
 
 
-@both
+@with_and_without_momentum
 def test_logistic_loss_on_the_cone_matches_cvxpy(accelerated):
     rng = np.random.default_rng(2)
     Z = rng.normal(size=(60, 4)) * [2.0, 1.0, 0.5, 0.3]
@@ -91,7 +91,7 @@ def test_logistic_loss_on_the_cone_matches_cvxpy(accelerated):
     assert np.linalg.matrix_rank(M.value, tol=1e-4) < 4  # the constraint is active
 
 
-@both
+@with_and_without_momentum
 def test_nonnegative_least_squares_match_scipy(accelerated):
     rng = np.random.default_rng(3)
     A, b = rng.normal(size=(30, 8)), rng.normal(size=30)
@@ -109,7 +109,7 @@ def test_nonnegative_least_squares_match_scipy(accelerated):
     assert (best == 0).any()
 
 
-@both
+@with_and_without_momentum
 def test_values_decrease_strictly(accelerated):
     rng = np.random.default_rng(4)
     f = weighted_distance(symmetric(rng, 8), np.logspace(0, 3, 64).reshape(8, 8))
@@ -228,7 +228,7 @@ def test_momentum_stays_in_the_domain():
     np.testing.assert_allclose(result.x, [1, 0], atol=1e-3)
 
 
-@both
+@with_and_without_momentum
 @pytest.mark.parametrize("offset", [1.0, 1e6])
 def test_rounding_errors_count_as_convergence(accelerated, offset):
     """With tol=0, the solver continues until any decrease is below rounding."""

@@ -41,13 +41,13 @@ def test_pairs_are_stored_in_ascending_order():
 
 
 def test_pairs_are_immutable():
-    given = np.array([[0, 1]])
-    pairs = Pairs(given, [[1, 2]])
+    similar = np.array([[0, 1]])
+    pairs = Pairs(similar, [[1, 2]])
     with pytest.raises(AttributeError):
-        pairs.similar = given
+        pairs.similar = similar
     with pytest.raises(ValueError, match="read-only"):
         pairs.similar[0, 0] = 7
-    given[0, 0] = 5  # does not change the copy in `pairs`
+    similar[0, 0] = 5  # does not change the copy in `pairs`
     assert_array_equal(pairs.similar, [[0, 1]])
 
 
@@ -117,9 +117,9 @@ def test_union():
 def test_union_of_vectors():
     a = Pairs.from_arrays(X[:4].reshape(2, 2, 4), X[4:6].reshape(1, 2, 4))
     b = Pairs.from_arrays(X[6:8].reshape(1, 2, 4), X[8:10].reshape(1, 2, 4))
-    both = a | b
+    union = a | b
     expected = np.concatenate([a.points[a.similar], b.points[b.similar]])
-    assert_array_equal(both.points[both.similar], expected)
+    assert_array_equal(union.points[union.similar], expected)
     assert (a | a) == a
     with pytest.raises(ValueError, match="Pairs of vectors with Pairs of row indices"):
         a | Pairs([[0, 1]])
@@ -414,7 +414,8 @@ def test_unlinked_pairs_are_stratified_by_kind():
 def test_empty_folds_raise():
     pairs = Pairs.from_labels([0, 0, 1, 1])
     with pytest.raises(
-        ValueError, match=r"no test constraints.*too strongly linked.*share_samples=True"
+        ValueError,
+        match=r"no test constraints.*too many constraints share samples.*share_samples=True",
     ):
         next(pairs.split(4, random_state=0))
     repeated = Pairs([[0, 1]] * 3, [[1, 2]])

@@ -4,8 +4,9 @@
   that the standard lacks.
 - ``validation``: checks of samples, labels and dissimilarities.
 - ``blocks``: division of rows into blocks, to bound the memory of a computation.
-- ``memory``: check that an array fits into memory.
-- ``threads``: run tasks on several threads, with BLAS limited to one thread each.
+- ``memory``: a check that an array fits into memory.
+- ``threads``: functions that run tasks on several Python threads while BLAS is limited to one
+  thread.
 - ``squared_distances``: squared Euclidean distances by matrix products.
 - ``row_order``: an order of the samples that does not depend on the order of the input.
 """

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator
 
+BLOCK_ENTRIES = 2**24  # entries in a block, 128 MiB in float64
+MAX_BLOCK_ROWS = 2**16  # rows in a block of few features; chosen by experiment
+MIN_ROWS_PER_FEATURE = 4  # makes adding a scatter matrix cheaper than computing it
+
 
 def row_blocks(n_rows: int, block_rows: int) -> Iterator[slice]:
     """Yield slices that divide `n_rows` rows into blocks of at most `block_rows` rows.
@@ -26,4 +30,4 @@ def scatter_block_rows(n_features: int) -> int:
     >>> scatter_block_rows(50), scatter_block_rows(784), scatter_block_rows(10_000)
     (65536, 21399, 40000)
     """
-    return max(4 * n_features, min(2**24 // n_features, 2**16))
+    return max(MIN_ROWS_PER_FEATURE * n_features, min(BLOCK_ENTRIES // n_features, MAX_BLOCK_ROWS))

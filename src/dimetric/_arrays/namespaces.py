@@ -13,6 +13,9 @@ import numpy as np
 import scipy.linalg
 from scipy import sparse
 
+MIN_PARTIAL_EIGH_SIZE = 1000  # for smaller matrices, NumPy computes all eigenpairs
+MIN_COLUMNS_PER_GROUP = 4  # for smaller groups, partitioning whole rows is faster
+
 Array = Any  # an array of any namespace; the standard defines no common base class
 
 
@@ -60,7 +63,7 @@ def asarray_like(a: Array, X: Array, dtype: Any = None) -> Array:
 
 
 def take_rows(X: Array, rows: np.ndarray) -> Array:
-    """Return the given rows of X as a dense array on X's device; `rows` is on the host."""
+    """Return some rows of X as a dense array on X's device. The indices `rows` are on the host."""
     if sparse.issparse(X):
         return X[rows].toarray()
     xp = namespace(X)
@@ -114,15 +117,16 @@ def _columns_of_smallest(D: np.ndarray, k: int) -> np.ndarray:
     columns left over are partitioned. Taking minima is several times as fast as partitioning.
     """
     size = int((D.shape[1] / k) ** 0.5)  # columns in a group; balances the two partitions
-    if size < 4:
+    if size < MIN_COLUMNS_PER_GROUP:
         return np.argpartition(D, k - 1, axis=1)[:, :k]
     n_groups = D.shape[1] // size
     # Group g has the columns g, g + n_groups, ...: minima then run over contiguous memory.
     minima = D[:, : size * n_groups].reshape(-1, size, n_groups).min(axis=1)
     groups = np.argpartition(minima, k - 1, axis=1)[:, :k]
     columns = (groups[:, :, None] + n_groups * np.arange(size)).reshape(len(D), -1)
-    rest = np.broadcast_to(np.arange(size * n_groups, D.shape[1]), (len(D), D.shape[1] % size))
-    columns = np.concatenate([columns, rest], axis=1)
+    left_over = np.arange(size * n_groups, D.shape[1])
+    left_over = np.broadcast_to(left_over, (len(D), len(left_over)))
+    columns = np.concatenate([columns, left_over], axis=1)
     chosen = np.argpartition(np.take_along_axis(D, columns, axis=1), k - 1, axis=1)[:, :k]
     return np.take_along_axis(columns, chosen, axis=1)
 
@@ -130,12 +134,12 @@ def _columns_of_smallest(D: np.ndarray, k: int) -> np.ndarray:
 def largest_eigenpairs(S: Array, k: int) -> tuple[Array, Array]:
     """Return the k largest eigenvalues of a symmetric matrix, descending, and eigenvectors as rows.
 
-    For large NumPy matrices, SciPy computes only these k. Smaller matrices use NumPy, because
-    SciPy has its own BLAS, whose threads would compete with those of NumPy's BLAS.
+    For few eigenpairs of large NumPy matrices, SciPy computes only these k. Smaller matrices use
+    NumPy, because SciPy has its own BLAS, whose threads would compete with those of NumPy's BLAS.
     """
     xp = namespace(S)
     d = S.shape[0]
-    if compat.is_numpy_array(S) and d > 1000 and 4 * k < d:
+    if compat.is_numpy_array(S) and d > MIN_PARTIAL_EIGH_SIZE and 4 * k < d:
         values, vectors = scipy.linalg.eigh(S, subset_by_index=(d - k, d - 1), check_finite=False)
     else:
         values, vectors = xp.linalg.eigh(S)

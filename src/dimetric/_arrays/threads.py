@@ -30,7 +30,7 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = Lock()
         self._users = 0
-        self._allowed = 1
+        self._max_threads = 1
 
     @contextmanager
     def __call__(self) -> Iterator[int]:
@@ -39,11 +39,11 @@ class _OneBlasThread:
             if self._users == 0:
                 controller = _controller()
                 thread_counts = [lib.num_threads for lib in controller.lib_controllers]
-                self._allowed = max(thread_counts, default=1)
+                self._max_threads = max(thread_counts, default=1)
                 self._limiter = controller.limit(limits=1)
             self._users += 1
         try:
-            yield self._allowed
+            yield self._max_threads
         finally:
             with self._lock:
                 self._users -= 1
@@ -60,17 +60,18 @@ def _controller() -> ThreadpoolController:
 one_blas_thread = _OneBlasThread()
 
 
-def n_threads(allowed: int, n_rows: int) -> int:
-    """Return the number of threads to use for `n_rows` rows, at most `allowed`."""
-    return max(1, min(allowed, n_rows // ROWS_PER_THREAD))
+def n_threads(max_threads: int, n_rows: int) -> int:
+    """Return the number of threads to use for `n_rows` rows, at most `max_threads`."""
+    return max(1, min(max_threads, n_rows // ROWS_PER_THREAD))
 
 
 @contextmanager
-def _workers(n_tasks: int, n_rows: int | None) -> Iterator[int]:
+def _thread_count(n_tasks: int, n_rows: int | None) -> Iterator[int]:
     """Limit BLAS to one thread, and yield the number of Python threads to use instead."""
-    with one_blas_thread() as allowed:
-        allowed = allowed if n_rows is None else n_threads(allowed, n_rows)
-        yield max(1, min(allowed, n_tasks))
+    with one_blas_thread() as max_threads:
+        if n_rows is not None:
+            max_threads = n_threads(max_threads, n_rows)
+        yield max(1, min(max_threads, n_tasks))
 
 
 def run_on_threads(
@@ -82,8 +83,8 @@ def run_on_threads(
 ) -> list[T]:
     """Distribute tasks over threads, call ``work(tasks)`` once per thread, and return the results.
 
-    For work that reuses a buffer or accumulates a sum over the tasks of a thread. The number of
-    threads is the number that BLAS may use, but at most one per task.
+    Use it for work that reuses a buffer, or that accumulates a sum over the tasks of a thread. It
+    starts as many threads as BLAS may use, but at most one per task.
 
     Parameters
     ----------
@@ -105,18 +106,18 @@ def run_on_threads(
     >>> sum(run_on_threads(sum, range(10)))
     45
     """
-    with _workers(len(tasks), n_rows) as threads:
+    with _thread_count(len(tasks), n_rows) as threads:
         if threads == 1:
             return [work(iter(tasks))]
         queue = iter(tasks)
         iterators = [queue if shared_queue else iter(tasks[t::threads]) for t in range(threads)]
         if not shared_queue:
-            # The calling thread only waits: if it worked too, LMNN would take a sixth longer on two
-            # cores.
+            # The calling thread only waits. When it worked too, LMNN took a sixth longer on two
+            # cores. This was measured, and the cause is unknown.
             with ThreadPoolExecutor(threads) as pool:
                 return list(pool.map(work, iterators))
-        # The calling thread works too, because starting one more thread takes milliseconds once the
-        # others are busy.
+        # With a shared queue, the calling thread works too, because starting one more thread takes
+        # milliseconds once the others are busy.
         with ThreadPoolExecutor(threads - 1) as pool:
             others = [pool.submit(work, each) for each in iterators[1:]]
             return [work(iterators[0]), *(other.result() for other in others)]
@@ -127,7 +128,7 @@ def map_on_threads(
 ) -> Iterator[T]:
     """Yield ``work(task)`` for every task in order, computed on several threads.
 
-    The number of threads is that of :func:`run_on_threads`. Each result is yielded as soon as all
+    It starts as many threads as :func:`run_on_threads`. Each result is yielded as soon as all
     earlier ones are available, so a caller that sums the results keeps few of them in memory.
 
     Examples
@@ -135,7 +136,7 @@ def map_on_threads(
     >>> list(map_on_threads(str, range(3)))
     ['0', '1', '2']
     """
-    with _workers(len(tasks), n_rows) as threads:
+    with _thread_count(len(tasks), n_rows) as threads:
         if threads == 1:
             yield from map(work, tasks)
             return

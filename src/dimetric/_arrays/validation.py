@@ -19,9 +19,14 @@ from sklearn.utils.validation import check_array, column_or_1d, validate_data
 from dimetric._arrays.blocks import row_blocks
 from dimetric._arrays.namespaces import Array, is_foreign, namespace, to_host
 
+TILE_SIZE = 256  # rows and columns of a tile; two tiles fit into a core's cache
+# Values up to these limits, and at least their reciprocals, are not rescaled. Sums of many squares
+# then neither overflow nor underflow.
+FLOAT32_LIMIT, FLOAT64_LIMIT = 2.0**40, 2.0**200
+
 
 def checked_array(Z: Array, name: str, *, ndim: int = 2, accept_sparse: bool = False) -> Array:
-    """Return Z as a finite floating array of `ndim` dimensions. For use without an estimator."""
+    """Return Z as a finite floating array of `ndim` dimensions, without an estimator."""
     if is_foreign(Z):
         return _checked_foreign(Z, 1, ndim=ndim, name=name)
     Z = check_array(
@@ -59,7 +64,7 @@ def _checked_foreign(X: Array, min_samples: int, *, ndim: int = 2, name: str = "
 
 
 def _dtype_for(X: Any) -> Any:
-    """Return the `dtype` argument of check_array: keep float32 and float64, convert the rest.
+    """Return the `dtype` argument of check_array: keep float32 and float64, convert others.
 
     scikit-learn reads the column dtypes of pandas data frames, but not those of other libraries.
     """
@@ -80,7 +85,7 @@ def checked_samples(
         X = _checked_foreign(X, min_samples)
         validate_data(learner, X, reset=reset, skip_check_array=True)
         return X
-    X = validate_data(learner, X, reset=reset, **_check_options(learner, X, min_samples))
+    X = validate_data(learner, X, reset=reset, **_validation_options(learner, X, min_samples))
     return sparse.csr_array(X) if sparse.issparse(X) else X  # replaces the legacy csr_matrix
 
 
@@ -90,7 +95,9 @@ def checked_samples_with_labels(
     """Return the checked samples, and their checked labels on the host."""
     y = to_host(y) if is_foreign(y) else y
     if y is None or not is_foreign(X):
-        X, y = validate_data(learner, X, y, reset=reset, **_check_options(learner, X, min_samples))
+        X, y = validate_data(
+            learner, X, y, reset=reset, **_validation_options(learner, X, min_samples)
+        )
     else:
         X = checked_samples(learner, X, reset=reset, min_samples=min_samples)
         y = column_or_1d(y, warn=True)
@@ -133,10 +140,11 @@ def check_dissimilarities(D: Array) -> None:
         raise ValueError(
             "Dissimilarities must not be negative. If X holds similarities, convert them first."
         )
-    rounding = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
-    if bool(xp.any(xp.linalg.diagonal(D) > rounding)):
+    # Distances computed from matrix products have errors of about sqrt(eps) times the largest one.
+    tolerance = 4 * float(xp.finfo(D.dtype).eps) ** 0.5 * float(xp.max(D))
+    if bool(xp.any(xp.linalg.diagonal(D) > tolerance)):
         raise ValueError("The diagonal of a dissimilarity matrix must be 0.")
-    pair = asymmetric_pair(D, rounding)
+    pair = asymmetric_pair(D, tolerance)
     if pair is not None:
         i, j = pair
         raise ValueError(
@@ -154,7 +162,7 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
     (0, 1)
     """
     xp = namespace(A)
-    tiles = list(row_blocks(A.shape[0], 256))  # a tile and its transpose fit into a core's cache
+    tiles = list(row_blocks(A.shape[0], TILE_SIZE))
     for b, c in combinations_with_replacement(tiles, 2):
         difference = A[b, c] - A[c, b].T
         if max(float(xp.max(difference)), -float(xp.min(difference))) > tol:
@@ -164,7 +172,7 @@ def asymmetric_pair(A: Array, tol: float) -> tuple[int, int] | None:
 
 
 def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tuple[Array, float]:
-    """Rescale X so that squares neither overflow nor underflow; return X and the factor.
+    """Rescale X so that squares neither overflow nor underflow. Return X and the factor.
 
     The factor is a power of two, so no digits are lost, and it is 1 for ordinary data. Raise
     ValueError if the dtype cannot represent the squares of the original values, because then it
@@ -173,10 +181,10 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     """
     xp = namespace(X)
     values = X.data if sparse.issparse(X) else X
-    limit = 2.0**40 if X.dtype == xp.float32 else 2.0**200
+    limit = FLOAT32_LIMIT if X.dtype == xp.float32 else FLOAT64_LIMIT
     if compat.is_numpy_array(values):
         # The sum of squares decides nearly all cases in one fast pass: its root is an upper bound
-        # of the largest value, and the root mean square is a lower bound.
+        # on the largest absolute value, and the root mean square is a lower bound.
         flat = values.ravel(order="K")
         with np.errstate(over="ignore"):
             total = float(flat @ flat)
@@ -202,7 +210,7 @@ def rescale_for_squares(X: Array, name: str = "X", *, affected: str = "") -> tup
     return X * factor, factor
 
 
-def _check_options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
+def _validation_options(learner: Any, X: Any, min_samples: int) -> dict[str, Any]:
     return {
         "accept_sparse": "csr" if learner._accepts_sparse else False,
         "dtype": _dtype_for(X),

@@ -136,7 +136,7 @@ class PairScoringMixin:
             raise TypeError("triplets must be a non-empty Triplets object.")
         X = triplets.points if X is None else X
         if X is None:
-            raise ValueError("triplets hold row indices. Pass the samples X as well.")
+            raise ValueError("triplets contains row indices, so X is required.")
         rows = triplets.rows
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         check_n_samples(rows, triplets.n_samples, n_rows, "triplets")

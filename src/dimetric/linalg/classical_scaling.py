@@ -27,6 +27,8 @@ from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 BLOCK_ENTRIES = 2**19  # entries in a block of rows, which fits into a core's cache
 DENSE_SAMPLES = 512  # up to this many samples, decompose the dense matrix
+MIN_SAMPLES_PER_COORDINATE = 8  # for fewer samples per coordinate, decompose the dense matrix
+ARNOLDI_VECTORS = 40  # size of ARPACK's basis; chosen by experiment
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -44,8 +46,8 @@ class PrincipalCoordinates:
     means : ndarray of shape (n,)
         Mean squared dissimilarity of each sample to all samples.
     smallest : float
-        Approximately the smallest eigenvalue of B. Negative if the dissimilarities are not
-        Euclidean.
+        Approximation of the smallest eigenvalue of B. It is negative if the dissimilarities are
+        not Euclidean.
     norm : float
         Frobenius norm of B.
     noise : float
@@ -61,7 +63,7 @@ class PrincipalCoordinates:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Norm of each coordinate over all samples. 0 if its eigenvalue is not positive."""
+        """Norm of each coordinate over all samples, or 0 if its eigenvalue is not positive."""
         return np.sqrt(np.where(self.values > self.noise, self.values, 0))
 
     @property
@@ -140,7 +142,7 @@ def principal_coordinates(D: Array, k: int) -> PrincipalCoordinates:
     """
     n = D.shape[0]
     means, fourth_powers = _squared_moments(D)
-    if n <= DENSE_SAMPLES or 8 * k > n:
+    if n <= DENSE_SAMPLES or MIN_SAMPLES_PER_COORDINATE * k > n:
         B = centred_gram(to_host(D))
         values, V = np.linalg.eigh(B)
         values, V, smallest = values[::-1][:k], fixed_signs(V.T[::-1][:k]), float(values[0])
@@ -196,7 +198,9 @@ def additive_constant(D: np.ndarray) -> float:
 
     operator = LinearOperator((2 * n, 2 * n), matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(2 * n)
-    largest = eigs(operator, k=1, which="LR", v0=start, ncv=40, return_eigenvectors=False)
+    largest = eigs(
+        operator, k=1, which="LR", v0=start, ncv=ARNOLDI_VECTORS, return_eigenvectors=False
+    )
     return max(0.0, float(largest[0].real))
 
 

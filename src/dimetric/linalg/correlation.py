@@ -4,6 +4,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, namespace
 
+MIN_RELATIVE_VARIANCE = 1e-13  # smaller variances, relative to the mean square, are rounding errors
+
 
 def moments(A: Array, B: Array) -> Array:
     """Return the sums of a, b, a^2, b^2 and a b over each row of A and B."""
@@ -24,9 +26,9 @@ def correlation(M: np.ndarray) -> np.ndarray:
     array([-1.])
     """
     a, b, aa, bb, ab = np.moveaxis(M, -1, 0)
-    rounding = 1e-13
-    spread = np.where(aa - a * a > rounding * aa, aa - a * a, np.inf)
-    spread = spread * np.where(bb - b * b > rounding * bb, bb - b * b, np.inf)
+    variance_a, variance_b = aa - a * a, bb - b * b
+    spread = np.where(variance_a > MIN_RELATIVE_VARIANCE * aa, variance_a, np.inf)
+    spread = spread * np.where(variance_b > MIN_RELATIVE_VARIANCE * bb, variance_b, np.inf)
     return np.clip((ab - a * b) / np.sqrt(spread), -1, 1)
 
 

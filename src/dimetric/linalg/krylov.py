@@ -8,7 +8,9 @@ import numpy as np
 
 from dimetric.linalg.spectral import fixed_signs
 
-BASIS_VECTORS = 192  # maximum size of the basis; less for small n, more for large k
+MAX_BASIS_VECTORS = 192  # exceeded only if k is large; n / 8 if n is small
+MIN_BASIS_BLOCKS = 6  # blocks of vectors that the basis can hold; chosen by experiment
+SMALLEST_TOLERANCE = 0.01  # relative residual of the smallest eigenvalue, which is only estimated
 MAX_PASSES = 500  # products with a block of vectors
 
 
@@ -70,18 +72,19 @@ def largest_eigenvectors(
     array([99., 98.])
     """
     block = k + 2
-    width = min(max(6 * block, min(BASIS_VECTORS, n // 8)), n)
+    width = min(max(MIN_BASIS_BLOCKS * block, min(MAX_BASIS_VECTORS, n // 8)), n)
     space = _Subspace(n, width)
     new = np.linalg.qr(np.random.default_rng(0).standard_normal((n, block))).Q
     for _ in range(MAX_PASSES):
         m = space.add(new, product(new))
         values, S = space.eigenpairs()
-        # The k largest, some that may still overtake them, and the smallest.
+        # The k largest, further ones that may still overtake them, and the smallest.
         checked = np.r_[: min(2 * block, m - 1), m - 1]
         V, residuals = space.vectors_and_residuals(values[checked], S[:, checked])
         norms = np.linalg.norm(residuals, axis=0)
         largest = float(np.abs(values).max())
-        unconverged = norms > np.maximum(np.where(checked == m - 1, 0.01, tol) * largest, noise)
+        tolerances = np.where(checked == m - 1, SMALLEST_TOLERANCE, tol)
+        unconverged = norms > np.maximum(tolerances * largest, noise)
         if not unconverged[:k].any() and not unconverged[-1]:
             break
         if m + block > width:

@@ -29,12 +29,12 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ((2, 1), (2, 1), (1, 1))
     """
     root = to_host(Moments.of_all(X, root=True).without_rounding_noise().spread)
-    sizes = np.sqrt(np.sum(root**2, axis=0))
-    sizes[sizes == 0] = 1.0
-    _, lengths, V = np.linalg.svd(root / sizes, full_matrices=False)
+    feature_norms = np.sqrt(np.sum(root**2, axis=0))
+    feature_norms[feature_norms == 0] = 1.0
+    _, singular_values, V = np.linalg.svd(root / feature_norms, full_matrices=False)
     # Samples count as exact in any dtype. Only the float64 sums here have rounding errors.
-    V = V[lengths > max(X.shape) * eps(root) * lengths[0]].T
-    B, E = V / sizes[:, None], V * sizes[:, None]
+    V = V[singular_values > max(X.shape) * eps(root) * singular_values[0]].T
+    B, E = V / feature_norms[:, None], V * feature_norms[:, None]
     inverse = B.T if B.shape[0] == B.shape[1] else np.linalg.pinv(E)  # B.T is more accurate
     return B, E, inverse @ inverse.T
 

@@ -18,6 +18,8 @@ from dimetric._arrays.namespaces import (
 )
 from dimetric.linalg.reductions import tree_reduce
 
+EXAMINED_ROWS = 128  # rows that decide whether a block is centred before or after the product
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -26,7 +28,7 @@ class Moments:
     .. math:: S = \sum_c \sum_{i: y_i = c} (x_i - \mu_c)(x_i - \mu_c)^T
 
     PCA uses S with one class, LDA with several. Moments of two blocks are added by the update of
-    Chan, Golub and LeVeque [1]_, where :math:`\delta_c` is the difference of the means:
+    Chan, Golub and LeVeque [1]_, where :math:`\delta_c` is the difference between the means:
     :math:`S_{ab} = S_a + S_b + \sum_c \frac{n_a n_b}{n_a + n_b} \delta_c \delta_c^T`. The update
     is accurate for any origin, because it does not subtract large numbers.
 
@@ -167,11 +169,12 @@ def _counts_means(X: Array, codes: Array | None, n_classes: int) -> tuple[Array,
 def _means_are_small(X: Array, codes: Array | None, means: Array) -> bool:
     """Return whether the means are small enough to be subtracted after the product X^T X.
 
-    Subtracting larger means would cost digits. Only the first rows are examined. Return False if a
-    feature is constant in them, because the spread of a constant feature must be exactly 0.
+    Subtracting larger means would cost digits. Only the first ``EXAMINED_ROWS`` rows are examined.
+    Return False if a feature is constant in these rows, because the spread of a constant feature
+    must be exactly 0.
     """
     xp = namespace(X)
-    n = min(128, X.shape[0])
+    n = min(EXAMINED_ROWS, X.shape[0])
     residual = X[:n, :] - _means_by_sample(means, None if codes is None else codes[:n])
     return bool(xp.all(xp.max(means**2, axis=0) < 4 * xp.mean(residual**2, axis=0)))
 

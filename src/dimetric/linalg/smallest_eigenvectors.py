@@ -8,6 +8,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from dimetric.linalg.spectral import fixed_signs
 
+RELATIVE_SHIFT = 1e-13  # shift for the factorisation, relative to the mean of the diagonal
+
 
 def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the k smallest eigenvalues of M and their eigenvectors, except the constant one.
@@ -50,7 +52,7 @@ def smallest_eigenvectors(M: Any, k: int, *, dense: bool = False) -> tuple[np.nd
         _, V = scipy.linalg.eigh(raised, subset_by_index=(0, k - 1))
     else:
         shifted = M.copy()
-        shifted.setdiag(M.diagonal() + 1e-13 * scale)
+        shifted.setdiag(M.diagonal() + RELATIVE_SHIFT * scale)
         lu = splu(
             shifted,
             permc_spec="MMD_AT_PLUS_A",

@@ -15,6 +15,8 @@ from dimetric._arrays.namespaces import (
     to_host,
 )
 
+TIE_TOLERANCE = 1e-6  # relative difference up to which two entries count as equally large
+
 
 def fixed_signs(V: Array) -> Array:
     """Return V with each row's sign chosen to make its entry of largest absolute value positive.
@@ -30,7 +32,7 @@ def fixed_signs(V: Array) -> Array:
     """
     xp = namespace(V)
     size = xp.abs(V)
-    largest = size >= (1 - 1e-6) * xp.max(size, axis=1, keepdims=True)
+    largest = size >= (1 - TIE_TOLERANCE) * xp.max(size, axis=1, keepdims=True)
     top = xp.argmax(xp.astype(largest, xp.int64), axis=1)
     at_top = xp.take_along_axis(V, top[:, None], axis=1)
     return V * xp.where(at_top < 0, -xp.ones_like(at_top), xp.ones_like(at_top))

@@ -13,7 +13,7 @@ from dimetric._arrays.threads import map_on_threads
 TILE_POINTS = 2**13  # points in one matrix product
 SPARE_CANDIDATES = 6  # candidates of the first attempt in addition to the k neighbours
 CANDIDATE_GROWTH = 4  # factor by which each further attempt increases the candidates
-HOST_BLOCK_QUERIES = 128  # fits into a core's cache
+HOST_BLOCK_QUERIES = 128  # the distances of a block fit into the cache
 DEVICE_BLOCK_QUERIES = 4096  # large enough to keep a device busy
 
 # A slice of the points, and an optional function that hides some of them: hide(D, rows, columns)
@@ -35,7 +35,7 @@ def euclidean_neighbors(
     k : int
         Number of neighbours.
     points : array of shape (m, d), optional
-        Points to search. By default X, where a row is not its own neighbour.
+        Points to search. By default, X is searched, and a row is not its own neighbour.
     block : int, optional
         Number of queries handled at once. The default depends on the device.
 
@@ -60,8 +60,8 @@ def euclidean_neighbors(
             f"k={k} must be between 1 and the number of possible neighbours, {available}."
         )
     search = EuclideanSearch(X, points)
-    everywhere = [(slice(0, n_points), None)]
-    return search.map_blocks(lambda rows: search.nearest(rows, k, everywhere), block)
+    all_points = [(slice(0, n_points), None)]
+    return search.map_blocks(lambda rows: search.nearest(rows, k, all_points), block)
 
 
 class EuclideanSearch:
@@ -69,17 +69,17 @@ class EuclideanSearch:
 
     Candidates are found by squared distances from matrix products in single precision, the
     fastest method (see :mod:`dimetric._arrays.squared_distances`). The distances of the candidates
-    are then computed from the differences of the vectors. If, according to a bound on the rounding
-    errors, a point outside the candidates could be as near, the query is repeated in double
-    precision with more candidates. Points at equal distance are ordered by index. Copies of the
-    query are in any order.
+    are then computed from the differences between the vectors. If, according to a bound on the
+    rounding errors, a point outside the candidates could be as near, the query is repeated in
+    double precision with more candidates. Points at equal distance are ordered by index. The order
+    of duplicates of the query is arbitrary.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Queries.
     points : array of shape (m, d), optional
-        Points to search. By default X, where a row is not its own neighbour.
+        Points to search. By default, X is searched, and a row is not its own neighbour.
     """
 
     def __init__(self, X: Array, points: Array | None = None) -> None:
@@ -137,8 +137,8 @@ class EuclideanSearch:
             block = HOST_BLOCK_QUERIES if is_host(self._X) else DEVICE_BLOCK_QUERIES
         blocks = list(row_blocks(n, block))
         by_threads = compat.is_numpy_array(self._X)
-        found = list(map_on_threads(work, blocks, n_rows=n) if by_threads else map(work, blocks))
-        return xp.concat([near for near, _ in found]), xp.concat([index for _, index in found])
+        parts = list(map_on_threads(work, blocks, n_rows=n) if by_threads else map(work, blocks))
+        return xp.concat([near for near, _ in parts]), xp.concat([index for _, index in parts])
 
     def _attempt(
         self, rows: Array, k: int, m: int, among: Sequence[Part], factor: Array
@@ -185,7 +185,7 @@ def _candidates(
 
 
 def _distances_to(X: Array, points: Array, indices: Array) -> Array:
-    """Return the distances from row i of X to the points ``indices[i]``; infinite for index -1."""
+    """Return the distances from row i of X to the points ``indices[i]``, infinite for index -1."""
     xp = namespace(X)
     missing = indices < 0
     indices = xp.where(missing, 0, indices)

@@ -105,7 +105,7 @@ class Neighborhood:
             if sparse.issparse(X):
                 parts = csgraph.connected_components(X, directed=False)[0]
                 raise ValueError(
-                    f"The given graph has {parts} connected components. Joining them needs all "
+                    f"The graph X has {parts} connected components. Joining them needs all "
                     "distances. Pass a graph with more edges, or a dense distance matrix."
                 )
             return X[rows]
@@ -129,7 +129,7 @@ class Neighborhood:
         reach: Any = np.inf if self.radius is None else self.radius
         parts = []
         for b in row_blocks(len(D), max(1, BLOCK_ENTRIES // D.shape[1])):
-            if k is not None:  # keeps ties, of which _shortest_edges() takes the first
+            if k is not None:  # ties are kept, and _shortest_edges() takes the first of them
                 rank = k - 1 + exclude_self
                 reach = np.partition(D[b], rank, axis=1)[:, rank, None]
             rows, columns = np.nonzero(D[b] <= reach)
@@ -187,7 +187,7 @@ def directed(neighbors: np.ndarray, lengths: np.ndarray, n_points: int) -> Graph
 
 
 def undirected(graph: Graph) -> Graph:
-    """Return the graph with every edge in both directions, with the shorter length if they differ.
+    """Return the graph with every edge in both directions, with the shorter of the two lengths.
 
     Examples
     --------
@@ -196,15 +196,16 @@ def undirected(graph: Graph) -> Graph:
            [1., 0.]])
     """
     # Rank the edges from 1 for the longest, and take the maximum of the ranks of both directions.
-    # The minimum of the lengths would not do: it takes missing entries for lengths of 0.
+    # The element-wise minimum of the lengths would be wrong, because it treats missing edges as
+    # edges of length 0.
     order = np.argsort(-graph.data, kind="stable")
     rank = np.empty(graph.nnz, np.int64)
     rank[order] = np.arange(1, graph.nnz + 1)
     ranked = sparse.csr_array((rank, graph.indices, graph.indptr), shape=graph.shape)
-    both = ranked.maximum(ranked.T.tocsr()).tocsr()
-    both.sort_indices()
-    lengths = graph.data[order[both.data - 1]]
-    return sparse.csr_array((lengths, both.indices, both.indptr), shape=graph.shape)
+    symmetric = ranked.maximum(ranked.T.tocsr()).tocsr()
+    symmetric.sort_indices()
+    lengths = graph.data[order[symmetric.data - 1]]
+    return sparse.csr_array((lengths, symmetric.indices, symmetric.indptr), shape=graph.shape)
 
 
 def bridged(
@@ -265,5 +266,5 @@ def _shortest_leaving(
     left, right, length = outside[chosen], nearest_to[chosen], length[chosen]
     # Two components may have the same shortest edge.
     ends = np.sort(np.stack([left, right], axis=1), axis=1)
-    once = np.unique(ends, axis=0, return_index=True)[1]
-    return left[once], right[once], length[once]
+    distinct = np.unique(ends, axis=0, return_index=True)[1]
+    return left[distinct], right[distinct], length[distinct]

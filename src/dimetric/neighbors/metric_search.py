@@ -25,9 +25,9 @@ def metric_neighbors(
     """Return the k nearest points of every row of X under any metric, nearest first.
 
     The search is exact. For Euclidean distances between dense samples it uses a tree if there are
-    few features, and matrix products otherwise: compiled by numba if installed, else
-    :func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors`. In all other cases it uses
-    scikit-learn.
+    few features, and matrix products otherwise. These are compiled by numba if it is installed, and
+    computed by :func:`~dimetric.neighbors.euclidean_search.euclidean_neighbors` otherwise. In all
+    other cases it uses scikit-learn.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def metric_neighbors(
     k : int
         Number of neighbours.
     points : array or sparse array of shape (m, d), optional
-        Points to search. By default X, where a row is not its own neighbour.
+        Points to search. By default, X is searched, and a row is not its own neighbour.
     metric, metric_params
         A metric of :class:`sklearn.neighbors.NearestNeighbors` and its parameters.
 
@@ -100,9 +100,9 @@ def nearest_neighbors_model(metric: Metric, metric_params: dict[str, Any] | None
     """Return an unfitted NearestNeighbors, with `p` taken out of the metric parameters."""
     from sklearn.neighbors import NearestNeighbors
 
-    others = dict(metric_params or {})
-    p = others.pop("p", 2)
-    return NearestNeighbors(metric=metric, p=p, metric_params=others or None)
+    other_params = dict(metric_params or {})
+    p = other_params.pop("p", 2)
+    return NearestNeighbors(metric=metric, p=p, metric_params=other_params or None)
 
 
 def is_euclidean(metric: Metric, metric_params: dict[str, Any] | None) -> bool:
@@ -117,7 +117,7 @@ def _tree_neighbors(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.
     """Return the k nearest points from a k-d tree, ordered by index at equal distance.
 
     The query is repeated with more neighbours until the last one is farther than the k-th, so that
-    all ties are known. Copies of a row are in any order.
+    all ties are known. The order of duplicate rows is arbitrary.
     """
     from scipy.spatial import cKDTree
 
@@ -126,13 +126,13 @@ def _tree_neighbors(X: np.ndarray, k: int, points: Any) -> tuple[np.ndarray, np.
     rows, width = np.arange(len(X)), k + exclude_self + 1
     while len(rows):
         width = min(width, tree.n)
-        near, found = tree.query(X[rows], np.arange(1, width + 1), workers=-1)
+        near, near_indices = tree.query(X[rows], np.arange(1, width + 1), workers=-1)
         last = near[:, -1].copy()
         if exclude_self:
-            near[found == rows[:, None]] = np.inf
-        order = np.lexsort((found, near))[:, :k]
+            near[near_indices == rows[:, None]] = np.inf
+        order = np.lexsort((near_indices, near))[:, :k]
         distances[rows] = np.take_along_axis(near, order, axis=1)
-        indices[rows] = np.take_along_axis(found, order, axis=1)
+        indices[rows] = np.take_along_axis(near_indices, order, axis=1)
         kth = distances[rows, -1]
         rows = rows[(last == kth) & (kth > 0) & (width < tree.n)]
         width *= 2

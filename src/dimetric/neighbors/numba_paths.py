@@ -21,6 +21,7 @@ from dimetric._arrays.threads import run_on_threads
 
 LANES = 16  # sources searched together
 GROUP_NODES = 400  # maximum number of nodes visited to find the sources of a group
+TRANSPOSED_NODES = 64  # nodes in a block that is transposed within the cache
 
 
 def shortest_paths(
@@ -35,10 +36,10 @@ def shortest_paths(
     sources : ndarray of shape (m,)
         Distinct nodes.
     out : ndarray of shape (m, n)
-        Output of any floating dtype. Infinite where there is no path.
+        Output of any floating dtype. It is infinite where there is no path.
     """
     n, m = len(indptr) - 1, len(sources)
-    together = LANES * m >= n  # dense enough that the sources of a group are near each other
+    together = LANES * m >= n  # enough sources that the sources of a group are near each other
     order = _group_nearby(indptr, indices, sources) if together else np.arange(m)
     lanes, search = (LANES, _sixteen_lanes) if together else (1, _one_lane)
     order = np.concatenate([order, np.repeat(order[-1:], -m % lanes)])  # fill up the last group
@@ -163,10 +164,10 @@ def _kernel(lanes: int) -> Callable[..., None]:
 def _write_transposed(dist, out, group):  # type: ignore # pragma: no cover - compiled
     """Write the columns of `dist` into rows of `out`, in blocks small enough for the cache."""
     n = len(dist)
-    for start in range(0, n, 64):
+    for start in range(0, n, TRANSPOSED_NODES):
         for lane in range(len(group)):
             row = out[group[lane]]
-            for node in range(start, min(start + 64, n)):
+            for node in range(start, min(start + TRANSPOSED_NODES, n)):
                 row[node] = dist[node, lane]
 
 

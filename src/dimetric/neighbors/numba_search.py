@@ -22,15 +22,16 @@ from dimetric._arrays.squared_distances import squared_norms
 from dimetric._arrays.threads import run_on_threads
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 
-BLOCK_ROWS = 256  # samples in a block
+BLOCK_ROWS = 256  # samples in a block; a multiple of CHUNK
 SPARE_CANDIDATES = 4  # candidates in addition to the k neighbours
+CHUNK = 32  # entries compared at once by vector instructions
 FAR_SQUARED = np.float32(1e30)  # larger than all squared distances; norm of padding rows
 
 
 def nearest_other_rows(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the distances and indices of the k nearest other rows of each row, nearest first.
 
-    Rows at equal distance are ordered by index. Copies of a row are in any order.
+    Rows at equal distance are ordered by index. The order of duplicate rows is arbitrary.
 
     Parameters
     ----------
@@ -106,10 +107,10 @@ def _candidates(points: np.ndarray, norms: np.ndarray, m: int) -> tuple[np.ndarr
             _keep_smallest(products, norms[b], norms[c], squares, indices, b, c)
         return squares, indices
 
-    found = run_on_threads(search, pairs, shared_queue=True)
-    squares = np.concatenate([part[0] for part in found], axis=1)
-    indices = np.concatenate([part[1] for part in found], axis=1)
-    if len(found) > 1:
+    parts = run_on_threads(search, pairs, shared_queue=True)
+    squares = np.concatenate([part[0] for part in parts], axis=1)
+    indices = np.concatenate([part[1] for part in parts], axis=1)
+    if len(parts) > 1:
         order = np.argsort(squares, axis=1)[:, :m]
         squares = np.take_along_axis(squares, order, axis=1)
         indices = np.take_along_axis(indices, order, axis=1)
@@ -139,14 +140,14 @@ def _keep_smallest(  # type: ignore # pragma: no cover - compiled
     for r in range(size):
         i = b * size + r
         row, norm, product = squares[i, -1], left[r], products[r]
-        for start in range(0, size, 32):
+        for start in range(0, size, CHUNK):
             hits = np.int32(0)
-            for j in range(start, start + 32):
+            for j in range(start, start + CHUNK):
                 square = norm + right[j] - two * product[j]
                 hits += np.int32(square < row) + np.int32(square < columns[j])
             if hits == 0:
                 continue
-            for j in range(start, start + 32):
+            for j in range(start, start + CHUNK):
                 square, other = norm + right[j] - two * product[j], c * size + j
                 if square < row and other != i:
                     _insert(squares[i], indices[i], square, other)

@@ -10,6 +10,7 @@ from dimetric.neighbors._compiled import import_compiled
 from dimetric.neighbors.graph import BLOCK_ENTRIES, Graph
 
 FLOYD_WARSHALL_NODES = 512  # up to this many nodes, Floyd-Warshall is faster on dense graphs
+DENSE_FRACTION = 1 / 4  # of all pairs of nodes; a graph with more edges counts as dense
 
 
 def geodesics(
@@ -26,7 +27,7 @@ def geodesics(
     graph : csr_array of shape (n, n)
         Undirected graph.
     sources : ndarray of shape (m,), optional
-        Distinct nodes. By default all nodes.
+        Distinct nodes. By default, all nodes are sources.
     method : {"auto", "D", "FW"}, default="auto"
         ``"D"`` is Dijkstra's algorithm, which uses all cores if numba is installed (the extra
         ``fast``). ``"FW"`` is the Floyd-Warshall algorithm, for small graphs with many edges.
@@ -36,7 +37,7 @@ def geodesics(
     Returns
     -------
     lengths : ndarray of shape (m, n)
-        Lengths of the paths. Infinite where there is no path.
+        Lengths of the paths. They are infinite where there is no path.
 
     Examples
     --------
@@ -51,7 +52,9 @@ def geodesics(
         raise ValueError("The graph has edges of negative length. Lengths must be nonnegative.")
     all_sources = sources is None
     sources = np.arange(n) if sources is None else np.asarray(sources)
-    favours_floyd_warshall = all_sources and n <= FLOYD_WARSHALL_NODES and graph.nnz > n * n / 4
+    favours_floyd_warshall = (
+        all_sources and n <= FLOYD_WARSHALL_NODES and graph.nnz > DENSE_FRACTION * n * n
+    )
     if method == "FW" or (method == "auto" and favours_floyd_warshall):
         return csgraph.floyd_warshall(graph)[sources].astype(dtype, copy=False)
     lengths = np.empty((len(sources), n), dtype)

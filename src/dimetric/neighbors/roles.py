@@ -20,9 +20,9 @@ class Neighbors:
 def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
     """Return the k nearest other samples of the same class, for each sample.
 
-    The search is exact. Friends at equal distance are ordered by index. Copies of the sample are in
-    any order. If a class has at most k samples, they are all friends of each other, and a warning
-    is raised.
+    The search is exact. Friends at equal distance are ordered by index. The order of
+    duplicates of the sample is arbitrary. If a class has at most k samples, they are all friends of
+    each other, and a warning is issued.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def friends(X: Array, codes: np.ndarray, k: int) -> Neighbors:
     --------
     >>> X, codes = np.array([[0.0], [2.0], [9.0], [1.0]]), np.array([0, 0, 0, 1])
     >>> with warnings.catch_warnings(action="ignore"):
-    ...     found = friends(X, codes, 1)
-    >>> found.indices.ravel(), found.counts
+    ...     nearest = friends(X, codes, 1)
+    >>> nearest.indices.ravel(), nearest.counts
     (array([1, 0, 1, 3]), array([1, 1, 1, 0]))
     """
     return _neighbors(X, codes, k, "friends")
@@ -66,17 +66,17 @@ def _neighbors(X: Array, codes: np.ndarray, k: int, role: str) -> Neighbors:
     n = len(codes)
     sizes = np.bincount(codes)[codes]
     counts = np.minimum(sizes - 1 if role == "friends" else n - sizes, min(k, n))
-    _warn_of_missing(counts, k, role)
+    _warn_about_missing(counts, k, role)
     k = int(counts.max())
     if k == 0:
         return Neighbors(asarray_like(np.empty((n, 0)), X, dtype=xp.int64), counts)
-    found = _role_indices(X, codes, k, role)
+    indices = _role_indices(X, codes, k, role)
     itself = asarray_like(np.arange(n)[:, None], X, dtype=xp.int64)
-    return Neighbors(xp.where(found < 0, itself, found), counts)
+    return Neighbors(xp.where(indices < 0, itself, indices), counts)
 
 
 def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
-    """Return the indices of k friends or enemies of each sample; -1 where there are fewer."""
+    """Return the indices of k friends or enemies of each sample, -1 where there are fewer."""
     xp = namespace(X)
     n = len(codes)
     search, labels = EuclideanSearch(X), asarray_like(codes, X, dtype=xp.int64)
@@ -89,18 +89,19 @@ def _role_indices(X: Array, codes: np.ndarray, k: int, role: str) -> Array:
         first, last = codes[block.start], codes[block.stop - 1]
         low = int(np.searchsorted(codes, first))
         high = int(np.searchsorted(codes, last, side="right"))
-        hiding = None if first == last else hide
-        among: list[Part] = [(slice(low, high), hiding)]
+        hide_others = None if first == last else hide
+        among: list[Part] = [(slice(low, high), hide_others)]
         if role == "enemies":
-            among = [(slice(0, low), None), (slice(high, n), None), *(among if hiding else [])]
-        if sum(part.stop - part.start for part, _ in among) <= k:  # may have fewer than k others
+            among = [(slice(0, low), None), (slice(high, n), None), *(among if hide_others else [])]
+        if sum(part.stop - part.start for part, _ in among) <= k:
+            # A query may have fewer than k other points in these parts, so search all points.
             among = [(slice(0, n), hide)]
         return search.nearest(block, k, among)
 
     return search.map_blocks(of_block)[1]
 
 
-def _warn_of_missing(counts: np.ndarray, k: int, role: str) -> None:
+def _warn_about_missing(counts: np.ndarray, k: int, role: str) -> None:
     few = int(np.sum(counts < k))
     if few:
         whose = "their classes" if role == "friends" else "other classes"

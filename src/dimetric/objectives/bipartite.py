@@ -27,8 +27,8 @@ class BipartiteObjective(Objective):
     rows : Side of n points
         Labels, targets and weights of the samples: ``Side.of(X, ...)``.
     columns : Side of m points
-        The same for the other points: ``Side.of(Y, ..., first=n)``. Numbering them from n marks
-        them as different from all samples.
+        Labels, targets and weights of the other points: ``Side.of(Y, ..., first=n)``. Numbering
+        the other points from n marks them as different from all samples.
     theta : sequence of float
         Initial values of the rule's extra parameters.
     """
@@ -45,7 +45,7 @@ class BipartiteObjective(Objective):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum, the Laplacian product and dtheta; see :meth:`Objective.evaluate`."""
+        """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
         loss, by_row, by_column, dtheta = bipartite_product(
             self.rule, self._split(Z), self._split(V), self.rows, self.columns, theta
         )
@@ -54,8 +54,8 @@ class BipartiteObjective(Objective):
     def batch(self, rows: np.ndarray) -> "BipartiteObjective":
         """Return the objective of some samples and all other points."""
         X, Y = self._split(self.points)
-        some = self.rows.take(rows)
-        return BipartiteObjective(self.rule, take_rows(X, rows), Y, some, self.columns, self.theta)
+        side = self.rows.take(rows)
+        return BipartiteObjective(self.rule, take_rows(X, rows), Y, side, self.columns, self.theta)
 
     def _split(self, points: Array) -> tuple[Array, Array]:
         """Split an array over all points into the rows of samples and of other points."""

@@ -20,6 +20,10 @@ from dimetric.objectives.objective import Certifiable
 from dimetric.objectives.pairwise import within_class_covariance
 from dimetric.objectives.side import Side
 
+MIN_BLOCK_ROWS = 64  # samples in a block on the host
+BLOCK_ENTRIES = 2**15  # distances in a block on the host, to fit into the cache
+DISTANCES_PER_ROW = 32  # these take about as long to compute as a row for run_on_threads
+
 
 class CentroidRule(Rule):
     r"""The negative log-likelihood of the samples' classes, in a softmax over centroids.
@@ -35,7 +39,7 @@ class CentroidRule(Rule):
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
-        """Return (loss, W, 0) of a block; see :meth:`dimetric.objectives.engine.Rule.block`."""
+        """Return (loss, W, 0) of a block. See :meth:`dimetric.objectives.engine.Rule.block`."""
         loss, W = _loss_and_weights(-D / 2, rows.same_label(columns), axis=1)
         return loss, W, 0.0
 
@@ -77,10 +81,12 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         columns = Side.of(C, labels=centroid_labels, first=n)
         super().__init__(CentroidRule(), X, C, Side.of(X, labels=labels), columns)
         self.centroid_labels = centroid_labels
-        self._block = block or default_block_rows(X, m, on_host=max(64, 2**15 // m))
+        self._block = block or default_block_rows(
+            X, m, host_rows=max(MIN_BLOCK_ROWS, BLOCK_ENTRIES // m)
+        )
 
     def evaluate(self, Z: Array, V: Array, theta: np.ndarray) -> tuple[float, Array, float]:
-        """Return the sum, the Laplacian product and 0; see :meth:`Objective.evaluate`."""
+        """Return the objective, the Laplacian product and 0. See :meth:`Objective.evaluate`."""
         xp, (Y, C), (VX, VC) = namespace(Z), self._split(Z), self._split(V)
         by_sample = {}
 
@@ -94,7 +100,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     def gradient_in_map(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum and its gradients, from mapped samples or from X, whichever is cheaper."""
+        """Return the objective and its gradients, from X or from mapped samples, as is cheaper."""
         if self._mapping_is_cheaper(L):
             return super().gradient_in_map(L, theta)
         C = self._split(self.points)[1]
@@ -104,7 +110,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
     def gradient_in_metric(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum and its gradients, from mapped samples or from X, whichever is cheaper."""
+        """Return the objective and its gradients, from X or from mapped samples, as is cheaper."""
         if self._mapping_is_cheaper(L):
             return super().gradient_in_metric(L, theta)
         C = self._split(self.points)[1]
@@ -112,7 +118,7 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         return loss, C.T @ (degree * C - S) - S.T @ C, 0.0
 
     def _mapping_is_cheaper(self, L: Array) -> bool:
-        """Tell whether mapping all samples is cheaper than :meth:`_unmapped_sums`."""
+        """Return whether mapping all samples is cheaper than :meth:`_unmapped_sums`."""
         (k, d), m = L.shape, self._split(self.points)[1].shape[0]
         return bool(k * (d + m) < d * m)
 
@@ -170,29 +176,28 @@ class CentroidObjective(BipartiteObjective, Certifiable):
         blocks = list(row_blocks(Y.shape[0], self._block))
         if not compat.is_numpy_array(Y):
             return work(iter(blocks))
-        # run_on_threads chooses the number of threads from a number of rows. 32 distances to
-        # centroids take about as long as one of these rows.
-        n_rows = len(self.rows) * len(self.columns) // 32
+        # run_on_threads chooses the number of threads from a number of rows.
+        n_rows = len(self.rows) * len(self.columns) // DISTANCES_PER_ROW
         parts = run_on_threads(work, blocks, n_rows=n_rows)
         return sum(loss for loss, _ in parts), sum(total for _, total in parts)
 
 
-def _loss_and_weights(logits: Array, own: Array, axis: int) -> tuple[Array, Array]:
-    """Return the loss of :class:`CentroidRule`, and its derivatives in the squared distances.
+def _loss_and_weights(logits: Array, same_class: Array, axis: int) -> tuple[Array, Array]:
+    """Return the loss and the weights W of :class:`CentroidRule`.
 
     Parameters
     ----------
     logits : array
         Minus half the squared distances, up to a constant for each sample.
-    own : array of bool
+    same_class : array of bool
         Whether the centroid has the class of the sample.
     axis : int
         Axis of the centroids.
     """
     xp = namespace(logits)
     log_sum_all, P = _softmax(logits, axis)
-    log_sum_own, R = _softmax(xp.where(own, logits, -xp.inf), axis)
-    return xp.sum(log_sum_all - log_sum_own), (R - P) / 2
+    log_sum_class, R = _softmax(xp.where(same_class, logits, -xp.inf), axis)
+    return xp.sum(log_sum_all - log_sum_class), (R - P) / 2
 
 
 def _softmax(logits: Array, axis: int) -> tuple[Array, Array]:

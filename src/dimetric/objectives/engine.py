@@ -17,6 +17,10 @@ from dimetric._arrays.namespaces import Array, is_host, namespace
 from dimetric._arrays.squared_distances import squared_distances
 from dimetric.objectives.side import Side
 
+HOST_BLOCK_ROWS = 256  # chosen so that a block fits into the cache
+MIN_DEVICE_BLOCK_ROWS = 256
+DEVICE_BLOCK_ENTRIES = 2**26  # distances in a block that keeps an accelerator busy
+
 
 class Rule(ABC):
     """A pairwise loss: a sum over the rows of a matrix of squared distances.
@@ -33,7 +37,7 @@ class Rule(ABC):
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any
     ) -> tuple[Array, Array, Any]:
-        """Return the loss of a block of rows, and its derivatives in D and in theta.
+        """Return the loss of a block of rows, and its derivatives with respect to D and theta.
 
         Parameters
         ----------
@@ -53,13 +57,13 @@ class Rule(ABC):
         loss : array of shape () or float
             Sum over the block.
         W : array of shape (b, m)
-            Derivative of the loss in D.
+            Derivative of the loss with respect to D.
         dtheta : float or ndarray of shape (p,)
-            Derivative of the loss in theta; 0 if there are no extra parameters.
+            Derivative of the loss with respect to theta, or 0 if there are no extra parameters.
         """
 
     def n_terms(self, rows: Side, columns: Side) -> float:
-        """Return the number of terms of the sum. Solvers minimise the sum divided by it."""
+        """Return the number of terms of the sum. Solvers minimise the mean of the terms."""
         return float(len(rows))
 
     def infimum(self, rows: Side, columns: Side) -> float:
@@ -110,7 +114,7 @@ def bipartite_product(
     by_column : array of shape (m, q)
         Second part of the product.
     dtheta : float or ndarray of shape (p,)
-        Derivative of the loss in theta.
+        Derivative of the loss with respect to theta.
     """
     xp = namespace(Z[0])
     loss, dtheta = 0.0, 0.0
@@ -128,12 +132,12 @@ def bipartite_product(
     return loss, xp.concat(by_row), column_degree[:, None] * V[1] - by_column, dtheta
 
 
-def _checked_block(rule: Rule, found: Any, D: Array) -> tuple[Any, Array, Any]:
+def _checked_block(rule: Rule, result: Any, D: Array) -> tuple[Any, Array, Any]:
     """Return the result of ``Rule.block``, or raise an error if it has the wrong form."""
     method = f"{type(rule).__name__}.block"
-    if not isinstance(found, tuple) or len(found) != 3:
+    if not isinstance(result, tuple) or len(result) != 3:
         raise TypeError(f"{method} must return three values, (loss, W, dtheta).")
-    shapes = [tuple(getattr(a, "shape", ())) for a in found[:2]]
+    shapes = [tuple(getattr(a, "shape", ())) for a in result[:2]]
     if shapes[0]:
         raise TypeError(
             f"{method} must return its loss as one number, summed over the block. It returned an "
@@ -144,7 +148,7 @@ def _checked_block(rule: Rule, found: Any, D: Array) -> tuple[Any, Array, Any]:
             f"{method} must return weights W with the shape of D, {tuple(D.shape)}. They have "
             f"shape {shapes[1]}."
         )
-    return found
+    return result
 
 
 def laplacian_product(
@@ -156,8 +160,8 @@ def laplacian_product(
 
     .. math:: P = (D_{row} + D_{col} - W - W^T) V.
 
-    Gradients follow from it, with :math:`z = L x`. For V = Z, the gradient in L is
-    :math:`2 P^T X`. For V = X, the gradient in :math:`M = L^T L` is :math:`X^T P`.
+    Gradients follow from P, with :math:`z = L x`. For V = Z, the gradient with respect to L is
+    :math:`2 P^T X`. For V = X, the gradient with respect to :math:`M = L^T L` is :math:`X^T P`.
     """
     loss, by_row, by_column, dtheta = bipartite_product(
         rule, (Z, Z), (V, V), side, side, theta, block=block
@@ -168,7 +172,7 @@ def laplacian_product(
 def pairwise_loss(
     rule: Rule, L: Array, X: Array, side: Side, theta: Any = None, *, block: int | None = None
 ) -> tuple[float, Array, Any]:
-    """Return a rule's loss over all pairs of samples, and its gradients in L and in theta.
+    """Return a rule's loss over all pairs, and its gradients with respect to L and theta.
 
     The samples X, of shape (n, d), are centred. See :func:`laplacian_product` for the other
     parameters.
@@ -180,14 +184,17 @@ def pairwise_loss(
 
 def distance_blocks(A: Array, B: Array, block: int | None = None) -> Iterator[tuple[slice, Array]]:
     """Yield blocks of rows of A, and their squared distances to all rows of B."""
-    for b in row_blocks(A.shape[0], block or default_block_rows(A, B.shape[0], on_host=256)):
+    block = block or default_block_rows(A, B.shape[0], host_rows=HOST_BLOCK_ROWS)
+    for b in row_blocks(A.shape[0], block):
         yield b, squared_distances(A[b, :], B)
 
 
-def default_block_rows(A: Array, n_columns: int, *, on_host: int) -> int:
+def default_block_rows(A: Array, n_columns: int, *, host_rows: int) -> int:
     """Return the default number of rows in a block.
 
     On an accelerator, blocks are large enough to keep it busy. On the host, the number is
-    `on_host`, which callers choose such that a block fits into the cache.
+    `host_rows`, which callers choose such that a block fits into the cache.
     """
-    return on_host if is_host(A) else max(256, 2**26 // n_columns)
+    if is_host(A):
+        return host_rows
+    return max(MIN_DEVICE_BLOCK_ROWS, DEVICE_BLOCK_ENTRIES // n_columns)

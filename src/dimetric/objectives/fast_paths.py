@@ -1,9 +1,10 @@
 r"""Fast NumPy implementations of some pairwise rules.
 
-Tests compare each of them with the engine. They are faster for three reasons. Samples are sorted by
-class, so that the columns of a class are a slice instead of a mask. The squared distances of a
-block are one matrix product into a buffer, and all further steps work in place. Several threads
-share the blocks; see :mod:`dimetric._arrays.threads`.
+Each gives the same results as the reference implementation in :mod:`dimetric.objectives.engine`,
+which tests check. These implementations are faster for three reasons. Samples are sorted by class,
+so that the columns of a class are a slice instead of a mask. The squared distances of a block are
+one matrix product into a buffer, and all further steps work in place. Several threads share the
+blocks (see :mod:`dimetric._arrays.threads`).
 """
 
 from collections.abc import Callable, Iterator
@@ -17,6 +18,11 @@ from dimetric.objectives.side import Side
 
 BLOCK_ROWS = 128  # a block fits into the cache for up to a few thousand samples
 SOFTMIN_CUTOFF = 40.0  # weights below e^-40 times the largest weight are negligible
+# Arithmetic with subnormal numbers is about 100 times slower, so exponents are clipped. Products of
+# two weights are normal numbers too if exponents are at least this fraction of the logarithm of the
+# smallest normal number.
+EXPONENT_FRACTION = 0.4
+SMALLEST_FLOAT64_EXPONENT = -700.0  # e^-700 is a normal number in float64
 
 T = TypeVar("T")
 
@@ -82,11 +88,11 @@ def _weighted_product(
     *,
     upper: bool = False,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return a loss, the Laplacian of its weights W times V, and the degrees of W.
+    """Return a loss, the Laplacian of its weights W times V, and the degrees (sums of weights).
 
     ``weigh(D, first, last)`` gets the squared distances D between the points first:last and all
-    points. If `upper` is true, the columns start at the point `first`. It overwrites D with the
-    weights, and returns the loss of the block.
+    points. If `upper` is true, the columns start at the point `first`. The function overwrites D
+    with the weights, and returns the loss of the block.
     """
     pairs = _AllPairs(Z, V, upper=upper)
 
@@ -113,8 +119,7 @@ def _softmax(P: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarr
     total : ndarray of shape (last - first, 1)
         Sum of the weights of each point.
     """
-    # Clip the exponents, because arithmetic with subnormal numbers is about 100 times slower.
-    smallest_exponent = P.dtype.type(0.4) * np.log(np.finfo(P.dtype).tiny)
+    smallest_exponent = P.dtype.type(EXPONENT_FRACTION) * np.log(np.finfo(P.dtype).tiny)
     itself = np.arange(last - first), np.arange(first, last)
     P[itself] = np.inf
     nearest = P.min(axis=1, keepdims=True)
@@ -134,14 +139,14 @@ def nca(
     def weigh(P: np.ndarray, first: int, last: int) -> float:
         scale = 1 / _softmax(P, first, last)[1]
         loss = 0.0
-        for rows, own in side.class_runs(first, last):
+        for rows, members in side.class_runs(first, last):
             here = slice(rows.start - first, rows.stop - first)
             # W = P (same - p): multiply by -p everywhere, then by (p - 1) / p in the same class.
-            p = P[here, own].sum(axis=1, keepdims=True) * scale[here]
+            p = P[here, members].sum(axis=1, keepdims=True) * scale[here]
             loss -= float(p.sum(dtype=np.float64))
             p = np.maximum(p, tiny)
             P[here] *= -p * scale[here]
-            P[here, own] *= (p - 1) / p
+            P[here, members] *= (p - 1) / p
         return loss
 
     return *_weighted_product(weigh, Z, V)[:2], 0.0
@@ -173,8 +178,8 @@ def mcml(
 
 
 def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.ndarray, float]:
-    """Return the loss, Laplacian product and derivative in b for ``learners.ldml.LDMLRule``."""
-    cutoff = -0.4 * float(np.log(np.finfo(Z.dtype).tiny))  # e^-cutoff is negligible
+    """Return the loss, Laplacian product and dloss/db for ``learners.ldml.LDMLRule``."""
+    cutoff = -EXPONENT_FRACTION * float(np.log(np.finfo(Z.dtype).tiny))  # e^-cutoff is negligible
     lower_triangle = np.tri(min(BLOCK_ROWS, len(Z)), dtype=bool)
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
@@ -182,8 +187,8 @@ def ldml(Z: np.ndarray, V: np.ndarray, side: Side, b: float) -> tuple[float, np.
         # Count each pair once, and no pair of a sample with itself.
         corner, skipped = T[:, :size], lower_triangle[:size, :size]
         runs = [
-            (slice(rows.start - first, rows.stop - first), own.stop - first)
-            for rows, own in side.class_runs(first, last)
+            (slice(rows.start - first, rows.stop - first), members.stop - first)
+            for rows, members in side.class_runs(first, last)
         ]
         # With t = d2 - b, the loss is log(1 + e^-t), plus t for similar pairs.
         T -= b
@@ -212,8 +217,8 @@ def lsi(Z: np.ndarray, V: np.ndarray, side: Side, eps: float) -> tuple[float, np
 
     def weigh(T: np.ndarray, first: int, last: int) -> float:
         loss = 0.0
-        for rows, own in side.class_runs(first, last):
-            here, after = slice(rows.start - first, rows.stop - first), own.stop - first
+        for rows, members in side.class_runs(first, last):
+            here, after = slice(rows.start - first, rows.stop - first), members.stop - first
             T[here, :after] = 0  # same class, or counted in another block
             R = T[here, after:]
             np.maximum(R, 0, out=R)
@@ -256,10 +261,10 @@ def softmin(
         least, total = np.inf, pairs.zeros()
         for rows, columns, W in pairs.blocks(firsts):
             first, last = rows.start, rows.stop
-            for own_rows, own in side.class_runs(first, last):
-                W[own_rows.start - first : own_rows.stop - first, : own.stop - first] = np.inf
-            some = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
-            W[some[:, 0], some[:, 1]] = np.inf
+            for run, members in side.class_runs(first, last):
+                W[run.start - first : run.stop - first, : members.stop - first] = np.inf
+            ignored = left_out[slice(*np.searchsorted(left_out[:, 0], [first, last]))] - first
+            W[ignored[:, 0], ignored[:, 1]] = np.inf
             low = max(0.0, float(W.min()))
             if low == np.inf or low > least + SOFTMIN_CUTOFF * mu:  # all weights are negligible
                 continue
@@ -268,7 +273,7 @@ def softmin(
                 least = low
             np.subtract(least, W, out=W)
             W /= mu
-            np.clip(W, -700, 0, out=W)  # avoids subnormal numbers, which are slow
+            np.clip(W, SMALLEST_FLOAT64_EXPONENT, 0, out=W)
             np.exp(W, out=W)
             pairs.add(total, rows, columns, W)
         return least, total

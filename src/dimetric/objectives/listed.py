@@ -1,8 +1,9 @@
 r"""Objectives over a list of pairs of points, rather than over all pairs.
 
 The loss is a function of the squared distances :math:`d^2_p` of the listed pairs
-:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. Its gradient in the
-metric is the scatter S, and its gradient in the map L is :math:`2 L S`, where
+:math:`p = (i, j)`, with weights :math:`w_p = \partial loss / \partial d^2_p`. Its gradient with
+respect to the metric is the scatter S, and its gradient with respect to the map L is
+:math:`2 L S`, where
 
 .. math:: S = \sum_p w_p (x_i - x_j)(x_i - x_j)^T = X^T \mathcal{L}(w) X
 
@@ -22,6 +23,7 @@ from dimetric.objectives.objective import SimilarityObjective
 from dimetric.supervision.pairs import Pairs
 
 BLOCK_ENTRIES = 2**20  # numbers in a block of differences between the points of pairs
+CACHED_ENTRIES = 2**15  # numbers in a block of differences that fits into the cache
 
 
 class ListRule(Protocol):
@@ -30,7 +32,7 @@ class ListRule(Protocol):
     def listed(
         self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the loss, and its derivatives in the squared distances and in theta.
+        """Return the loss, and its derivatives with respect to the squared distances and theta.
 
         Parameters
         ----------
@@ -48,9 +50,9 @@ class ListRule(Protocol):
         loss : float
             Sum over all pairs.
         w : array of shape (m,)
-            Derivative of the loss in D.
+            Derivative of the loss with respect to D.
         dtheta : ndarray of shape (p,) or float
-            Derivative of the loss in theta; 0 if there are no extra parameters.
+            Derivative of the loss with respect to theta, or 0 if there are no extra parameters.
         """
 
 
@@ -109,14 +111,14 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum, the Laplacian product and dtheta; see :meth:`Objective.evaluate`."""
+        """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
         loss, w, dtheta = self.rule.listed(namespace(Z), self.distances(Z), self._kinds, theta)
         return loss, asarray_like(self._graph.laplacian_product(to_host(w), to_host(V)), V), dtheta
 
     def gradient_in_map(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum and its gradients; see :meth:`Objective.gradient_in_map`."""
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_map`."""
         if compat.is_numpy_array(self.points):
             return super().gradient_in_map(L, theta)
         loss, LS, dtheta = self._sum_over_differences(L, theta, lambda delta: delta @ L.T)
@@ -125,7 +127,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     def gradient_in_metric(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum and its gradients; see :meth:`Objective.gradient_in_metric`."""
+        """Return the objective and its gradients. See :meth:`Objective.gradient_in_metric`."""
         if compat.is_numpy_array(self.points):
             return super().gradient_in_metric(L, theta)
         return self._sum_over_differences(L, theta, lambda delta: delta)
@@ -165,7 +167,7 @@ class ListedObjective(SimilarityObjective, Generic[RuleT]):
     def within_class_covariance(self) -> np.ndarray:
         """Return the within-class covariance, estimated from similar pairs.
 
-        It is half the mean outer product of their differences.
+        The estimate is half the mean outer product of the differences between their samples.
         """
         X, similar = to_host(self.points).astype(np.float64), self.kinds == 0
         weights = similar / (2.0 * np.sum(similar))
@@ -242,8 +244,8 @@ def listed_distances(Z: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     array([9., 4.])
     """
     distances = np.empty(len(i), Z.dtype)
-    for some in row_blocks(len(i), 2**15 // max(1, Z.shape[1]) or 1):  # fits into the cache
-        difference = Z.take(i[some], axis=0)
-        difference -= Z.take(j[some], axis=0)
-        np.einsum("ij,ij->i", difference, difference, out=distances[some])
+    for b in row_blocks(len(i), CACHED_ENTRIES // max(1, Z.shape[1]) or 1):
+        difference = Z.take(i[b], axis=0)
+        difference -= Z.take(j[b], axis=0)
+        np.einsum("ij,ij->i", difference, difference, out=distances[b])
     return distances

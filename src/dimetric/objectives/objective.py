@@ -27,7 +27,7 @@ class Objective(ABC):
     n_terms : float
         Number of terms of the sum. Solvers minimise the sum divided by `n_terms`.
     infimum : float
-        Greatest lower bound of the mean, if no finite map attains it. Otherwise -inf.
+        Greatest lower bound of the mean if no finite map attains it, and -inf otherwise.
     theta : ndarray of shape (p,)
         Initial values of the extra parameters. Most objectives have none (p = 0).
     strata : ndarray of shape (n_units,)
@@ -45,7 +45,9 @@ class Objective(ABC):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum at mapped points, a Laplacian product, and the gradient in theta.
+        """Return the objective, the product of a graph Laplacian with V, and a gradient.
+
+        The objective is evaluated at the mapped points. The gradient is that with respect to theta.
 
         Parameters
         ----------
@@ -58,22 +60,23 @@ class Objective(ABC):
 
         Returns
         -------
-        sum : float
-            Value of the sum.
+        value : float
+            The objective: the sum over all terms.
         product : array of shape (m, q)
             The graph Laplacian of the weights W times V. W holds the derivatives of the sum with
             respect to the squared distances. :meth:`gradient_in_map` uses V = Z, and
             :meth:`gradient_in_metric` uses V = X.
         dtheta : ndarray of shape (p,) or float
-            Gradient in theta.
+            Gradient with respect to theta.
         """
 
     def gradient_in_map(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum at a map L, its gradient in L, and its gradient in theta.
+        """Return the objective at a map L, and its gradients with respect to L and theta.
 
-        The gradient is 2 L S(W), where S(W) is the weighted scatter of the differences of pairs.
+        The gradient with respect to L is 2 L S(W), where S(W) is the weighted scatter of the
+        differences between the points of all pairs.
         Subclasses override this method and :meth:`gradient_in_metric` if they can compute the
         gradient faster than from the mapped points.
         """
@@ -85,9 +88,9 @@ class Objective(ABC):
     def gradient_in_metric(
         self, L: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum at a map L, and its gradients in the metric M = L^T L and in theta.
+        """Return the objective at a map L, and its gradients with respect to M = L^T L and theta.
 
-        The gradient in M is S(W), which is symmetric up to rounding.
+        The gradient with respect to the metric M is S(W), which is symmetric up to rounding.
         """
         X = self.points
         loss, product, dtheta = self.evaluate(X @ L.T, X, theta)
@@ -107,7 +110,7 @@ class Objective(ABC):
 
 
 class Certifiable(Objective):
-    """An objective for which the gap to the optimal value can be bounded."""
+    """An objective whose difference from the optimal value can be bounded."""
 
     @abstractmethod
     def within_class_covariance(self) -> np.ndarray:
@@ -207,7 +210,7 @@ def on_metrics(
 def metric_gradient(
     objective: Objective, L: np.ndarray, theta: np.ndarray, *, ridge: float = 0.0
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the mean objective at a map L, and its gradients in M = L^T L and in theta."""
+    """Return the mean objective at L, and its gradients with respect to M = L^T L and theta."""
     n = objective.n_terms
     loss, S, dtheta = objective.gradient_in_metric(asarray_like(L, objective.points), theta)
     G = _host_float64(S) / n

@@ -11,6 +11,8 @@ from dimetric.objectives.engine import Rule, laplacian_product
 from dimetric.objectives.objective import SimilarityObjective
 from dimetric.objectives.side import Side
 
+MAX_FLOAT32_ERROR = 1e-3  # largest rounding error of a squared distance in float32
+
 
 class PairwiseObjective(SimilarityObjective):
     """The sum of a rule over all pairs of labelled samples.
@@ -55,7 +57,7 @@ class PairwiseObjective(SimilarityObjective):
     def evaluate(
         self, Z: Array, V: Array, theta: np.ndarray
     ) -> tuple[float, Array, np.ndarray | float]:
-        """Return the sum, the Laplacian product and dtheta; see :meth:`Objective.evaluate`."""
+        """Return the objective, the product and dtheta. See :meth:`Objective.evaluate`."""
         if _needs_float64(Z):
             xp = namespace(Z)
             wide = xp.astype(Z, xp.float64), xp.astype(V, xp.float64)
@@ -68,9 +70,9 @@ class PairwiseObjective(SimilarityObjective):
     def batch(self, rows: np.ndarray) -> "PairwiseObjective | None":
         """Return the objective of some samples.
 
-        Return None if they all have the same class, or if no two of them do.
+        Return None if all of them have the same class, or if no two of them have the same class.
         """
-        labels, some = self.strata[rows], self.side.take(rows)
+        labels, side = self.strata[rows], self.side.take(rows)
         if labels[0] == labels[-1] or np.all(labels[1:] != labels[:-1]):
             return None
         return PairwiseObjective(
@@ -78,8 +80,8 @@ class PairwiseObjective(SimilarityObjective):
             take_rows(self.points, rows),
             labels,
             self.theta,
-            targets=some.targets,
-            weights=some.weights,
+            targets=side.targets,
+            weights=side.weights,
         )
 
     def within_class_covariance(self) -> np.ndarray:
@@ -104,7 +106,7 @@ def within_class_covariance(points: Array, labels: np.ndarray) -> np.ndarray:
 
 
 def _needs_float64(Z: Array) -> bool:
-    """Tell whether small squared distances would be lost to rounding in float32.
+    """Return whether small squared distances would be lost to rounding in float32.
 
     Squared distances come from a matrix product, so their rounding errors grow with the squared
     norms of the points.
@@ -112,4 +114,4 @@ def _needs_float64(Z: Array) -> bool:
     xp = namespace(Z)
     if Z.dtype != xp.float32 or Z.shape[1] == 0:
         return False
-    return eps(Z) * float(xp.max(xp.sum(Z * Z, axis=1))) > 1e-3
+    return eps(Z) * float(xp.max(xp.sum(Z * Z, axis=1))) > MAX_FLOAT32_ERROR

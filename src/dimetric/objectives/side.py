@@ -121,7 +121,9 @@ class Side:
         return np.concatenate([[0], np.cumsum(np.bincount(to_host(self._required_labels())))])
 
     def class_runs(self, first: int, last: int) -> list[tuple[slice, slice]]:
-        """Split the rows first:last into runs of one class; the points must be sorted by class.
+        """Split the rows first:last into runs of one class.
+
+        The points must be sorted by class.
 
         Returns
         -------

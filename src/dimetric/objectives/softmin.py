@@ -93,7 +93,8 @@ class SoftminObjective(SoftMinimum):
         are rescaled when the smallest distance of all blocks is known.
         """
         xp = namespace(Z)
-        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)  # ones yield the degrees
+        # The column of ones yields the degrees, which are sums of weights.
+        V1 = xp.concat([V, xp.ones_like(V[:, :1])], axis=1)
         lows, parts = [], []
         for b, D in self._blocks(Z):
             lows.append(float(xp.min(D)))
@@ -125,13 +126,13 @@ def _equal_entries(positions: np.ndarray) -> np.ndarray:
     [[0, 2], [0, 3], [2, 3]]
     """
     order = np.argsort(positions, kind="stable")
-    found = [np.empty((0, 2), dtype=np.int64)]
+    by_lag = [np.empty((0, 2), dtype=np.int64)]
     for lag in range(1, len(positions)):
         same = positions[order[lag:]] == positions[order[:-lag]]
         if not same.any():
             break
-        found.append(np.stack([order[:-lag][same], order[lag:][same]], axis=1))
-    pairs = np.concatenate(found)
+        by_lag.append(np.stack([order[:-lag][same], order[lag:][same]], axis=1))
+    pairs = np.concatenate(by_lag)
     return pairs[np.lexsort(pairs.T[::-1])]
 
 
@@ -139,7 +140,7 @@ class SoftminRule:
     """The smooth minimum of :class:`SoftminObjective` over listed pairs."""
 
     def listed(self, xp: Any, D: Array, kinds: Array, theta: Any) -> tuple[float, Array, float]:
-        """Return (value, w, 0); see :class:`dimetric.objectives.listed.ListRule`."""
+        """Return (value, w, 0). See :class:`dimetric.objectives.listed.ListRule`."""
         mu, least = float(theta[0]), float(xp.min(D))
         weights = xp.exp((least - D) / mu)
         total = float(xp.sum(weights))

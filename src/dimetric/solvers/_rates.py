@@ -10,6 +10,8 @@ from dimetric.solvers.result import Function
 
 # A rate below this fraction of the first rate is too small to change x.
 SMALLEST_RATE_RATIO = 1e-30
+MAX_DOUBLINGS = 50  # a function without a lower bound accepts any rate
+MAX_HALVINGS = 100  # no rate is accepted if rounding hides the decrease
 
 RATE_CONSTRAINTS: dict[str, list[Any]] = {
     "learning_rate": [StrOptions({"adaptive", "constant"})],
@@ -27,16 +29,16 @@ def first_rate(seen: list[tuple[Function, float, np.ndarray]], x: np.ndarray) ->
     """
     rate = 0.0
     # Start with the steepest function, because a nearly flat one would accept far too large a rate.
-    for function, value, gradient in sorted(seen, key=lambda one: -float(one[2] @ one[2])):
+    for function, value, gradient in sorted(seen, key=lambda item: -float(item[2] @ item[2])):
         if gradient @ gradient == 0:  # the gradient is 0, or its square underflows
             continue
         if rate == 0:
             rate = float((np.linalg.norm(x) or 1.0) / np.linalg.norm(gradient))
-            for _ in range(50):  # a function without a lower bound accepts any rate
+            for _ in range(MAX_DOUBLINGS):
                 if not _decreases_enough(function, x, value, gradient, 2 * rate):
                     break
                 rate *= 2
-        for _ in range(100):  # no rate is accepted if rounding hides the decrease
+        for _ in range(MAX_HALVINGS):
             if _decreases_enough(function, x, value, gradient, rate):
                 break
             rate /= 2
@@ -46,7 +48,7 @@ def first_rate(seen: list[tuple[Function, float, np.ndarray]], x: np.ndarray) ->
 def _decreases_enough(
     function: Function, x: np.ndarray, value: float, gradient: np.ndarray, rate: float
 ) -> bool:
-    """Tell whether a step lowers the function by at least half of what the slope predicts."""
+    """Return whether a step lowers the function by at least half of what the slope predicts."""
     _, reached, _ = step(function, x, rate, gradient)
     return value - reached >= rate * float(gradient @ gradient) / 2
 

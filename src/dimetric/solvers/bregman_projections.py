@@ -80,7 +80,7 @@ class ProvenResult(Result):
 
 
 class BregmanProjections(Solver):
-    r"""Cyclic Bregman projections [1]_. They only minimise a :class:`BoundedDivergence`.
+    r"""Cyclic Bregman projections [1]_, which only minimise a :class:`BoundedDivergence`.
 
     Each step takes the next constraint c and projects M and :math:`\xi_c` onto it, as far as its
     multiplier :math:`\lambda_c \ge 0` allows. This is a rank-one update of M. M remains positive
@@ -90,7 +90,7 @@ class BregmanProjections(Solver):
     .. math:: \max_{\lambda \ge 0} \log\det\Big(I + \sum_c s_c \lambda_c v_c v_c^T\Big)
               + \gamma \sum_c \log(1 - s_c \lambda_c b_c / \gamma),
 
-    whose values are lower bounds of the minimum. An iteration is a sweep over all constraints. The
+    whose values are lower bounds on the minimum. An iteration is a sweep over all constraints. The
     solver stops if the value is within ``tol * max(1, |value|)`` of the best dual value.
 
     References
@@ -119,7 +119,7 @@ class BregmanProjections(Solver):
         infimum: float = -np.inf,
         callback: Callback | None = None,
     ) -> ProvenResult:
-        """Minimise the divergence; see :meth:`dimetric.solvers.Solver.minimise`.
+        """Minimise the divergence. See :meth:`dimetric.solvers.Solver.minimise`.
 
         The function must be a :class:`BoundedDivergence`, and x0 the flattened identity. `infimum`
         is ignored, because the dual problem gives a better bound.
@@ -169,7 +169,7 @@ def _project(
     multipliers: np.ndarray,
     slacks: np.ndarray,
 ) -> None:
-    """Project onto constraint c. Updates M, `multipliers` and `slacks` in place."""
+    """Project onto constraint c. Update M, `multipliers` and `slacks` in place."""
     s, xi, Mv = sign[c], slacks[c], M @ V[c]
     square = float(V[c] @ Mv)
     alpha = min(multipliers[c], s * gamma / (gamma + 1) * (1 / square - 1 / xi))

@@ -29,12 +29,12 @@ class Certificate:
     Attributes
     ----------
     gap : float
-        Bound on the difference to the minimum over all metrics of trace at most `radius`.
+        Upper bound on the objective minus its minimum over all metrics of trace at most `radius`.
     radius : float
         Largest trace of the metrics to which `gap` applies.
     proven : bool
-        Whether `radius` is a proven bound on the trace of an optimum. If so, `gap` bounds the
-        difference to the minimum over all metrics.
+        Whether `radius` is a proven bound on the trace of an optimum. If so, `gap` applies
+        to the minimum over all metrics.
     """
 
     gap: float
@@ -110,9 +110,9 @@ def radius_from_ridge(value: float, ridge: float, *, floor: float) -> float:
     value : float
         Objective v at any metric. The value at an optimum is not larger.
     ridge : float
-        Weight :math:`\rho` of the trace; learners use ``reg / d``. If it is 0, the bound is inf.
+        Weight :math:`\rho` of the trace. Learners use ``reg / d``. If it is 0, the bound is inf.
     floor : float
-        A lower bound :math:`h_0` of h.
+        A lower bound :math:`h_0` on h.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def radius_from_linear(value: float, P: np.ndarray, *, floor: float = 0.0) -> fl
 
 
 def _radius_or_guess(radius: float, M: np.ndarray) -> tuple[float, bool]:
-    """Return the radius or, if it is infinite, a guess; and whether the result is proven."""
+    """Return the radius, or a guess if it is infinite, and whether the result is proven."""
     if np.isfinite(radius):
         return radius, True
     return UNPROVEN_TRACE_FACTOR * float(np.trace(M)) or np.inf, False
@@ -162,7 +162,7 @@ def _largest_decrease(G: np.ndarray, radius: float) -> float:
 
 
 def _smallest_eigenvalue_bound(S: np.ndarray) -> float:
-    """Return a lower bound of the smallest eigenvalue of a symmetric matrix."""
+    """Return a lower bound on the smallest eigenvalue of a symmetric matrix."""
     if not np.isfinite(S).all():
         return -np.inf
     # LAPACK errs by a small multiple of eps |S|_2, and |S|_2 is at most the Frobenius norm.

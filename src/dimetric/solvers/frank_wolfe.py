@@ -9,6 +9,8 @@ from dimetric._compat import StrOptions, check_params
 from dimetric.solvers.result import GAP_BELOW_TOL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
 
+MIN_LANCZOS_SIZE = 50  # for smaller matrices, a full eigendecomposition is faster
+
 
 class FrankWolfe(Solver):
     r"""The Frank-Wolfe method [1]_ over positive semidefinite matrices of trace 1.
@@ -25,8 +27,8 @@ class FrankWolfe(Solver):
     Parameters
     ----------
     schedule : {"smoothed", "averaging"}, default="smoothed"
-        Step sizes, for t = 0, 1, ... "smoothed" is :math:`\alpha_t = 2 / (t + 3)`, for smooth
-        functions. "averaging" is :math:`\alpha_t = 1 / (t + 2)`, which makes M the mean of the
+        Step sizes :math:`\alpha_t`, where t counts from 0. "smoothed", for smooth functions, uses
+        :math:`2 / (t + 3)`. "averaging" uses :math:`1 / (t + 2)`, so that M is the mean of the
         starting point and all :math:`v_t v_t^T`.
 
     References
@@ -65,7 +67,7 @@ class FrankWolfe(Solver):
         infimum: float = -np.inf,
         callback: Callback | None = None,
     ) -> Result:
-        """Minimise over metrics of trace 1; see :meth:`dimetric.solvers.Solver.minimise`.
+        """Minimise over metrics of trace 1. See :meth:`dimetric.solvers.Solver.minimise`.
 
         The function takes a flattened metric. The starting point must have trace 1.
         """
@@ -105,7 +107,7 @@ def top_eigenvector(S: np.ndarray) -> np.ndarray:
     array([0., 1., 0.])
     """
     S = (S + S.T) / 2
-    if len(S) >= 50:
+    if len(S) >= MIN_LANCZOS_SIZE:
         # A random vector is almost surely not orthogonal to the eigenvector.
         start = np.random.default_rng(0).normal(size=len(S))
         try:

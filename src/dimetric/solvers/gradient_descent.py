@@ -70,7 +70,7 @@ class GradientDescent(Solver):
         infimum: float = -np.inf,
         callback: Callback | None = None,
     ) -> Result:
-        """Minimise a function; see :meth:`dimetric.solvers.Solver.minimise`."""
+        """Minimise a function. See :meth:`dimetric.solvers.Solver.minimise`."""
         check_params(self)
         adaptive = self.learning_rate == "adaptive"
         x = np.array(x0, dtype=np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from dimetric.solvers.result import (
+    DECREASE_DIVISOR,
     GRADIENT_BELOW_TOL,
     INFIMUM_REACHED,
     LINE_SEARCH_FAILED,
@@ -19,6 +20,8 @@ from dimetric.solvers.result import (
     non_finite_start_message,
 )
 from dimetric.solvers.solver import Solver
+
+MAX_EVALUATIONS_PER_ITERATION = 20  # on average; one or two are usual
 
 
 class LBFGS(Solver):
@@ -56,7 +59,7 @@ class LBFGS(Solver):
         infimum: float = -np.inf,
         callback: Callback | None = None,
     ) -> Result:
-        """Minimise a smooth function; see :meth:`dimetric.solvers.Solver.minimise`."""
+        """Minimise a smooth function. See :meth:`dimetric.solvers.Solver.minimise`."""
         history: list[float] = []
         early_stop = ""
 
@@ -77,28 +80,35 @@ class LBFGS(Solver):
             if early_stop:
                 raise StopIteration
 
-        found = minimize(
+        optimum = minimize(
             recorded,
             x0,
             jac=True,
             method="L-BFGS-B",
             callback=after_iteration,
-            options={"maxiter": max_iter, "gtol": tol, "ftol": tol / 10, "maxfun": 20 * max_iter},
+            options={
+                "maxiter": max_iter,
+                "gtol": tol,
+                "ftol": tol / DECREASE_DIVISOR,
+                "maxfun": MAX_EVALUATIONS_PER_ITERATION * max_iter,
+            },
         )
-        if not np.isfinite([history[0], found.fun]).all():
+        if not np.isfinite([history[0], optimum.fun]).all():
             raise ValueError(non_finite_start_message(history[0]))
-        if not early_stop and is_infimum(found.fun, infimum, tol):  # reached at the starting point
+        if not early_stop and is_infimum(
+            optimum.fun, infimum, tol
+        ):  # reached at the starting point
             early_stop = INFIMUM_REACHED
-        reason = early_stop or _stop_reason(found, max_iter)
-        converged = early_stop == INFIMUM_REACHED or (not early_stop and found.status == 0)
-        value, n_iter = float(found.fun), len(history) - 1
-        return Result(found.x, value, n_iter, converged, reason, tuple(history))
+        reason = early_stop or _stop_reason(optimum, max_iter)
+        converged = early_stop == INFIMUM_REACHED or (not early_stop and optimum.status == 0)
+        value, n_iter = float(optimum.fun), len(history) - 1
+        return Result(optimum.x, value, n_iter, converged, reason, tuple(history))
 
 
-def _stop_reason(found: OptimizeResult, max_iter: int) -> str:
+def _stop_reason(optimum: OptimizeResult, max_iter: int) -> str:
     """Return the reason why SciPy's minimiser stopped."""
-    if found.status == 0:
-        return GRADIENT_BELOW_TOL if "PGTOL" in found.message else NO_DECREASE
-    if found.nit >= max_iter:
+    if optimum.status == 0:
+        return GRADIENT_BELOW_TOL if "PGTOL" in optimum.message else NO_DECREASE
+    if optimum.nit >= max_iter:
         return max_iter_reached(max_iter)
-    return f"{LINE_SEARCH_FAILED} ({found.message})"
+    return f"{LINE_SEARCH_FAILED} ({optimum.message})"

@@ -8,6 +8,9 @@ from dimetric._compat import check_params
 from dimetric.solvers.result import NO_DECREASE, STEP_TOO_SMALL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import ConstrainedFunction, Solver
 
+STEP_GROWTH = 1.2  # factor by which each iteration increases the step size before halving it
+MAX_HALVINGS = 40  # attempts to find a step size in one iteration
+
 
 class ProjectedGradient(Solver):
     r"""Projected gradient descent on a closed convex set, such as the set of all metrics.
@@ -76,7 +79,7 @@ class ProjectedGradient(Solver):
         infimum: float = -np.inf,
         callback: Callback | None = None,
     ) -> Result:
-        """Minimise over a convex set; see :meth:`dimetric.solvers.Solver.minimise`.
+        """Minimise over a convex set. See :meth:`dimetric.solvers.Solver.minimise`.
 
         The function must be a :class:`dimetric.solvers.solver.ConstrainedFunction`. The starting
         point is first projected onto its set.
@@ -101,7 +104,7 @@ class ProjectedGradient(Solver):
         y, t = current, 1.0
         while not trace.reason:
             has_momentum = y is not current
-            new, step = _descend(function, y, 1.2 * step)
+            new, step = _descend(function, y, STEP_GROWTH * step)
             if new is not None and new.value < current.value:
                 decrease = current.value - new.value
                 residual = (y.x - new.x) / step - y.gradient + new.gradient
@@ -134,9 +137,9 @@ def _point(function: Function, x: np.ndarray) -> _Point:
 def _descend(function: ConstrainedFunction, y: _Point, step: float) -> tuple[_Point | None, float]:
     """Step from y, and halve the step size until the quadratic model bounds the new value.
 
-    Returns the new point, or None after 40 attempts, and the last step size.
+    Return the new point, or None after ``MAX_HALVINGS`` attempts, and the last step size.
     """
-    for _ in range(40):
+    for _ in range(MAX_HALVINGS):
         new = _point(function, function.project(y.x - step * y.gradient))
         move = new.x - y.x
         model = y.value + float(y.gradient @ move) + float(move @ move) / (2 * step)

@@ -19,6 +19,10 @@ DIVERGED = "diverged"
 STALLED = "stalled"
 LINE_SEARCH_FAILED = "the line search failed"
 
+DECREASE_DIVISOR = 10  # a relative decrease of at most tol divided by this is negligible
+DIVERGENCE_FACTOR = 100  # a solver has diverged if the value rises by this multiple of its scale
+MAX_INFIMUM_TOL = 1e-3  # largest tolerance for reaching the infimum
+
 # Returns the value and the gradient at a vector.
 Function = Callable[[np.ndarray], tuple[float, np.ndarray]]
 # Called as callback(x, value, n_iter) after every iteration. The solver stops if it returns True.
@@ -75,13 +79,13 @@ class Trace:
     x : ndarray of shape (p,)
         Starting point.
     value : float
-        Objective at x. Raises a ValueError if it is not finite.
+        Objective at x. A ValueError is raised if it is not finite.
     gradient : ndarray of shape (p,)
         Gradient at x, or for constrained problems a residual that is 0 at an optimum.
     max_iter : int
         Maximum number of iterations.
     tol : float
-        Tolerance of the stopping criteria; see :class:`dimetric.solvers.LBFGS`.
+        Tolerance of the stopping criteria. See :class:`dimetric.solvers.LBFGS`.
     infimum : float
         Greatest lower bound of the objective.
     callback : callable or None
@@ -127,7 +131,7 @@ class Trace:
         x, value, gradient : ndarray, float, ndarray
             The new point, its objective and its gradient or residual.
         change : float
-            Change of the objective, as estimated by the solver. A small change stops it.
+            Change in the objective, as estimated by the solver. The solver stops if it is small.
         noise : float, default=0.0
             Standard error of the value. A new point replaces the best one if its value is at most
             the lowest value plus `noise`.
@@ -155,17 +159,18 @@ class Trace:
             self.stop(max_iter_reached(self.max_iter))
 
     def is_flat(self, gradient: np.ndarray) -> bool:
-        """Tell whether all entries of a gradient are at most `tol`."""
+        """Return whether all entries of a gradient are at most `tol`."""
         return bool(np.max(np.abs(gradient), initial=0.0) <= self.tol)
 
     def is_small(self, change: float) -> bool:
-        """Tell whether a change of the objective is negligible."""
-        return change <= self.tol * max(1.0, abs(self.history[-1])) / 10
+        """Return whether a change in the objective is negligible."""
+        return change <= self.tol * max(1.0, abs(self.history[-1])) / DECREASE_DIVISOR
 
     def far_above(self, value: float) -> bool:
-        """Tell whether a value is not finite, or so large that the solver has diverged."""
+        """Return whether a value is not finite, or so large that the solver has diverged."""
         scale = max(1.0, abs(self.lowest), self.history[0] - self.lowest)
-        return not -np.inf < value - self.lowest <= 100 * scale  # written so that NaN counts too
+        # Written so that NaN counts too.
+        return not -np.inf < value - self.lowest <= DIVERGENCE_FACTOR * scale
 
     def stop(self, reason: str, *, converged: bool = False) -> None:
         """Stop for the given reason."""
@@ -183,8 +188,8 @@ def max_iter_reached(max_iter: int) -> str:
 
 
 def is_infimum(value: float, infimum: float, tol: float) -> bool:
-    """Tell whether a value is within ``min(tol, 0.001)`` of the infimum."""
-    return value <= infimum + min(tol, 1e-3)
+    """Return whether a value is within ``min(tol, 0.001)`` of the infimum."""
+    return value <= infimum + min(tol, MAX_INFIMUM_TOL)
 
 
 def non_finite_start_message(value: float) -> str:

@@ -99,7 +99,7 @@ class SGD(Solver):
         infimum: float = -np.inf,
         callback: Callback | None = None,
     ) -> Result:
-        """Minimise a mean over mini-batches; see :meth:`dimetric.solvers.Solver.minimise`.
+        """Minimise a mean over mini-batches. See :meth:`dimetric.solvers.Solver.minimise`.
 
         The function must be a :class:`dimetric.solvers.solver.BatchedFunction`.
         """
@@ -109,17 +109,17 @@ class SGD(Solver):
         adaptive = self.learning_rate == "adaptive"
         epoch, x = function.epochs(self.batch_size), np.array(x0, dtype=np.float64)
         batches = (batch for batch in epoch(0) if batch is not None)
-        first = [(f, *f(x)) for f in itertools.islice(batches, N_FIRST_BATCHES)]
-        if not first:
+        first_batches = [(f, *f(x)) for f in itertools.islice(batches, N_FIRST_BATCHES)]
+        if not first_batches:
             return Result(x, np.nan, 0, False, NO_BATCH, (np.nan,))
-        value = float(np.mean([value for _, value, _ in first]))
-        gradient = np.mean([gradient for _, _, gradient in first], axis=0)
+        value = float(np.mean([value for _, value, _ in first_batches]))
+        gradient = np.mean([gradient for _, _, gradient in first_batches], axis=0)
         trace = Trace(
             x, value, gradient, max_iter=max_iter, tol=tol, infimum=infimum, callback=callback
         )
         if trace.reason:
             return trace.result()
-        rate = self.eta0 or first_rate(first, x)
+        rate = self.eta0 or first_rate(first_batches, x)
         smallest = SMALLEST_RATE_RATIO * rate
         while not trace.reason:
             seen = _run_epoch(epoch(len(trace.history)), x, rate)
@@ -132,8 +132,8 @@ class SGD(Solver):
             else:
                 x = seen.last
                 if adaptive:
-                    fell = seen.value < trace.history[-1]
-                    rate *= self.increase if fell else self.decrease
+                    decreased = seen.value < trace.history[-1]
+                    rate *= self.increase if decreased else self.decrease
                 values = [*trace.history, seen.value]
                 change = min(values[:-PATIENCE_EPOCHS], default=np.inf) - min(values)
                 trace.add(seen.mean, seen.value, seen.gradient, change=change, noise=seen.noise)

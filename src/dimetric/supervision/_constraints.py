@@ -16,7 +16,7 @@ MAX_SAMPLES = 2**31  # a unique integer for each pair of samples fits into an in
 class Constraints(ABC):
     """Base class of immutable sets of constraints on pairs or triplets of samples.
 
-    A subclass defines ``rows``, the constructor ``_of`` from rows and kinds, and
+    A subclass defines ``rows``, the constructor ``_of(rows, kinds, n_samples, points)``, and
     ``_checked_fields``, which validates the fields that hold row indices. If its constraints are
     of several kinds, it also overrides ``kinds``.
     """
@@ -199,22 +199,22 @@ def checked_rows(rows: Any, name: str, width: int, n_samples: int | None) -> np.
     ...
     ValueError: similar[1] = [2, 2] contains a sample twice.
     """
-    given = np.asarray(to_host(rows))
-    if given.size == 0:
-        given = np.empty((0, width), dtype=np.int64)
-    if given.ndim != 2 or given.shape[1] != width or given.dtype.kind not in "iu":
+    indices = np.asarray(to_host(rows))
+    if indices.size == 0:
+        indices = np.empty((0, width), dtype=np.int64)
+    if indices.ndim != 2 or indices.shape[1] != width or indices.dtype.kind not in "iu":
         raise ValueError(
-            f"{name} has shape {given.shape} and dtype {given.dtype}, but must be an integer array "
-            f"of row indices, with shape (m, {width})."
+            f"{name} has shape {indices.shape} and dtype {indices.dtype}, but must be an integer "
+            f"array of row indices, with shape (m, {width})."
         )
     bound = MAX_SAMPLES if n_samples is None else n_samples
-    outside = np.any((given < 0) | (given >= bound), axis=1)
-    _raise_for_first(given, outside, name, f"contains a row index outside 0 to {bound - 1}")
-    given = given.astype(np.int64)
-    ordered = np.sort(given, axis=1)
+    outside = np.any((indices < 0) | (indices >= bound), axis=1)
+    _raise_for_first(indices, outside, name, f"contains a row index outside 0 to {bound - 1}")
+    indices = indices.astype(np.int64)
+    ordered = np.sort(indices, axis=1)
     twice = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
-    _raise_for_first(given, twice, name, "contains a sample twice")
-    return read_only(given)
+    _raise_for_first(indices, twice, name, "contains a sample twice")
+    return read_only(indices)
 
 
 def _raise_for_first(rows: np.ndarray, wrong: np.ndarray, name: str, problem: str) -> None:

@@ -97,7 +97,7 @@ def _assign_folds(
     """Return a fold for each group.
 
     Groups are assigned in order of decreasing size, and of kind among groups of equal size. Each
-    goes to the fold with the fewest constraints so far.
+    group goes to the fold with the fewest constraints so far.
     """
     shuffled = rng.permutation(len(size))
     order = shuffled[np.lexsort((kind[shuffled], -size[shuffled]))]
@@ -115,7 +115,7 @@ def _check_folds(
     parts: list[tuple[np.ndarray, np.ndarray]], n_constraints: int, *, share_samples: bool
 ) -> None:
     """Raise if a fold has no training or test constraints, and warn if few are left for testing."""
-    reason = "the samples are too strongly linked. Use fewer folds, or set share_samples=True"
+    reason = "too many constraints share samples. Use fewer folds, or set share_samples=True"
     if share_samples:
         reason = "too few constraints are on different samples. Use fewer folds"
     for k, (train, test) in enumerate(parts, start=1):

@@ -12,6 +12,8 @@ from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.roles import enemies, friends
 
 MAX_LISTED = 10**8  # largest number of pairs or triplets to list if n is None
+MIN_TOTAL_PER_DRAW = 3  # draw a permutation if there are fewer numbers for each one wanted
+SPARE_NUMBERS = 16  # numbers drawn in addition, because some may be duplicates
 
 
 def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.ndarray:
@@ -22,14 +24,14 @@ def draw_numbers(total: int, n: int | None, rng: np.random.RandomState) -> np.nd
         )
     if n is None or _checked_n(n) >= total:
         return np.arange(total)
-    if 3 * n > total:
+    if MIN_TOTAL_PER_DRAW * n > total:
         return np.sort(rng.permutation(total)[:n])
-    found = np.empty(0, dtype=np.int64)
-    while len(found) < n:
-        more = rng.randint(total, size=n - len(found) + 16, dtype=np.int64)
-        found = np.sort(np.concatenate([found, more]))
-        found = found[np.append(True, found[1:] != found[:-1])]
-    return np.sort(rng.permutation(found)[:n])
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < n:
+        more = rng.randint(total, size=n - len(drawn) + SPARE_NUMBERS, dtype=np.int64)
+        drawn = np.sort(np.concatenate([drawn, more]))
+        drawn = drawn[np.append(True, drawn[1:] != drawn[:-1])]
+    return np.sort(rng.permutation(drawn)[:n])
 
 
 def _checked_n(n: int) -> int:
@@ -39,11 +41,11 @@ def _checked_n(n: int) -> int:
 
 
 class LabelledCombinations:
-    """All pairs and triplets of labelled samples, numbered so that some can be drawn.
+    """All pairs and triplets of labelled samples, numbered so that a subset can be drawn.
 
     Samples are sorted by class. Each sample forms similar pairs with the earlier samples of its
     class, and dissimilar pairs with all samples of earlier classes. Pairs and triplets are computed
-    from their numbers, so those that are not drawn are not listed.
+    from their numbers, so only the drawn ones are stored.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ class LabelledCombinations:
     def triplets(self, n: int | None, rng: np.random.RandomState) -> np.ndarray:
         """Return all triplets, or n of them at random.
 
-        A triplet has a sample, another of its class, and one of another class.
+        A triplet has a sample, another sample of its class, and a sample of another class.
         """
         m = len(self.rows)
         same, other = self.sizes - 1, m - self.sizes
@@ -180,9 +182,9 @@ def neighbors_and_others(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the row indices of k similar and of k dissimilar samples for each sample.
 
-    With labels, these are the nearest samples of the same class and of other classes. Without
-    labels, these are the nearest neighbours, and random other samples. A row index of -1 means
-    none.
+    With labels, the similar samples are the nearest ones of the same class, and the dissimilar
+    samples are the nearest ones of other classes. Without labels, they are the nearest neighbours
+    and random other samples. A row index of -1 marks a missing sample.
     """
     X = checked_array(X, "X")
     n = X.shape[0]
@@ -190,7 +192,7 @@ def neighbors_and_others(
         check_consistent_length(X, y)
         combinations = LabelledCombinations(y)
         sorted_ = take_rows(X, combinations.rows)
-        found = []
+        by_role = []
         for role in (
             friends(sorted_, combinations.codes, k),
             enemies(sorted_, combinations.codes, k),
@@ -199,8 +201,8 @@ def neighbors_and_others(
             is_present = np.arange(indices.shape[1]) < role.counts[:, None]
             rows = np.empty_like(indices)
             rows[combinations.rows] = np.where(is_present, combinations.rows[indices], -1)
-            found.append(rows)
-        return found[0], found[1]
+            by_role.append(rows)
+        return by_role[0], by_role[1]
     near = to_host(euclidean_neighbors(X, k)[1])
     far = rng.randint(n, size=(n, k))
     is_near = np.any(far[:, :, None] == near[:, None, :], axis=2)
@@ -230,17 +232,17 @@ def ranked_triplets(rows: np.ndarray, scores: np.ndarray, margin: float) -> np.n
         raise ValueError(f"margin={margin} must not be negative.")
     samples, rows = np.unique(rows, return_inverse=True)  # large row indices would make S large
     rows, n = rows.reshape(-1, 2), len(samples)
-    both = np.concatenate([rows, rows[:, ::-1]])
-    S = sparse.csr_array((np.tile(scores, 2), both.T), shape=(n, n))  # keeps scores of 0
+    directed_pairs = np.concatenate([rows, rows[:, ::-1]])
+    S = sparse.csr_array((np.tile(scores, 2), directed_pairs.T), shape=(n, n))  # keeps scores of 0
 
-    found = [np.empty((0, 3), dtype=np.int64)]
+    triplets = [np.empty((0, 3), dtype=np.int64)]
     for anchor in np.flatnonzero(np.diff(S.indptr)):
         entries = slice(S.indptr[anchor], S.indptr[anchor + 1])
         partners, values = S.indices[entries], S.data[entries]
         closer, farther = np.nonzero(values[:, None] - values[None, :] > margin)
         anchors = np.full(len(closer), anchor)
-        found.append(np.stack([anchors, partners[closer], partners[farther]], axis=1))
-    return samples[np.concatenate(found)]
+        triplets.append(np.stack([anchors, partners[closer], partners[farther]], axis=1))
+    return samples[np.concatenate(triplets)]
 
 
 def linked_pairs(links: Any) -> tuple[np.ndarray, np.ndarray, int]:

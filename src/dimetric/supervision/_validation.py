@@ -22,7 +22,7 @@ class SupervisionError(TypeError, ValueError):
 
 
 def supervision_source(
-    learner: BaseEstimator, accepted: tuple[str, ...], **given: Any
+    learner: BaseEstimator, accepted: tuple[str, ...], **arguments: Any
 ) -> str | None:
     """Return which of y, pairs and triplets was given, or None if the learner needs none of them.
 
@@ -32,7 +32,7 @@ def supervision_source(
         The learner.
     accepted : tuple of str
         The kinds of supervision that the learner accepts. If empty, y is ignored.
-    **given : object
+    **arguments : object
         The arguments y, pairs and triplets. None means not given.
 
     Examples
@@ -43,7 +43,7 @@ def supervision_source(
     dimetric...SupervisionError: BaseEstimator learns from labels y or pairs, not triplets.
     """
     name = type(learner).__name__
-    named = [source for source, value in given.items() if value is not None]
+    named = [source for source, value in arguments.items() if value is not None]
     wanted = " or ".join("labels y" if source == "y" else source for source in accepted)
     for source in named:
         if source not in accepted and (accepted or source != "y"):
@@ -62,27 +62,31 @@ def supervision_source(
 
 
 def checked_constraints(
-    learner: BaseEstimator, X: Array | None, given: Any, source: str, *, min_samples: int
+    learner: BaseEstimator, X: Array | None, constraints: Any, source: str, *, min_samples: int
 ) -> tuple[Array, Pairs | Triplets]:
-    """Return the checked samples and constraints. Without X, the samples are their points."""
+    """Return the checked samples and constraints. Without X, the constraints must hold points."""
     kind: type[Pairs | Triplets] = Pairs if source == "pairs" else Triplets
-    if not isinstance(given, kind):
-        raise TypeError(f"{source} must be {kind.__name__}, got {type(given).__name__}.")
-    if X is None and given.points is None:
-        raise ValueError(f"X is None, but {source} hold row indices of X. Pass X as well.")
+    if not isinstance(constraints, kind):
+        raise TypeError(f"{source} must be {kind.__name__}, got {type(constraints).__name__}.")
+    if X is None and constraints.points is None:
+        raise ValueError(f"{source} contains row indices, so X is required, but X is None.")
     samples = checked_samples(
-        learner, given.points if X is None else X, reset=True, min_samples=min_samples
+        learner, constraints.points if X is None else X, reset=True, min_samples=min_samples
     )
-    check_n_samples(given.rows, given.n_samples, samples.shape[0], source)
-    if not len(given):
-        raise ValueError(f"{source} is empty. {type(learner).__name__} needs at least one.")
-    if isinstance(given, Pairs) and 0 in (len(given.similar), len(given.dissimilar)):
+    check_n_samples(constraints.rows, constraints.n_samples, samples.shape[0], source)
+    if not len(constraints):
         raise ValueError(
-            f"{type(learner).__name__} needs similar and dissimilar pairs, but got "
-            f"{len(given.similar)} similar and {len(given.dissimilar)} dissimilar ones. "
-            "Pairs.from_similar draws dissimilar pairs from all other pairs."
+            f"{source} is empty, but {type(learner).__name__} needs at least one constraint."
         )
-    return samples, given
+    if isinstance(constraints, Pairs):
+        n_similar, n_dissimilar = len(constraints.similar), len(constraints.dissimilar)
+        if n_similar == 0 or n_dissimilar == 0:
+            raise ValueError(
+                f"{type(learner).__name__} needs similar and dissimilar pairs, but got "
+                f"{n_similar} similar and {n_dissimilar} dissimilar ones. "
+                "Pairs.from_similar draws dissimilar pairs from all other pairs."
+            )
+    return samples, constraints
 
 
 def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array, np.ndarray]:
@@ -100,7 +104,7 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
     if isinstance(pairs, Pairs):
         X = pairs.points if X is None else X
         if X is None:
-            raise ValueError("pairs hold row indices. Pass the samples X as well.")
+            raise ValueError("pairs contains row indices, so X is required.")
         X = checked_samples(learner, X, reset=False)
         check_n_samples(pairs.rows, pairs.n_samples, X.shape[0], "pairs")
         return X, pairs.rows
@@ -108,8 +112,8 @@ def checked_pair_rows(learner: Any, pairs: Any, X: Array | None) -> tuple[Array,
         pairs = checked_array(pairs, "pairs", ndim=3)
         if tuple(pairs.shape[1:]) != (2, learner.n_features_in_):
             raise ValueError(
-                f"pairs has shape {tuple(pairs.shape)}, but without X it must hold vectors and "
-                f"have shape (n_pairs, 2, {learner.n_features_in_})."
+                f"pairs has shape {tuple(pairs.shape)}, but without X it must contain vectors "
+                f"and have shape (n_pairs, 2, {learner.n_features_in_})."
             )
         points = namespace(pairs).reshape(pairs, (-1, learner.n_features_in_))
         return points, np.arange(points.shape[0]).reshape(-1, 2)

@@ -20,7 +20,7 @@ class Labels:
     Parameters
     ----------
     codes : ndarray of shape (n_samples,)
-        Index of the class of each sample in `classes`. -1 if the sample has no label.
+        Index of the class of each sample in `classes`, or -1 if the sample has no label.
     classes : ndarray of shape (n_classes,)
         The sorted classes.
 

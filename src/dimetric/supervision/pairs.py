@@ -52,8 +52,8 @@ class Pairs(Constraints):
 
     def _checked_fields(self) -> dict[str, np.ndarray]:
         names = ("similar", "dissimilar")
-        given = (checked_rows(getattr(self, name), name, 2, self.n_samples) for name in names)
-        similar, dissimilar = (np.sort(rows, axis=1) for rows in given)
+        checked = (checked_rows(getattr(self, name), name, 2, self.n_samples) for name in names)
+        similar, dissimilar = (np.sort(rows, axis=1) for rows in checked)
         _refuse_contradictions(similar, dissimilar)
         return {"similar": similar, "dissimilar": dissimilar}
 
@@ -94,18 +94,18 @@ class Pairs(Constraints):
         array([[0, 1],
                [2, 3]])
         """
-        kinds = _vectors(similar, "similar"), _vectors(dissimilar, "dissimilar")
-        given = [vectors for vectors in kinds if vectors.shape[0]]
-        if not given or len({vectors.shape[2] for vectors in given}) > 1:
-            shapes = " and ".join(str(tuple(vectors.shape)) for vectors in kinds)
+        by_kind = _vectors(similar, "similar"), _vectors(dissimilar, "dissimilar")
+        nonempty = [vectors for vectors in by_kind if vectors.shape[0]]
+        if not nonempty or len({vectors.shape[2] for vectors in nonempty}) > 1:
+            shapes = " and ".join(str(tuple(vectors.shape)) for vectors in by_kind)
             raise ValueError(
-                f"similar and dissimilar have shapes {shapes}, but must hold at least one pair "
-                "and have the same number of features."
+                f"similar and dissimilar have shapes {shapes}, but must contain at least one "
+                "pair and have the same number of features."
             )
-        xp = namespace(*given)
-        points = xp.concat([xp.reshape(vectors, (-1, vectors.shape[2])) for vectors in given])
+        xp = namespace(*nonempty)
+        points = xp.concat([xp.reshape(vectors, (-1, vectors.shape[2])) for vectors in nonempty])
         rows = np.arange(points.shape[0]).reshape(-1, 2)
-        n_similar = kinds[0].shape[0]
+        n_similar = by_kind[0].shape[0]
         return cls(rows[:n_similar], rows[n_similar:], points=points)
 
     @classmethod
@@ -154,7 +154,7 @@ class Pairs(Constraints):
     def from_similar(
         cls, similar: Array, n_samples: int, n: int | None = None, *, random_state: Any = None
     ) -> Self:
-        """Return the given similar pairs, with dissimilar pairs drawn at random from all others.
+        """Return the similar pairs, with dissimilar pairs drawn at random from all other pairs.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Pairs(Constraints):
         n_samples : int
             Number of samples to draw from.
         n : int, optional
-            Number of dissimilar pairs. By default the number of similar pairs.
+            Number of dissimilar pairs. The default is the number of similar pairs.
         random_state : int, RandomState or None
             Random seed.
 
@@ -221,7 +221,7 @@ class Pairs(Constraints):
             stored in one direction or in both.
         n : int, optional
             Number of dissimilar pairs to draw from the pairs without a link, if no link is
-            negative. By default the number of links.
+            negative. The default is the number of links.
         random_state : int, RandomState or None
             Random seed.
 
@@ -260,8 +260,8 @@ class Pairs(Constraints):
         threshold : float
             Smallest score of a similar pair.
         below : float, optional
-            Pairs with a score below this value are dissimilar. By default `threshold`. Pairs with
-            scores in between are left out.
+            Pairs with a score below this value are dissimilar. The default is `threshold`. Pairs
+            with scores in between are left out.
         n_samples : int, optional
             Number of samples in X.
 
@@ -288,11 +288,11 @@ def _refuse_contradictions(similar: np.ndarray, dissimilar: np.ndarray) -> None:
     if not len(similar) or not len(dissimilar):
         return
     n = 1 + max(similar.max(), dissimilar.max())
-    alike, unlike = similar @ [n, 1], dissimilar @ [n, 1]
-    both = np.isin(alike, unlike)
-    if both.any():
-        first = int(np.argmax(both))
-        second = int(np.argmax(unlike == alike[first]))
+    similar_keys, dissimilar_keys = similar @ [n, 1], dissimilar @ [n, 1]  # a number for each pair
+    is_contradictory = np.isin(similar_keys, dissimilar_keys)
+    if is_contradictory.any():
+        first = int(np.argmax(is_contradictory))
+        second = int(np.argmax(dissimilar_keys == similar_keys[first]))
         raise ValueError(
             f"similar[{first}] and dissimilar[{second}] are the same pair "
             f"{similar[first].tolist()}. Remove one of them, or average contradictory judgements "

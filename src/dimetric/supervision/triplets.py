@@ -98,14 +98,14 @@ class Triplets(Constraints):
         >>> Triplets.from_arrays([[0.0, 1.0]], [[0.0, 2.0]], [[9.0, 9.0]]).rows
         array([[0, 1, 2]])
         """
-        given = [a if is_foreign(a) else np.asarray(a) for a in (anchor, closer, farther)]
-        if len({tuple(a.shape) for a in given}) > 1 or len(given[0].shape) != 2:
-            shapes = ", ".join(str(tuple(a.shape)) for a in given)
+        vectors = [a if is_foreign(a) else np.asarray(a) for a in (anchor, closer, farther)]
+        if len({tuple(a.shape) for a in vectors}) > 1 or len(vectors[0].shape) != 2:
+            shapes = ", ".join(str(tuple(a.shape)) for a in vectors)
             raise ValueError(
                 f"anchor, closer and farther must all have shape (m, n_features), not {shapes}."
             )
-        rows = np.arange(3 * given[0].shape[0]).reshape(3, -1).T
-        return cls.from_rows(rows, points=namespace(*given).concat(given))
+        rows = np.arange(3 * vectors[0].shape[0]).reshape(3, -1).T
+        return cls.from_rows(rows, points=namespace(*vectors).concat(vectors))
 
     @classmethod
     def from_labels(
@@ -162,7 +162,7 @@ class Triplets(Constraints):
         n_neighbors : int, default=3
             Number of neighbours, and of other samples, for each sample.
         n : int, optional
-            Number of triplets to draw at random. By default all triplets.
+            Number of triplets to draw at random. By default, all triplets are returned.
         random_state : int, RandomState or None
             Random seed.
 
@@ -204,7 +204,7 @@ class Triplets(Constraints):
         margin : float, default=0.0
             Two pairs with a common anchor form a triplet if their scores differ by more than this.
         n : int, optional
-            Number of triplets to draw at random. By default all triplets.
+            Number of triplets to draw at random. By default, all triplets are returned.
         n_samples : int, optional
             Number of samples in X.
         random_state : int, RandomState or None
@@ -215,8 +215,8 @@ class Triplets(Constraints):
         >>> Triplets.from_scores([[0, 1], [0, 2], [1, 2]], [5, 3, 3]).rows.tolist()
         [[0, 1, 2], [1, 0, 2]]
         """
-        found = mean_scores(checked_rows(rows, "rows", 2, n_samples), scores)
-        triplets = ranked_triplets(*found, margin)
+        pairs, means = mean_scores(checked_rows(rows, "rows", 2, n_samples), scores)
+        triplets = ranked_triplets(pairs, means, margin)
         chosen = draw_numbers(len(triplets), n, check_random_state(random_state))
         return cls.from_rows(triplets[chosen], n_samples)
 

@@ -8,6 +8,8 @@ from dimetric.linalg.sample_span import sample_span
 from dimetric.objectives.objective import Smoothable, metric_gradient
 from dimetric.solvers.certificates import Certificate, certify_by_lower_bound, gap_from_lower_bound
 
+FAR_FACTOR = 1e4  # scale of the map in free directions, relative to the distances to targets
+
 
 class MarginBounds:
     r"""Linear lower bounds of LMNN's objective over all metrics, and the gaps that they prove.
@@ -17,9 +19,9 @@ class MarginBounds:
     :math:`f(N) \ge c + \langle G, N \rangle`, where c is the weighted sum of the slopes. With all
     slopes 0, the bound is :math:`f(N) \ge \langle P, N \rangle`, where P is the pull matrix.
 
-    Let v be the value of f at the map to be judged. Only metrics with
+    Let v be the value of f at the map to be certified. Only metrics with
     :math:`\langle P, N \rangle \le v` can be better. If :math:`\lambda` is the smallest eigenvalue
-    of :math:`P^{-1/2} G P^{-1/2}`, all of these satisfy
+    of :math:`P^{-1/2} G P^{-1/2}`, all these metrics satisfy
 
     .. math:: f(N) \ge c + \min(0, \lambda) v.
 
@@ -28,7 +30,7 @@ class MarginBounds:
     enough away, their slopes are 0, and G is 0 in that direction too.
 
     The bounds are computed in coordinates y with :math:`x = E y`, in which the samples have the
-    same spread in all directions; see :func:`dimetric.linalg.sample_span.sample_span`.
+    same spread in all directions (see :func:`dimetric.linalg.sample_span.sample_span`).
 
     Parameters
     ----------
@@ -67,22 +69,22 @@ class MarginBounds:
         mean_pull = float(np.vdot(L @ objective.pull_matrix(), L))
         sum_of_squares = mean_pull * objective.n_terms / (1 - objective.mu)
         # Extra rows of the map push impostors far away in the free directions.
-        far = 1e4 * (1 + sum_of_squares) ** 0.5 * self._free.T
+        far = FAR_FACTOR * (1 + sum_of_squares) ** 0.5 * self._free.T
         _, G, slopes = metric_gradient(objective.smoothed(width), np.vstack([L, far]), np.ones(1))
         self._bounds.append((float(slopes[0]), G + self._ridge))
 
     def certificate(self, value: float, L: np.ndarray) -> Certificate:
         """Return the best certificate from all bounds, for a map L with this value."""
         value = value * (1 + 16 * self._precision)
-        found = [Certificate(value, np.inf, proven=True)]  # the objective is at least 0
+        certificates = [Certificate(value, np.inf, proven=True)]  # the objective is at least 0
         for c, G in self._bounds:
             if np.linalg.norm(G @ self._free) <= self._rounding:
                 G = self._whitening.T @ (G - self._rounding * np.eye(len(G))) @ self._whitening
                 G = G if G.size else np.zeros((1, 1))  # no pulls
                 gap = gap_from_lower_bound(value, c, G, value)
-                found.append(Certificate(gap, self._max_trace * (value or 1.0), proven=True))
+                certificates.append(Certificate(gap, self._max_trace * (value or 1.0), proven=True))
             else:
                 unproven = certify_by_lower_bound(value, c, G, metric_of(L @ self._E))
                 radius = unproven.radius / float(np.linalg.norm(self._E, 2)) ** 2
-                found.append(Certificate(unproven.gap, radius, proven=False))
-        return min(found, key=lambda certificate: certificate.gap)
+                certificates.append(Certificate(unproven.gap, radius, proven=False))
+        return min(certificates, key=lambda certificate: certificate.gap)

@@ -116,9 +116,9 @@ def sum_pushes(
     """Return the sums over all samples and their impostors.
 
     Impostors are searched in tiles of rows and columns, each pair of samples once. The search
-    compares the thresholds with lower bounds of the squared distances, so it does not miss an
+    compares the thresholds with lower bounds on the squared distances, so it does not miss an
     impostor. The bounds are computed in single precision, which is fast. If a tile contains few
-    impostors, only these pairs are added; otherwise all pairs of the tile are. Memory is
+    impostors, only these pairs are added. Otherwise, all pairs of the tile are added. Memory is
     O(tile + n).
 
     Parameters
@@ -129,7 +129,7 @@ def sum_pushes(
         Matrix that is multiplied by the slopes.
     thresholds : ndarray of shape (n, k)
         A sample of another class is an impostor if its squared distance is below the threshold.
-        There is one threshold for each target; it is negative if the target is missing.
+        There is one threshold for each target. It is negative if the target is missing.
     side : Side
         Labels of the samples. Labels of further points may follow.
     width : float
@@ -230,6 +230,6 @@ def _mask(
     The columns start after the class of the first row. Only rows of later classes, given by `runs`,
     have such pairs.
     """
-    for run, own in runs:
+    for run, members in runs:
         here = slice(run.start - rows.start, run.stop - rows.start)
-        D[here, : max(own.stop - columns.start, 0)] = far
+        D[here, : max(members.stop - columns.start, 0)] = far

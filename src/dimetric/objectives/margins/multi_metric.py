@@ -15,6 +15,7 @@ from dimetric.objectives.margins.targets import nearest_targets
 from dimetric.objectives.side import Side
 
 BLOCK_ENTRIES = 2**18  # squared distances in a block
+MIN_BLOCK_ROWS = 64  # samples in a block
 SPARSE_FRACTION = 1 / 8  # fraction of impostors below which sparse weights are faster
 
 
@@ -53,7 +54,7 @@ class MultiMetricMargins:
         maps : ndarray of shape (C, p, d)
             The map of each class.
         width : float
-            Width of the smooth part of the hinge; see :func:`hinge`.
+            Width of the smooth part of the hinge. See :func:`hinge`.
 
         Returns
         -------
@@ -62,10 +63,10 @@ class MultiMetricMargins:
         """
         X, xp = self.X, namespace(self.X)
         n = X.shape[0]
-        classes = [own for _, own in self._side.class_runs(0, n)]
+        classes = [members for _, members in self._side.class_runs(0, n)]
         mapped = [X @ asarray_like(L, X).T for L in maps]
         loss, grad = 0.0, np.zeros(maps.shape)
-        for b in row_blocks(n, max(64, BLOCK_ENTRIES // n)):
+        for b in row_blocks(n, max(MIN_BLOCK_ROWS, BLOCK_ENTRIES // n)):
             D = [squared_distances(Z[b, :], Z[c, :]) for Z, c in zip(mapped, classes, strict=True)]
             value, W = self._weights(xp.concat(D, axis=1), self._side[b], width)
             loss += float(value)
@@ -77,7 +78,7 @@ class MultiMetricMargins:
         return loss / n, 2 * grad / n
 
     def _weights(self, D: Array, rows: Side, width: float) -> tuple[float, Any]:
-        """Return the loss of a block, and its derivatives in D as a dense or sparse matrix."""
+        """Return the loss of a block, and dloss/dD as a dense or sparse matrix."""
         xp = namespace(D)
         if compat.is_numpy_array(D):
             targets = self._targets[rows.positions]

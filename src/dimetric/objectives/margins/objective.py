@@ -27,19 +27,22 @@ from dimetric.objectives.objective import Smoothable
 from dimetric.objectives.pairwise import PairwiseObjective
 from dimetric.objectives.side import Side
 
+ROUNDING_FACTOR = 64  # a feature with a spread of fewer units of rounding counts as constant
+PRECONDITIONER_RIDGE = 1e-3  # relative to the mean eigenvalue; chosen by experiment
+
 
 @dataclass(frozen=True)
 class MarginRule(Rule):
     """The sum of all pulls and pushes over labelled samples.
 
-    The rule has no extra parameters. In place of dtheta, it returns the derivative of the loss in
-    the margin, for :class:`~dimetric.objectives.margins.bounds.MarginBounds`. This derivative is
-    the sum of the slopes of all hinges, times the weight of a push.
+    The rule has no extra parameters. In place of dtheta, it returns the derivative of the loss with
+    respect to the margin, which :class:`~dimetric.objectives.margins.bounds.MarginBounds` uses.
+    This derivative is the sum of the slopes of all hinges, times the weight of a push.
 
     Parameters
     ----------
     targets : array of shape (n_points, k)
-        Target neighbours of each point, in the namespace of the points; -1 means no target.
+        Target neighbours of each point, in the namespace of the points. -1 means no target.
     n_samples : int
         The first `n_samples` points are samples. Further points serve as targets only, and never
         as impostors.
@@ -62,34 +65,35 @@ class MarginRule(Rule):
     def block(
         self, xp: Any, D: Array, rows: Side, columns: Side, theta: Any = None
     ) -> tuple[Array, Array, float]:
-        """Return the loss of a block, and its derivatives in D and in the margin."""
+        """Return the loss of a block, and its derivatives with respect to D and the margin."""
         column = columns.positions[None, :]
         impostors = ~rows.same_label(columns) & (column < self.n_samples)
         targets = xp.take(self.targets, rows.positions, axis=0)
         distances = xp.take_along_axis(D, xp.clip(targets, 0), axis=1)
-        nothing = xp.zeros_like(D)
-        loss, W, slopes = 0.0, nothing, 0.0
+        zeros = xp.zeros_like(D)
+        loss, W, slopes = 0.0, zeros, 0.0
         for rank in range(targets.shape[1]):
             target, distance = targets[:, rank, None], distances[:, rank, None]
             exists = target >= 0
             value, slope = hinge(1 + distance - D, self.width)
-            slope = self.push * xp.where(impostors & exists, slope, nothing)
+            slope = self.push * xp.where(impostors & exists, slope, zeros)
             pushed = xp.sum(slope, axis=1, keepdims=True)
-            loss += self.push * float(xp.sum(xp.where(impostors & exists, value, nothing)))
+            loss += self.push * float(xp.sum(xp.where(impostors & exists, value, zeros)))
             loss += self.pull * float(xp.sum(xp.where(exists, distance, 0 * distance)))
-            W = W - slope + xp.where(exists & (target == column), self.pull + pushed, nothing)
+            W = W - slope + xp.where(exists & (target == column), self.pull + pushed, zeros)
             slopes += float(xp.sum(pushed))
         return loss, W, slopes
 
     def fast(
         self, Z: np.ndarray, V: np.ndarray, side: Side, theta: Any
     ) -> tuple[float, np.ndarray, float]:
-        """Return the loss, the Laplacian product and the derivative in the margin, in NumPy."""
+        """Return the loss, the Laplacian product and dtheta, computed fast with NumPy."""
         n, k = self.n_samples, self.targets.shape[1]
         targets, exists = np.maximum(self.targets[:n], 0), self.targets[:n] >= 0
         samples = np.repeat(np.arange(n), k)
         distances = listed_distances(Z, samples, targets.ravel()).reshape(n, k)
-        V1 = np.hstack([V, np.ones_like(V[:, :1])])  # ones yield the degrees
+        # The column of ones yields the degrees, which are sums of weights.
+        V1 = np.hstack([V, np.ones_like(V[:, :1])])
         thresholds = np.where(exists, 1 + distances, -1 - self.width).astype(Z.dtype)
         pushed = sum_pushes(Z[:n], V1[:n], thresholds, side, self.width)
         weights = np.where(exists, self.pull + self.push * pushed.slopes, 0).astype(Z.dtype)
@@ -109,7 +113,7 @@ class MarginRule(Rule):
 
 
 class MarginObjective(PairwiseObjective, Smoothable):
-    """LMNN's objective for labelled samples and given targets.
+    """LMNN's objective for labelled samples and their targets.
 
     Parameters
     ----------
@@ -118,7 +122,7 @@ class MarginObjective(PairwiseObjective, Smoothable):
     labels : ndarray of shape (n_points,)
         Classes as integers from 0, ascending, on the host.
     targets : ndarray of shape (n_samples, k)
-        Row indices of each sample's target neighbours, on the host; -1 means no target.
+        Row indices of each sample's target neighbours, on the host. -1 means no target.
     mu : float
         Weight of the pushes. The pulls have weight ``1 - mu``.
     width : float, default=0.0
@@ -172,11 +176,13 @@ class MarginObjective(PairwiseObjective, Smoothable):
         others = np.setdiff1d(targets[targets >= 0], rows)
         points = np.concatenate([rows, others])
         sorting = np.argsort(points)
-        places = sorting[np.searchsorted(points[sorting], np.maximum(targets, points[sorting[0]]))]
+        positions = sorting[
+            np.searchsorted(points[sorting], np.maximum(targets, points[sorting[0]]))
+        ]
         return MarginObjective(
             take_rows(self.points, points),
             np.concatenate([labels, np.full(len(others), labels[-1] + 1)]),
-            np.where(targets < 0, -1, places),
+            np.where(targets < 0, -1, positions),
             mu=self.mu,
             width=self.width,
             fraction=len(rows) / len(self.targets),
@@ -202,7 +208,7 @@ def pull_scale(objective: Smoothable, ridge: float) -> np.ndarray:
     X = objective.points
     sizes = to_host(namespace(X).std(X, axis=0)).astype(np.float64)
     largest = float(sizes.max())
-    sizes[sizes <= 64 * eps(X) * largest] = largest or 1.0  # constant up to rounding
+    sizes[sizes <= ROUNDING_FACTOR * eps(X) * largest] = largest or 1.0
     P = (objective.pull_matrix() + ridge * np.eye(len(sizes))) / sizes / sizes[:, None]
-    least = 1e-3 * np.trace(P) / len(P) or 1.0
+    least = PRECONDITIONER_RIDGE * np.trace(P) / len(P) or 1.0
     return np.asarray(inverse_square_root(P + least * np.eye(len(P))) / sizes)

@@ -44,9 +44,9 @@ def nearest_targets(
         order, groups = _random_groups(codes, max_group_size, check_random_state(random_state))
         grouped = take_rows(X, order)
         return in_user_order(nearest_targets(grouped, groups, k), order)
-    found = friends(X, codes, k)
-    ranks = np.arange(found.indices.shape[1])
-    targets = np.where(ranks < found.counts[:, None], to_host(found.indices), -1)
+    nearest = friends(X, codes, k)
+    ranks = np.arange(nearest.indices.shape[1])
+    targets = np.where(ranks < nearest.counts[:, None], to_host(nearest.indices), -1)
     return targets if len(ranks) else np.full((len(codes), 1), -1)
 
 
@@ -78,7 +78,7 @@ def checked_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.nd
     Parameters
     ----------
     targets : array-like of shape (n, k)
-        Row indices of the targets in the user's X; -1 means no target.
+        Row indices of the targets in the user's X. -1 means no target.
     codes : ndarray of shape (m,)
         Classes of the m labelled samples after sorting.
     order : ndarray of shape (n,)
@@ -88,7 +88,7 @@ def checked_targets(targets: Any, codes: np.ndarray, order: np.ndarray) -> np.nd
     Returns
     -------
     targets : ndarray of shape (m, k)
-        Row indices among the sorted samples; -1 means no target.
+        Row indices among the sorted samples. -1 means no target.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""LMNN's objective over given triplets.
+r"""LMNN's objective over triplets.
 
 In a triplet (i, j, l), the squared distance from the anchor i to l should exceed that to j by a
 margin of 1:
@@ -26,7 +26,8 @@ from dimetric.objectives.objective import Smoothable
 class TripletRule:
     """The sum of all pulls and pushes over triplets.
 
-    In place of dtheta, it returns the derivative of the loss in the margin, like ``MarginRule``.
+    In place of dtheta, it returns the derivative of the loss with respect to the margin, like
+    ``MarginRule``.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class TripletRule:
     def listed(
         self, xp: Any, D: Array, kinds: Array, theta: np.ndarray
     ) -> tuple[float, Array, float]:
-        """Return the loss, and its derivatives in D and in the margin; see ``listed.ListRule``."""
+        """Return the loss, w, and the derivative for the margin. See ``listed.ListRule``."""
         m = D.shape[0] // 2
         near, far = D[:m], D[m:]
         value, slope = hinge(1 + near - far, self.width)
@@ -53,7 +54,7 @@ class TripletRule:
 
 
 class TripletObjective(ListedObjective[TripletRule], Smoothable):
-    """LMNN's objective over given triplets.
+    """LMNN's objective over triplets.
 
     Parameters
     ----------
