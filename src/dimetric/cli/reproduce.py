@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dimetric.benchmark._store import Cell
     from dimetric.experiments import _paper as paper
-    from dimetric.experiments._tables import Block
+    from dimetric.experiments._tables import ScoreTable
 
 SCORE_WIDTH = len("0.1234")
 MAX_FAILURES = 10  # lines about failed fits
@@ -115,9 +115,14 @@ def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     from dimetric.stats import verdict
 
     fields = ("name", "rows", "learners", "test", "published_test")
-    blocks = [{name: getattr(each, name) for name in fields} for each in found.blocks]
+    score_tables = [{name: getattr(each, name) for name in fields} for each in found.score_tables]
     verdicts = [verdict(a, b, each) for (a, b), each in found.posteriors().items()]
-    return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
+    return {
+        "title": found.title,
+        "score_tables": score_tables,
+        "verdicts": verdicts,
+        "files": files,
+    }
 
 
 def show(found: "paper.Reproduction", console: "Console") -> None:
@@ -127,11 +132,11 @@ def show(found: "paper.Reproduction", console: "Console") -> None:
 
     console.print(f"[bold]{found.title}[/bold]")
     console.print("Test scores. Each cell shows our score, and the published one under it.")
-    for block in found.blocks:
-        for columns in _pages(block, console.width):
-            console.print(_scores(block, columns))
-        if report.coverage(block):
-            console.print(report.coverage(block), highlight=False, markup=False)
+    for score_table in found.score_tables:
+        for columns in _pages(score_table, console.width):
+            console.print(_scores(score_table, columns))
+        if report.coverage(score_table):
+            console.print(report.coverage(score_table), highlight=False, markup=False)
     for (baseline, learner), each in found.posteriors().items():
         console.print(verdict(baseline, learner, each), highlight=False, markup=False)
     console.print(str(found.result), highlight=False)
@@ -154,12 +159,12 @@ def _failures(cells: "list[Cell]") -> list[str]:
     return lines[:MAX_FAILURES] + more
 
 
-def _pages(block: "Block", width: int) -> list[list[int]]:
-    """Split the learners into tables that fit the terminal; return their column numbers."""
+def _pages(score_table: "ScoreTable", width: int) -> list[list[int]]:
+    """Split the learners into tables that fit the terminal. Return their column numbers."""
     pages: list[list[int]] = []
-    first_column = 2 + max(len(each) for each in ("dimension", *block.rows))
+    first_column = 2 + max(len(each) for each in ("dimension", *score_table.rows))
     width_left = 0
-    for j, learner in enumerate(block.learners):
+    for j, learner in enumerate(score_table.learners):
         needed = 1 + max(SCORE_WIDTH, *(len(word) for word in learner.split()))
         if needed > width_left or not pages:
             pages.append([])
@@ -169,18 +174,20 @@ def _pages(block: "Block", width: int) -> list[list[int]]:
     return pages
 
 
-def _scores(block: "Block", columns: list[int]) -> "Table":
+def _scores(score_table: "ScoreTable", columns: list[int]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=block.name or None, show_lines=True, padding=(0, 0))
-    table.add_column("dimension" if block.name else "data", no_wrap=True)
+    table = Table(title=score_table.name or None, show_lines=True, padding=(0, 0))
+    table.add_column("dimension" if score_table.name else "data", no_wrap=True)
     for j in columns:
-        name = Text("\n".join(block.learners[j].split()))
+        name = Text("\n".join(score_table.learners[j].split()))
         table.add_column(name, justify="right", no_wrap=True)
-    for row, ours, published in zip(block.rows, block.test, block.published_test, strict=True):
+    for row, ours, published in zip(
+        score_table.rows, score_table.test, score_table.published_test, strict=True
+    ):
         table.add_row(row, *_pairs(ours[columns], published[columns]))
-    ours, published = block.averages("test"), block.averages("published_test")
+    ours, published = score_table.averages("test"), score_table.averages("published_test")
     for title, digits, our_row, published_row in zip(
         ("average", "rank"), (4, 2), ours, published, strict=True
     ):
