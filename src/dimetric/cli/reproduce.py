@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dimetric.experiments._tables import ScoreTable
 
 SCORE_WIDTH = len("0.1234")
-MAX_FAILURES = 10  # lines about failed fits
+MAX_FAILURES = 10  # printed lines about failed fits
 
 
 Experiment = Annotated[
@@ -43,7 +43,7 @@ Directory = Annotated[
         envvar="DIMETRIC_DATA",
     ),
 ]
-Budget = Annotated[float | None, typer.Option(help="Time limit of a single fit in seconds.")]
+Budget = Annotated[float | None, typer.Option(help="Time limit for each fit, in seconds.")]
 Out = Annotated[
     Path, typer.Option(help="Directory for the results and for the state of an interrupted run.")
 ]
@@ -81,7 +81,7 @@ def reproduce(
     for each in neighbor_counts[:1] if experiment == 2 else neighbor_counts:
         try:
             with ProgressBar(f"experiment {experiment}, k = {each}") as callback:
-                found = paper.reproduce(
+                reproduction = paper.reproduce(
                     experiment,
                     k=each,
                     folder=data,
@@ -96,50 +96,52 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Interrupted. Repeat the command to continue.")
             raise SystemExit(130) from None
-        files = [*write(found, out), *write_figure(found, out)]
+        files = [*write(reproduction, out), *write_figure(reproduction, out)]
         if json:
-            results.append({"experiment": experiment, "k": each} | _result(found, files))
+            results.append({"experiment": experiment, "k": each} | _result(reproduction, files))
         else:
-            show(found, console)
+            show(reproduction, console)
             console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
-        print_notes(*_failures(found.result.cells))
-        all_scored = all_scored and any(cell.status == "ok" for cell in found.result.cells)
+        print_notes(*_failures(reproduction.result.cells))
+        all_scored = all_scored and any(cell.status == "ok" for cell in reproduction.result.cells)
     if json:
         print_json({"results": results})
     if not all_scored:
         raise SystemExit("A run has no scores, because all of its fits failed (see above).")
 
 
-def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
+def _result(reproduction: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     """Return scores and verdicts as a dictionary for JSON."""
     from dimetric.stats import verdict
 
     fields = ("name", "rows", "learners", "test", "published_test")
-    score_tables = [{name: getattr(each, name) for name in fields} for each in found.score_tables]
-    verdicts = [verdict(a, b, each) for (a, b), each in found.posteriors().items()]
+    score_tables = [
+        {name: getattr(each, name) for name in fields} for each in reproduction.score_tables
+    ]
+    verdicts = [verdict(a, b, each) for (a, b), each in reproduction.posteriors().items()]
     return {
-        "title": found.title,
+        "title": reproduction.title,
         "score_tables": score_tables,
         "verdicts": verdicts,
         "files": files,
     }
 
 
-def show(found: "paper.Reproduction", console: "Console") -> None:
+def show(reproduction: "paper.Reproduction", console: "Console") -> None:
     """Print tables of our scores and the published ones, with averages and verdicts."""
     from dimetric.experiments import _report as report
     from dimetric.stats import verdict
 
-    console.print(f"[bold]{found.title}[/bold]")
+    console.print(f"[bold]{reproduction.title}[/bold]")
     console.print("Test scores. Each cell shows our score, and the published one under it.")
-    for score_table in found.score_tables:
+    for score_table in reproduction.score_tables:
         for columns in _pages(score_table, console.width):
             console.print(_scores(score_table, columns))
         if report.coverage(score_table):
             console.print(report.coverage(score_table), highlight=False, markup=False)
-    for (baseline, learner), each in found.posteriors().items():
+    for (baseline, learner), each in reproduction.posteriors().items():
         console.print(verdict(baseline, learner, each), highlight=False, markup=False)
-    console.print(str(found.result), highlight=False)
+    console.print(str(reproduction.result), highlight=False)
 
 
 def _failures(cells: "list[Cell]") -> list[str]:
