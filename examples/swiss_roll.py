@@ -29,7 +29,7 @@ EMBEDDINGS = {
 def main(plot_file: str | None = None) -> None:
     """Print the tables, and plot the embeddings if a file name is given."""
     X, turn, sheet = make_swiss_roll(1500, random_state=0)
-    print("neighbours  connected components  decrease of geodesic distances")
+    print("neighbours  connected components  decrease in geodesic distances")
     scan = scan_neighbors(X, [3, 4, 6, 8, 10, 15, 20, 30, 40], random_state=0)
     for k, parts, drop, usable in zip(
         scan.n_neighbors, scan.n_parts, scan.drop, scan.usable, strict=True

@@ -58,8 +58,8 @@ def test_reproduce_as_json(run, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
     done = run(*words, "--data", folder / "data", "--json")
     found = json.loads(done.stdout)["results"][0]
-    assert found["blocks"][0]["learners"] == ["Euclidean", "LDA"]
-    assert found["blocks"][0]["published_test"] == [[0.1234, 0.5678]]
+    assert found["score_tables"][0]["learners"] == ["Euclidean", "LDA"]
+    assert found["score_tables"][0]["published_test"] == [[0.1234, 0.5678]]
     assert found["verdicts"][0].startswith("LDA and Euclidean are equivalent")
     assert len(found["files"]) == 4
 

@@ -79,7 +79,7 @@ def test_fit_without_classes(run, wine):
 
 def test_guessed_target_is_printed(run, wine):
     done = run("fit", wine, "--out", wine.parent / "m.dimetric", "--scale", "none")
-    assert "No --target was given; column 'kind' is used." in done.stderr
+    assert "No --target was given, so column 'kind' is used." in done.stderr
     assert [name for name, _ in dimetric.load(wine.parent / "m.dimetric").steps] == [
         "columns", "model",
     ]  # fmt: skip

@@ -70,7 +70,7 @@ def test_dialects_of_text_files(tmp_path, content, X):
         (",a,class\n0,1,x\n1,3,y\n", "Dropped column 'Unnamed: 0': it looks like a row id"),
         ("a,class\nr1,1,x\nr2,3,y\n", "Ignored the row names"),
         ("a,class,\n1,x,\n3,y,\n", "it has no name and no values"),
-        ("5.1,3.5,x\n4.9,3.0,y\n", "The file has no header; its columns are named x0"),
+        ("5.1,3.5,x\n4.9,3.0,y\n", "The file has no header. Its columns are named x0"),
         ("a,a,class\n1,2,x\n3,4,y\n", "Several columns are named 'a'"),
         ("a,b,class\n1,2,x\n1,4,y\n", "Column 'a' holds a single value, 1."),
         ("a,b,class\nu,2,x\nu,4,y\n", "Column 'a' holds a single value, 'u'."),
@@ -293,7 +293,7 @@ def test_first_part_may_end_inside_a_character(tmp_path):
             "# mine\n# yours\na,b,c\n1,2,3\n",
             "table: Expected 1 fields .*; remove lines above the header",
         ),
-        ("Table 1\n\na,class\n1,x\n", r"no feature columns; its only columns are \['Table 1'\]"),
+        ("Table 1\n\na,class\n1,x\n", r"no feature columns. Its only columns are \['Table 1'\]"),
         (bytes(range(256)), "table.csv cannot be read as a table: it is not a text file"),
     ],
 )
@@ -317,7 +317,7 @@ def test_npz_and_npy(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"Z": np.ones((2, 2))}, "has no array X; it holds Z"),
+        ({"Z": np.ones((2, 2))}, "has no array X. It holds Z"),
         ({"X": np.ones(2)}, r"must be a two-dimensional numeric array, but has shape \(2,\)"),
         ({"X": np.ones((2, 2)), "y": np.ones(3)}, "has 2 rows, but y has shape \\(3,\\)"),
     ],

@@ -233,5 +233,5 @@ def test_note_on_a_missing_header(tmp_path):
     assert read_table(file).notes == ()
     file.write_text(rows)
     assert read_table(file, "x2").notes == (
-        "The file has no header; its columns are named x0, x1, ...",
+        "The file has no header. Its columns are named x0, x1, ...",
     )

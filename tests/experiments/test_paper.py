@@ -24,7 +24,7 @@ from dimetric.experiments._protocol import (
     load_published_data_set,
 )
 from dimetric.experiments._report import markdown, write
-from dimetric.experiments._tables import Block
+from dimetric.experiments._tables import ScoreTable
 
 X, y = load_iris(return_X_y=True)
 
@@ -180,11 +180,11 @@ def test_reproduce(folder, tmp_path, monkeypatch):
     options = {"folder": folder, "data_sets": ["iris"], "store": tmp_path / "cells"}
     learners = ["Euclidean", "LMNN", "DML-eig"]
     found = reproduce(1, learners=learners, **options)
-    (block,) = found.blocks
-    assert (block.rows, block.learners) == (["iris"], ["Euclidean", "LMNN", "DML-eig"])
-    assert_array_equal(block.published_test, [[0.8, np.nan, np.nan]])
-    assert_array_equal(block.published_train, [[0.9, np.nan, np.nan]])
-    assert np.all(block.test > 0.9)
+    (score_table,) = found.score_tables
+    assert (score_table.rows, score_table.learners) == (["iris"], ["Euclidean", "LMNN", "DML-eig"])
+    assert_array_equal(score_table.published_test, [[0.8, np.nan, np.nan]])
+    assert_array_equal(score_table.published_train, [[0.9, np.nan, np.nan]])
+    assert np.all(score_table.test > 0.9)
     assert len(found.result.cells) == 30
     assert list(found.posteriors()) == [("Euclidean", "LMNN"), ("Euclidean", "DML-eig")]
     calls = []
@@ -196,20 +196,20 @@ def test_reproduce(folder, tmp_path, monkeypatch):
     assert again.name == "experiment1-5nn"
     monkeypatch.setenv("DIMETRIC_DATA", str(folder))
     named = reproduce(1, learners=learners, **(options | {"folder": None}))
-    assert_array_equal(named.blocks[0].published_test, block.published_test)
-    assert np.all(np.isnan(again.blocks[0].published_test))
+    assert_array_equal(named.score_tables[0].published_test, score_table.published_test)
+    assert np.all(np.isnan(again.score_tables[0].published_test))
 
 
 def test_reproduce_dimensions(folder, monkeypatch):
     monkeypatch.setattr(plans, "DIMENSIONS", (1, 2, 20))
     found = reproduce(4, k=5, folder=folder, data_sets=["sonar"], learners=["LDA", "PCA"])
-    (block,) = found.blocks
-    assert (block.name, block.rows) == ("sonar", ["1", "2", "classes - 1", "max"])
-    assert block.learners == ["PCA", "LDA"]
-    assert_array_equal(np.isnan(block.test), [[0, 0], [0, 0], [0, 0], [0, 1]])
-    assert_array_equal(block.test[1], block.test[2])  # both have two components
+    (score_table,) = found.score_tables
+    assert (score_table.name, score_table.rows) == ("sonar", ["1", "2", "classes - 1", "max"])
+    assert score_table.learners == ["PCA", "LDA"]
+    assert_array_equal(np.isnan(score_table.test), [[0, 0], [0, 0], [0, 0], [0, 1]])
+    assert_array_equal(score_table.test[1], score_table.test[2])  # both have two components
     expected = [[0.8, 0.7], [np.nan] * 2, [0.5, np.nan], [0.6, np.nan]]
-    assert_array_equal(block.published_test, expected)
+    assert_array_equal(score_table.published_test, expected)
     assert found.posteriors() == {}
     assert "## sonar" in markdown(found)
 
@@ -218,7 +218,7 @@ def test_reproduce_dimensions(folder, monkeypatch):
 def test_other_experiments(experiment):
     learners = {2: ["NCMML", "Euclidean + NCM"], 3: ["Euclidean", "KPCA [RBF]"]}[experiment]
     found = reproduce(experiment, data_sets=["iris"], learners=learners)
-    assert np.all(found.blocks[0].test > 0.8)
+    assert np.all(found.score_tables[0].test > 0.8)
     assert found.name == {2: "experiment2", 3: "experiment3-3nn"}[experiment]
     assert "The published folds are missing." in markdown(found)
 
@@ -227,11 +227,11 @@ def reproduction_of(test, published, name=""):
     rows = [f"row {i}" for i in range(len(test))]
     learners = ["Euclidean", "NCA"]
     test, published = np.array(test), np.array(published)
-    block = Block(name, rows, learners, test + 0.05, test, published + 0.05, published)
+    score_table = ScoreTable(name, rows, learners, test + 0.05, test, published + 0.05, published)
     scores = {"train": 0.9, "test": 0.8, "time": 0.5}
     cells = [Cell(row, each, 3, 0, 0, **scores) for row in rows for each in learners]
     cells.append(Cell("row 0", "NCA", 3, 0, 1, status="failed", message="a\nlong | story"))
-    return Reproduction(1, 3, [block], BenchmarkResult(cells), {"NCA": "Euclidean"}, {})
+    return Reproduction(1, 3, [score_table], BenchmarkResult(cells), {"NCA": "Euclidean"}, {})
 
 
 def test_averages_use_comparable_rows():
@@ -239,14 +239,14 @@ def test_averages_use_comparable_rows():
     found = reproduction_of(
         [[0.5, 0.7], [nan, 0.9], [0.3, 0.1]], [[0.6, 0.8], [0.9, 0.9], [0.2, nan]]
     )
-    means, ranks = found.blocks[0].averages()
+    means, ranks = found.score_tables[0].averages()
     assert_allclose(means, [0.4, 0.8])
     assert_allclose(ranks, [2, 1])
-    assert_allclose(found.blocks[0].averages("published_test")[0], [0.4, 0.85])
-    ours = reproduction_of([[0.5, 0.7], [0.3, 0.1]], [[nan, nan], [nan, nan]]).blocks[0]
+    assert_allclose(found.score_tables[0].averages("published_test")[0], [0.4, 0.85])
+    ours = reproduction_of([[0.5, 0.7], [0.3, 0.1]], [[nan, nan], [nan, nan]]).score_tables[0]
     assert_allclose(ours.averages()[0], [0.4, 0.4])
     assert_array_equal(ours.averages("published_test"), np.full((2, 2), nan))
-    mostly = reproduction_of([[0.5, nan], [0.3, nan]], [[nan, nan], [nan, nan]]).blocks[0]
+    mostly = reproduction_of([[0.5, nan], [0.3, nan]], [[nan, nan], [nan, nan]]).score_tables[0]
     assert_array_equal(mostly.averages()[0], [0.4, nan])
 
 

@@ -721,7 +721,7 @@ def test_invalid_headers_raise(path):
 
 
 def loads(path, data):
-    """Tell whether bytes can be loaded; errors must be a ValueError that names the file."""
+    """Return whether bytes can be loaded. Errors must be a ValueError that names the file."""
     path.write_bytes(data)
     try:
         return isinstance(load(path), BaseEstimator)

@@ -79,6 +79,7 @@ def test_usearch(model, tmp_path):
     assert np.mean(found == wanted) > 0.95
 
 
+@pytest.mark.filterwarnings("ignore:MultiMetricKNNClassifier did not converge")
 def test_usearch_refuses_one_metric_per_class():
     X, y = samples(n=60)
     model = fit(MultiMetricKNNClassifier(max_iter=2), X, y)

@@ -24,12 +24,12 @@ class BlockResults(Protocol):
     ----------
     matrices : dict of str to list of str
         For NPZ files, the columns to stack into one array, by the name of the array.
-    like : dict of str to ndarray
+    dtype_examples : dict of str to ndarray
         Example values of a column. They fix its dtype when the first block does not show it.
     """
 
     matrices: dict[str, list[str]]
-    like: Columns
+    dtype_examples: Columns
 
     def __call__(self, block: FeatureBlock) -> Columns:
         """Return the columns of results for a block of rows."""
@@ -59,7 +59,7 @@ class Predictions:
             [f"probability of {each}" for each in classes] if probabilities else []
         )
         self.matrices = {"probabilities": self._probability_names} if probabilities else {}
-        self.like = {PREDICTION: np.asarray(classes)} if classes else {}
+        self.dtype_examples = {PREDICTION: np.asarray(classes)} if classes else {}
 
     def __call__(self, block: FeatureBlock) -> Columns:
         """Return the columns of results. Incomplete rows get None as class, NaN as probability."""
@@ -91,7 +91,7 @@ class Coordinates:
         Names of the coordinates.
     """
 
-    like: Columns
+    dtype_examples: Columns
 
     def __init__(self, model: Any, feature_names: Any) -> None:
         learner = getattr(model, "learner_", model)
@@ -100,7 +100,7 @@ class Coordinates:
         self._learner = learner
         names = feature_names if learner is None else learner.get_feature_names_out()
         self.names = [str(each) for each in names]
-        self.matrices, self.like = {"X": self.names}, {}
+        self.matrices, self.dtype_examples = {"X": self.names}, {}
 
     def __call__(self, block: FeatureBlock) -> Columns:
         """Return the columns of coordinates. Incomplete rows get NaN."""
@@ -134,7 +134,8 @@ def write_results(
     callback : callable, optional
         Called after each block with the number of rows written so far.
     """
-    with ColumnWriter(path, results.matrices, results.like) as writer, warnings.catch_warnings():
+    writer = ColumnWriter(path, results.matrices, results.dtype_examples)
+    with writer, warnings.catch_warnings():
         # The reader has already matched the columns by name.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         for block in reader:

@@ -72,18 +72,18 @@ def embedding_by_name(
     """
     defaults: dict[str, Any] = {"n_components": n_components}
     if ":" not in name:
-        known = {each.lower(): own for each, own in _classes_with("fit_transform").items()}
+        known = {key.lower(): each for key, each in _classes_with("fit_transform").items()}
         hint = "For other methods, write module:Class, for example sklearn.manifold:TSNE."
         cls = look_up(name, dict(sorted(known.items())), "method", hint=hint)
         return _make_estimator(cls, params, defaults, random_state)
     cls = _import_class(name)
-    given = dict(params or {})
+    params = dict(params or {})
     accepted = signature(cls).parameters
     if not any(each.kind == each.VAR_KEYWORD for each in accepted.values()):
-        _check_param_names(given, accepted, cls)
+        _check_param_names(params, accepted, cls)
     defaults["random_state"] = random_state
     try:
-        return cls(**({each: defaults[each] for each in defaults if each in accepted} | given))
+        return cls(**({each: defaults[each] for each in defaults if each in accepted} | params))
     except TypeError as error:
         raise ValueError(
             f"{name} cannot be created: {error}. Pass the parameters it requires in params (on "
@@ -99,40 +99,41 @@ def _make_estimator(
 ) -> Any:
     """Return an estimator of a dimetric class.
 
-    `params` override `defaults`, and defaults that the class does not have are ignored. A nested
-    parameter such as ``solver__batch_size`` turns a solver given by name into an object.
+    `params` override `defaults`. Defaults for parameters that the class does not have are ignored.
+    A nested parameter such as ``solver__batch_size`` turns a solver given by name into an object.
     """
-    estimator, given = cls(), dict(params or {})
-    nested = {each: given.pop(each) for each in list(given) if "__" in each}
-    _check_param_names(given, with_objects(estimator).get_params(), cls)
+    estimator, params = cls(), dict(params or {})
+    nested = {each: params.pop(each) for each in list(params) if "__" in each}
+    _check_param_names(params, with_objects(estimator).get_params(), cls)
     accepted = estimator.get_params(deep=False)
     estimator.set_params(
-        **({each: defaults[each] for each in defaults if each in accepted} | given)
+        **({each: defaults[each] for each in defaults if each in accepted} | params)
     )
-    # The kernel is made an object too, because the seed of its landmarks is set below.
+    # Replace a kernel given by name with an object too, because the seed of its landmarks is set
+    # below.
     estimator = with_objects(estimator, {"kernel", *(each.partition("__")[0] for each in nested)})
     accepted = estimator.get_params()
     _check_param_names(nested, accepted, cls)
     seeds = {each for each in accepted if each.rpartition("__")[2] == "random_state"}
-    seeds -= given.keys() | nested.keys()
+    seeds -= params.keys() | nested.keys()
     return estimator.set_params(**dict.fromkeys(seeds, random_state), **nested)
 
 
 def _classes_with(method: str) -> dict[str, Any]:
-    """Return the public estimator classes of dimetric that have a method, by class name."""
+    """Return dimetric's public estimator classes that have the given method, by class name."""
     # Kernelized cannot be made from its name alone: it wraps another learner.
     return {name: each for name, each in estimator_classes(method).items() if name != "Kernelized"}
 
 
-def _check_param_names(given: Mapping[str, Any], accepted: Mapping[str, Any], cls: type) -> None:
-    wrong = next((each for each in given if each not in accepted), None)
+def _check_param_names(params: Mapping[str, Any], accepted: Mapping[str, Any], cls: type) -> None:
+    wrong = next((each for each in params if each not in accepted), None)
     if wrong is not None:
         hint = suggest(wrong, accepted, "Its parameters are")
         raise ValueError(f"{cls.__name__} has no parameter {wrong!r}. {hint}")
 
 
 def _import_class(name: str) -> type:
-    """Import a class given as module:Class; raise if it is not an embedding method."""
+    """Import a class given as module:Class. Raise if it is not an embedding method."""
     module_name, _, class_name = name.partition(":")
     try:
         module = import_module(module_name)

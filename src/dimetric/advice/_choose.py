@@ -59,7 +59,7 @@ def choose(
     X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes. Each class has at least `cv` members.
     learners : mapping of names to learners, optional
-        Learners to compare. By default, those that are fast enough for data of this size.
+        Learners to compare. By default, all learners that are fast enough for data of this size.
     seconds : float, default=60.0
         Approximate time for all three steps.
     n_neighbors, cv, rope, n_jobs, callback
@@ -154,12 +154,12 @@ def _split_rows(
     max_rows = min(max_rows, max_rows_in_memory, n // 2)
     rng = np.random.default_rng(seed)
     race = stratified_rows(rows, y, max_rows, cv, rng)
-    rest = np.setdiff1d(rows, race)
-    classes, counts = np.unique(y[rest], return_counts=True)
-    rest = rest[np.isin(y[rest], classes[counts >= cv])]
-    if len(np.unique(y[rest])) < 2:
+    unused = np.setdiff1d(rows, race)
+    classes, counts = np.unique(y[unused], return_counts=True)
+    unused = unused[np.isin(y[unused], classes[counts >= cv])]
+    if len(np.unique(y[unused])) < 2:
         return race, race
-    return race, stratified_rows(rest, y, max_rows, cv, rng)
+    return race, stratified_rows(unused, y, max_rows, cv, rng)
 
 
 def _final(
@@ -171,7 +171,7 @@ def _final(
     seconds: float,
     options: RaceOptions,
 ) -> tuple[dict[str, list[Any]], dict[str, np.ndarray], int]:
-    """Run the final; return its parameter grid, the scores, and the number of repeats."""
+    """Run the final. Return its parameter grid, the scores, and the number of repeats."""
     smallest_class = np.min(np.unique(y, return_counts=True)[1])
     n_tuning_rows = _n_training_rows(_n_training_rows(len(y), options.cv), SETTINGS.tuning_folds)
     can_tune = (
@@ -202,8 +202,10 @@ def _n_processes(X: np.ndarray, n_jobs: int | None) -> int | None:
 def _limit_to_time(
     grid: dict[str, list[Any]], fit_seconds: float, seconds: float, options: RaceOptions
 ) -> tuple[dict[str, list[Any]], int]:
-    """Shrink a parameter grid until it fits the time; return it and the number of repeats."""
-    n_fits = seconds * (options.n_jobs or 1) / max(fit_seconds, 1e-3) / options.cv
+    """Shrink a parameter grid until it fits the time. Return the grid and the number of repeats."""
+    n_fits = (
+        seconds * (options.n_jobs or 1) / max(fit_seconds, SETTINGS.min_fit_seconds) / options.cv
+    )
     size = _n_combinations(grid)
     while grid and size * SETTINGS.tuning_folds + 1 > n_fits:
         longest = max(grid, key=lambda name: len(grid[name]))
@@ -229,5 +231,5 @@ def _best_params(
     params = {f"learner__{name}": values for name, values in grid.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = tune(steps, X, y, params, criterion=k, cv=SETTINGS.tuning_folds, random_state=seed)
-    return {name.removeprefix("learner__"): value for name, value in found.best_params_.items()}
+        search = tune(steps, X, y, params, criterion=k, cv=SETTINGS.tuning_folds, random_state=seed)
+    return {name.removeprefix("learner__"): value for name, value in search.best_params_.items()}

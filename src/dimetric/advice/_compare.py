@@ -56,8 +56,8 @@ def compare(
     target : str or int, optional
         The column of X that contains the classes. Use either `target` or `y`.
     learners : mapping of names to learners, or iterable of learners or names, optional
-        Learners to compare, such as ``["NCA", LDA()]``. By default, those that are fast enough for
-        data of this size.
+        Learners to compare, such as ``["NCA", LDA()]``. By default, all learners that are fast
+        enough for data of this size.
     budget : float, default=60.0
         Approximate total time in seconds. Most of it is used by the comparison. The rest is
         reserved for ``learner`` and ``insight`` of the result, which are computed on first use.
@@ -69,9 +69,9 @@ def compare(
     rope : float, default=0.01
         Region of practical equivalence: two accuracies that differ by at most this count as equal.
     missing : {"drop", "impute", "raise"}, default="drop"
-        How to treat rows with missing values. "drop" removes them with a warning. "impute" fills
-        in the median, or the most frequent category, of the column. "raise" raises an error. Rows
-        without a class are removed by both "drop" and "impute".
+        How to treat rows with missing values. "drop" removes them and issues a warning.
+        "impute" fills in the median, or the most frequent category, of the column. "raise" raises
+        an error. Rows without a class are removed by both "drop" and "impute".
     drop : iterable of str
         Columns of a data frame to ignore.
     random_state : int, RandomState or None, default=None
@@ -96,10 +96,10 @@ def compare(
     >>> import dimetric
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
-    >>> found = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=10, random_state=0)
-    >>> found.best
+    >>> comparison = dimetric.compare(X, y, learners=["LDA", "PCA"], budget=10, random_state=0)
+    >>> comparison.best
     'LDA'
-    >>> found.learner.predict(X[:3])
+    >>> comparison.learner.predict(X[:3])
     array([0, 0, 0])
     """
     _check_options(budget, n_neighbors, cv, rope)
@@ -133,7 +133,7 @@ def compare_samples(
     callback: Callback | None = None,
     option: str = "n_neighbors",
 ) -> Comparison:
-    """Compare learners on prepared samples; see :func:`compare`.
+    """Compare learners on prepared samples, as :func:`compare` does.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def compare_samples(
 
 
 def _checked_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """Return learners by name; raise if one of them has no method transform."""
+    """Return learners by name. Raise if a learner has no method transform."""
     models = models_of(learners)
     for name, each in models.items():
         if each is not None and not hasattr(each, "transform"):
@@ -179,8 +179,8 @@ def _checked_learners(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, 
 def _check_options(budget: Any, n_neighbors: Any, cv: Any, rope: Any) -> None:
     if not isinstance(budget, Real) or not 0 < float(budget) < float("inf"):
         raise ValueError(f"budget={budget!r} must be a positive, finite number of seconds.")
-    for name, value, least in (("n_neighbors", n_neighbors, 1), ("cv", cv, 2)):
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name}={value!r} must be an integer >= {least}.")
+    for name, value, minimum in (("n_neighbors", n_neighbors, 1), ("cv", cv, 2)):
+        if not isinstance(value, Integral) or value < minimum:
+            raise ValueError(f"{name}={value!r} must be an integer >= {minimum}.")
     if not isinstance(rope, Real) or not 0 <= float(rope) < 1:
         raise ValueError(f"rope={rope!r} must be a number in [0, 1).")

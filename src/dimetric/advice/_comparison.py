@@ -261,7 +261,7 @@ class Comparison:
         seconds = max(seconds, SETTINGS.min_model_seconds)
         n_fitted = choice.n_race_rows * (n_folds - 1) / n_folds  # in each fold of the race
         # The time of a fit grows with the number of pairs of rows.
-        growth = (seconds / max(choice.fit_seconds[choice.best], 1e-3)) ** 0.5
+        growth = (seconds / max(choice.fit_seconds[choice.best], SETTINGS.min_fit_seconds)) ** 0.5
         max_rows = int(min(SETTINGS.max_model_rows, max(n_fitted, growth * n_fitted)))
         return min(len(self.samples.y), max_rows)
 

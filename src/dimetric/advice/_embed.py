@@ -101,7 +101,7 @@ def needs_classes(model: Any) -> bool:
 def _embed(
     model: Any, X: np.ndarray, y: np.ndarray | None, n_components: int
 ) -> tuple[np.ndarray, list[str]]:
-    """Fit a method; return the embedding and notes about it."""
+    """Fit a method. Return the embedding and notes about it."""
     target = (y,) if needs_classes(model) else ()
     name = type(model).__name__
     with warnings.catch_warnings(record=True) as caught:
@@ -157,7 +157,7 @@ def _quality(
 
 
 def _use_landmarks(model: Any, n: int, fixed: Container[str]) -> list[str]:
-    """Use landmarks for a large table if the method supports them; return notes about it."""
+    """Use landmarks for a large table if the method supports them. Return notes for the user."""
     is_ours = type(model).__module__.partition(".")[0] == "dimetric"
     if n <= MAX_EXACT_ROWS or not is_ours or getattr(model, "algorithm", "") == "smacof":
         return []
@@ -173,7 +173,7 @@ def _use_landmarks(model: Any, n: int, fixed: Container[str]) -> list[str]:
 
 
 def _limit_components(model: Any, y: np.ndarray | None, fixed: Container[str]) -> list[str]:
-    """Limit LDA and KDA to the number of classes minus one; return notes about it."""
+    """Limit LDA and KDA to the number of classes minus one. Return notes for the user."""
     if type(model).__name__ not in ("LDA", "KDA") or "n_components" in fixed or y is None:
         return []
     max_components = len(np.unique(y)) - 1

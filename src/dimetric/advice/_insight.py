@@ -19,6 +19,10 @@ from dimetric.report._records import ChangedNeighbors, Insight
 
 __all__ = ["Insight", "insight"]
 
+# Each class keeps at least two rows to learn from, and two to test on.
+MIN_MEMBERS = 4
+MIN_TRAINING_MEMBERS = 2
+
 
 def insight(
     learner: Any,
@@ -54,10 +58,10 @@ def insight(
     >>> from dimetric import LDA
     >>> from sklearn.datasets import load_wine
     >>> data = load_wine()
-    >>> found = insight(LDA(), data.data, data.target, data.feature_names, random_state=0)
-    >>> found.n_test, len(found.corrected_errors), len(found.new_errors)
+    >>> result = insight(LDA(), data.data, data.target, data.feature_names, random_state=0)
+    >>> result.n_test, len(result.corrected_errors), len(result.new_errors)
     (71, 3, 0)
-    >>> next(iter(found.importance))
+    >>> next(iter(result.importance))
     'flavanoids'
     """
     X, y, seed = np.asarray(X), np.asarray(y), seed_from(random_state)
@@ -97,9 +101,9 @@ def insight(
 def _train_test_rows(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to learn the distance from, and the rows to test it on."""
     rng = np.random.default_rng(seed)
-    rows = stratified_rows(np.arange(len(y)), y, SETTINGS.max_insight_rows, 4, rng)
+    rows = stratified_rows(np.arange(len(y)), y, SETTINGS.max_insight_rows, MIN_MEMBERS, rng)
     n_train = round((1 - SETTINGS.insight_test_fraction) * len(rows))
-    train = stratified_rows(rows, y, n_train, 2, rng)
+    train = stratified_rows(rows, y, n_train, MIN_TRAINING_MEMBERS, rng)
     return train, np.setdiff1d(rows, train)
 
 

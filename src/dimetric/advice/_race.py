@@ -190,15 +190,15 @@ def scores_on_common_folds(
         hint = " Set a larger budget." if "time limit" in why or "time budget" in why else ""
         raise ValueError(f"No learner could be evaluated. {why}{hint}")
     folds = _common_folds(done)
-    scores = {name: np.array([own[fold].test for fold in folds]) for name, own in done.items()}
+    scores = {name: np.array([cells[fold].test for fold in folds]) for name, cells in done.items()}
     fit_seconds = {
-        name: float(np.mean([own[fold].time for fold in folds])) for name, own in done.items()
+        name: float(np.mean([cells[fold].time for fold in folds])) for name, cells in done.items()
     }
     return scores, fit_seconds, dropped
 
 
 def _common_folds(done: dict[str, dict[int, Cell]]) -> list[int]:
-    return sorted(set.intersection(*(set(own) for own in done.values())))
+    return sorted(set.intersection(*(set(cells) for cells in done.values())))
 
 
 def run_final(

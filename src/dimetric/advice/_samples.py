@@ -11,6 +11,7 @@ from dimetric.data._encoder import TableEncoder
 __all__ = ["LabelledSamples", "labelled_samples"]
 
 MIN_MEMBERS = 3  # smaller classes are dropped, because they would allow only one or two folds
+MAX_LISTED_CLASSES = 5  # in a note about dropped classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,8 @@ def _without_rare_classes(table: TableSamples, min_members: int) -> TableSamples
 
 
 def _rare_note(rare: np.ndarray, n_rows: int, min_members: int) -> str:
-    names = ", ".join(repr(str(each)) for each in rare[:5]) + (", ..." if len(rare) > 5 else "")
+    names = ", ".join(repr(str(each)) for each in rare[:MAX_LISTED_CLASSES])
+    names += ", ..." if len(rare) > MAX_LISTED_CLASSES else ""
     classes_have = f"Class {names} has" if len(rare) == 1 else f"Classes {names} have"
     dropped = "1 row was dropped" if n_rows == 1 else f"{n_rows} rows were dropped"
     return f"{classes_have} fewer than {min_members} members: {dropped}."

@@ -43,6 +43,9 @@ class RaceSettings:
         other learners.
     min_fit_limit_seconds : float
         Smallest time limit of a single fit.
+    min_fit_seconds : float
+        Shorter fits count as this long when the time of further fits is estimated. This avoids a
+        division by 0.
     min_race_folds : int
         Number of folds in which a learner needs scores to be ranked. A standard deviation needs
         two.
@@ -93,6 +96,7 @@ class RaceSettings:
     max_processes: int = 8
     fit_limit_fraction: float = 0.25
     min_fit_limit_seconds: float = 1.0
+    min_fit_seconds: float = 1e-3
     min_race_folds: int = 2
     tuning_folds: int = 3
     min_tuning_members: int = 9

@@ -18,6 +18,8 @@ from dimetric.data._tables import open_table
 __all__ = ["TableSamples", "class_counts", "read_samples", "samples_from"]
 
 MAX_NUMERIC_CLASSES = 50  # a target with at most this many distinct integers is always accepted
+MIN_ROWS_PER_TEXT_CLASS = 2  # on average; a target with fewer is not categorical
+MIN_ROWS_PER_NUMERIC_CLASS = 5  # stricter than for text, because integers may be counts
 
 
 class TableSamples(NamedTuple):
@@ -185,7 +187,7 @@ def _samples_of_arrays(X: Any, y: np.ndarray, name: str, missing: str) -> TableS
 
 
 def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, int]:
-    """Return the size of each class, the largest first; raise if the target is not categorical.
+    """Return the size of each class, the largest first. Raise if the target is not categorical.
 
     Parameters
     ----------
@@ -205,7 +207,10 @@ def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, 
         raise ValueError("The table has only one usable row; at least two classes are needed.")
     values, counts = np.unique(y, return_counts=True)
     is_text = y.dtype.kind == "U"
-    max_classes = len(y) // 2 if is_text else max(MAX_NUMERIC_CLASSES, len(y) // 5)
+    if is_text:
+        max_classes = len(y) // MIN_ROWS_PER_TEXT_CLASS
+    else:
+        max_classes = max(MAX_NUMERIC_CLASSES, len(y) // MIN_ROWS_PER_NUMERIC_CLASS)
     has_fractions = y.dtype.kind == "f" and np.any(values != np.round(values))
     if has_fractions or len(values) > max_classes:
         is_number = y.dtype.kind in "iuf"

@@ -141,8 +141,8 @@ def _fitted(fit: Fit, X: np.ndarray, y: np.ndarray) -> tuple[Any, dict[str, Any]
     if fit.grid is not None:
         criterion = "score" if fit.is_classifier else fit.tuning_k
         options: dict[str, Any] = {"cv": fit.tuning_cv, "random_state": fit.seed}
-        found = tune(model, X, y, fit.grid, criterion=criterion, **options)
-        return found.best_estimator_, {"best_params": found.best_params_}
+        search = tune(model, X, y, fit.grid, criterion=criterion, **options)
+        return search.best_estimator_, {"best_params": search.best_params_}
     if not fit.is_classifier:
         model = KNNClassifier(max(k for k in fit.ks if k is not None), learner=model)
     return model.fit(X, y), {}
@@ -187,7 +187,7 @@ def _json_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json_value(value: Any) -> Any:
-    """Return the value of a parameter as JSON represents it, or as a string."""
+    """Return the value of a parameter as JSON represents it, or as a string if JSON cannot."""
     value = value.item() if isinstance(value, np.generic) else value
     with suppress(TypeError, ValueError):
         return json.loads(json.dumps(value))
@@ -196,17 +196,17 @@ def _json_value(value: Any) -> Any:
 
 @contextmanager
 def _peak_memory() -> Iterator[list[float]]:
-    """Yield a list that receives the increase of the peak memory in MB when the block ends."""
-    found = [math.nan]
+    """Yield a list that receives the increase in peak memory, in MB, when the block ends."""
+    megabytes = [math.nan]
     before = _reset_peak_memory()
-    yield found
+    yield megabytes
     if before is not None:
-        found[0] = max(0.0, _memory_megabytes("VmHWM") - before)
+        megabytes[0] = max(0.0, _memory_megabytes("VmHWM") - before)
 
 
 def _reset_peak_memory() -> float | None:
-    """Reset the peak memory of the process; return its memory in MB, or None if unknown."""
-    # Return freed memory to the system. Otherwise a fit could reuse it, and its use would not show.
+    """Reset the peak memory of the process. Return its memory in MB, or None if unknown."""
+    # Return freed memory to the system. Otherwise, a fit could reuse it without raising the peak.
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     try:

@@ -62,20 +62,20 @@ def models_of(learners: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
         learners = [learners]
     if not isinstance(learners, Mapping) and not hasattr(learners, "fit"):
         learners = [learner_named(each) if isinstance(each, str) else each for each in learners]
-    found = {
+    models = {
         name: learner_named(each) if isinstance(each, str) else each
         for name, each in named_learners(learners).items()
     }
-    if not found:
+    if not models:
         raise ValueError("learners is empty. Give at least one learner.")
-    for name, each in found.items():
+    for name, each in models.items():
         if isinstance(each, type) or (each is not None and not hasattr(each, "fit")):
             raise TypeError(
                 f"learners[{name!r}]={each!r} must be a learner, such as NCA(), or its name."
             )
         if each is not None and is_regressor(each):
             raise TypeError(f"{name} is a regressor, but a benchmark compares classifiers.")
-    return found
+    return models
 
 
 def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet]:
@@ -84,7 +84,7 @@ def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet
         data_sets = [data_sets]
     is_mapping = isinstance(data_sets, Mapping)
     items = data_sets.items() if is_mapping else [(None, each) for each in data_sets]
-    found: dict[str, DataSet] = {}
+    by_name: dict[str, DataSet] = {}
     for name, each in items:
         if isinstance(each, str):
             each = load_data_set(each, folder)
@@ -102,14 +102,14 @@ def data_sets_of(data_sets: Any, folder: str | Path | None) -> dict[str, DataSet
                 )
             each = DataSet(X, np.asarray(each[1]), tuple(f"x{i}" for i in range(X.shape[1])))
         name = name or each.name
-        if name in found:
+        if name in by_name:
             raise ValueError(
                 f"Two data sets are named {name!r}. Give a mapping of distinct names to data sets."
             )
-        found[name] = each
-    if not found:
+        by_name[name] = each
+    if not by_name:
         raise ValueError("data_sets is empty. Give at least one data set.")
-    return found
+    return by_name
 
 
 def split_data_sets(

@@ -57,12 +57,12 @@ def _dimetric_digest() -> str:
 
 def source_digest(folder: Path) -> str:
     """Return a digest of the Python files in a folder, except the presentation packages."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in sorted(folder.rglob("*.py")):
         name = file.relative_to(folder)
         if name.parts[0] not in PRESENTATION_PACKAGES:
-            found.update(name.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()
+            digest.update(name.as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _hashable(value: Any, seen: dict[int, int]) -> Any:
@@ -138,11 +138,11 @@ def _definition(value: Any, seen: dict[int, int]) -> Any:
 
 def _global_names(code: CodeType) -> list[str]:
     """Return the global names used by a code object and by the functions defined in it."""
-    found = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
+    names = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
     for const in code.co_consts:
         if isinstance(const, CodeType):
-            found.update(_global_names(const))
-    return sorted(found)
+            names.update(_global_names(const))
+    return sorted(names)
 
 
 def _is_importable(value: Any) -> bool:
@@ -150,10 +150,10 @@ def _is_importable(value: Any) -> bool:
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(path, str) or not _is_installed_module(module):
         return False
-    found: Any = sys.modules.get(module)
+    imported: Any = sys.modules.get(module)
     for name in path.split("."):
-        found = getattr(found, name, None)
-    return found is value
+        imported = getattr(imported, name, None)
+    return imported is value
 
 
 def _is_installed_module(module: str) -> bool:

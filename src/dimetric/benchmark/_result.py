@@ -79,7 +79,7 @@ class BenchmarkResult:
         return Scores(data, learners, np.array(values, dtype=np.float64))
 
     def _cells_for(self, n_neighbors: int | None) -> list[Cell]:
-        """Return the cells with this number of neighbours and those without neighbours."""
+        """Return the cells with this number of neighbours, and the cells of classifiers."""
         if n_neighbors is None:
             return self.cells
         return [cell for cell in self.cells if cell.n_neighbors in (None, n_neighbors)]

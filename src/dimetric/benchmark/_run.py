@@ -61,7 +61,7 @@ def run(
     cv : int, splitter or iterable of (train, test), default=10
         Number of stratified folds, shuffled with `random_state`, or a scikit-learn splitter. If
         the smallest class has fewer samples than folds, fewer folds are used and a warning is
-        raised.
+        issued.
     n_repeats : int, default=1
         Number of times that the samples are split into folds. Must be 1 if `cv` is not an int.
     fold_column : str or None, default=None
@@ -71,18 +71,19 @@ def run(
         How to scale features to [0, 1]. "fold" uses the training samples of each fold. "set" uses
         all samples, including test samples, as in many published results. None does not scale.
     param_grids : mapping of learners' names to grids, optional
-        Grids of parameters to tune within each fold by :func:`~dimetric.selection.tune`. The
-        criterion is the accuracy with the first number of neighbours, or the score of a classifier.
+        Grids of parameters to tune within each fold by :func:`~dimetric.selection.tune`. Metric
+        learners are tuned for the accuracy with the first value of `n_neighbors`, classifiers for
+        their own score.
     tuning_cv : int, default=5
         Number of folds for tuning.
     time_budget : float or None, default=None
-        Time limit of a fit, in seconds. A fit that exceeds it is killed, and its cell has the
+        Time limit for each fit, in seconds. A fit that exceeds it is killed, and its cell has the
         status "timeout".
     store : Store, path or None, default=None
         File in which finished cells are saved. It is created if it does not exist. If None, cells
-        are not saved. A saved cell is reused if samples, split, parameters and code are the same.
-        The code is that of dimetric and of learners and functions that are not part of an installed
-        package, such as those defined in a script. Versions of other packages are ignored.
+        are not saved. A saved cell is reused if its samples, split, parameters and code are
+        unchanged. The code is dimetric itself, and any learners and functions defined outside
+        installed packages, for example in a script. Versions of other packages are ignored.
     retry : bool, default=False
         Whether to repeat the cells in the store whose status is not "ok".
     random_state : int, default=0
@@ -115,10 +116,10 @@ def run(
     Examples
     --------
     >>> from dimetric import LDA, benchmark
-    >>> found = benchmark.run([None, LDA()], ["iris", "wine"], cv=5)
-    >>> found
+    >>> result = benchmark.run([None, LDA()], ["iris", "wine"], cv=5)
+    >>> result
     BenchmarkResult(20 cells: 20 ok)
-    >>> np.round(found.scores().values, 2)
+    >>> np.round(result.scores().values, 2)
     array([[0.95, 0.96],
            [0.97, 0.99]])
     """
@@ -153,8 +154,8 @@ def _fits(
         )
     fits = {}
     for name, model in models.items():
-        own_ks = (None,) if model is not None and is_classifier(model) else ks
-        fits[name] = Fit(name, model, own_ks, 0, 0, grids.get(name), tuning_cv, own_ks[0])
+        fit_ks = (None,) if model is not None and is_classifier(model) else ks
+        fits[name] = Fit(name, model, fit_ks, 0, 0, grids.get(name), tuning_cv, fit_ks[0])
     return fits
 
 

@@ -14,6 +14,7 @@ from dimetric.benchmark._store import LEASE_SECONDS, Cell, Store
 from dimetric.benchmark._workers import Worker
 
 POLL_SECONDS = 0.2  # interval for checking other processes and workers
+RENEWAL_SECONDS = LEASE_SECONDS / 4  # a claim survives if up to two renewals in a row fail
 
 Callback = Callable[[int, int, Cell | None], None]
 
@@ -64,9 +65,9 @@ class Job:
         fields |= {"data": self.data.name, "learner": self.fit.learner, "n_neighbors": k}
         return Cell(**fields, repeat=repeat, fold=fold)
 
-    def cells(self, found: Mapping[str, Cell]) -> list[Cell]:
-        """Return the cells of this job that are in `found`, a mapping of keys to cells."""
-        return [self.cell(k, found[key]) for key, k in self.keys.items() if key in found]
+    def cells(self, finished: Mapping[str, Cell]) -> list[Cell]:
+        """Return the cells of this job that are in `finished`, a mapping of keys to cells."""
+        return [self.cell(k, finished[key]) for key, k in self.keys.items() if key in finished]
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,11 @@ class Scheduler:
         n_jobs : int or None
             Number of worker processes. None runs in this process if there is no time budget.
         time_budget : float or None
-            Time limit of a fit, in seconds.
+            Time limit for each fit, in seconds.
         """
         self._report(None)
-        renewing = threading.Thread(target=self._renew_claims, daemon=True)
-        renewing.start()
+        renewal_thread = threading.Thread(target=self._renew_claims, daemon=True)
+        renewal_thread.start()
         workers: dict[threading.Thread, Worker] = {}
         try:
             if n_jobs is None and time_budget is None:
@@ -147,10 +148,10 @@ class Scheduler:
             self._stopped.set()
             for thread, worker in workers.items():
                 worker.stop()
-                while thread.is_alive():  # it may have started another fit in the meantime
+                while thread.is_alive():  # the worker may have started another fit
                     thread.join(POLL_SECONDS)
                     worker.stop()
-            renewing.join()
+            renewal_thread.join()
             with suppress(OSError):
                 self._store.release()
         if self._error is not None:
@@ -202,15 +203,15 @@ class Scheduler:
         return None
 
     def _usable_cells(self, job: Job) -> dict[str, Cell]:
-        found = self._store.get(job.keys)
-        return {key: each for key, each in found.items() if each.status == "ok" or not self._retry}
+        saved = self._store.get(job.keys)
+        return {key: each for key, each in saved.items() if each.status == "ok" or not self._retry}
 
-    def _report(self, jobs: list[Job] | None, found: Mapping[str, Cell] | None = None) -> None:
-        """Call the hooks. If `jobs` are given, first count their cells in `found` as finished."""
+    def _report(self, jobs: list[Job] | None, cells: Mapping[str, Cell] | None = None) -> None:
+        """Call the hooks. If `jobs` are given, first count their `cells` as finished."""
         cell = None
-        if jobs is not None and found is not None:
+        if jobs is not None and cells is not None:
             self._n_done += 1
-            new = [cell for job in jobs for cell in job.cells(found)]
+            new = [each for job in jobs for each in job.cells(cells)]
             self._cells += new
             cell = new[0]
         if self._hooks.callback is not None:
@@ -232,6 +233,6 @@ class Scheduler:
 
     def _renew_claims(self) -> None:
         """Renew the claims of this run until it stops."""
-        while not self._stopped.wait(LEASE_SECONDS / 4):
+        while not self._stopped.wait(RENEWAL_SECONDS):
             with suppress(OSError):  # the error is raised when the next cell is added
                 self._store.renew()

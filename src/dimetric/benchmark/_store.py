@@ -48,7 +48,7 @@ class Cell(NamedTuple):
     time : float
         Time of the fit in seconds, including tuning.
     memory : float
-        Increase of the peak memory of the process during the fit, in megabytes. It may be 0 for a
+        Increase in the peak memory of the process during the fit, in megabytes. It may be 0 for a
         small fit, because memory is counted in pages. NaN if the system does not report it.
     status : {"ok", "failed", "timeout", "crashed"}
         How the fit ended.
@@ -110,10 +110,10 @@ class Store:
             names = {row[0] for row in self._db.execute("SELECT name FROM sqlite_master")}
             if names and not {"cells", "claims"} <= names:
                 raise ValueError(f"{self.path} is not a benchmark store. Choose another file.")
-            found = self._db.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, STORE_VERSION):
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, STORE_VERSION):
                 raise ValueError(
-                    f"{self.path} has store version {found}, but this version of dimetric reads "
+                    f"{self.path} has store version {version}, but this version of dimetric reads "
                     f"only version {STORE_VERSION}."
                 )
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -129,13 +129,13 @@ class Store:
         keys : iterable of str
             Keys of the cells.
         """
-        found = {}
+        cells = {}
         with self._lock, self._readable_errors():
             for key in keys:
                 row = self._db.execute("SELECT * FROM cells WHERE key = ?", (key,)).fetchone()
                 if row is not None:
-                    found[key] = _cell(row[1:])
-        return found
+                    cells[key] = _cell(row[1:])
+        return cells
 
     def __len__(self) -> int:
         with self._lock, self._readable_errors():

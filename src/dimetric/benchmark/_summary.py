@@ -55,8 +55,8 @@ def summary(
     n_neighbors : int or None, default=None
         The number of neighbours to report. Required if the benchmark has several.
     data : str, optional
-        Name of a data set. By default all data sets are used; if there are several, the values of
-        a learner are its mean scores on each of them.
+        Name of a data set. By default, all data sets are used. If there are several, the values of
+        a learner are its mean scores on each data set.
 
     Examples
     --------
@@ -71,13 +71,15 @@ def summary(
     means = result.scores(field, n_neighbors)  # also checks the arguments
     if data is not None and data not in means.data:
         raise ValueError(f"data={data!r} must be one of the data sets {means.data}.")
-    only = data or (means.data[0] if len(means.data) == 1 else None)
-    cells = [cell for cell in result._cells_for(n_neighbors) if only in (None, cell.data)]
+    single_data_set = data or (means.data[0] if len(means.data) == 1 else None)
+    cells = result._cells_for(n_neighbors)
+    cells = [cell for cell in cells if single_data_set in (None, cell.data)]
     rows = []
     for j, learner in enumerate(means.learners):
-        own = [cell for cell in cells if cell.learner == learner]
-        if own:
-            rows.append(_row(learner, own, field, means.values[:, j] if only is None else None))
+        learner_cells = [cell for cell in cells if cell.learner == learner]
+        if learner_cells:
+            values = means.values[:, j] if single_data_set is None else None
+            rows.append(_row(learner, learner_cells, field, values))
     sign = 1 if field in ("time", "memory") else -1
     return sorted(rows, key=lambda row: (np.isnan(row.mean), sign * row.mean))
 

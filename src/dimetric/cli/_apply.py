@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def open_reader(
     model: Path, data: Path, keep: str, header: bool | None, out: Path | None, json: bool
 ) -> "FeatureReader":
-    """Open a model and a table; raise if the options for the output are invalid.
+    """Open a model and a table. Raise if the options for the output are invalid.
 
     Parameters
     ----------

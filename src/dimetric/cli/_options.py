@@ -45,7 +45,7 @@ Learners = Annotated[
     str,
     typer.Option(
         help="Learners to compare, separated by commas. "
-        "(Default: those that are fast enough for the size of the table.)"
+        "(Default: all that are fast enough for the size of the table.)"
     ),
 ]
 LearnerOptions = Annotated[
@@ -61,7 +61,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the results as one JSO
 
 
 def split_names(text: str) -> list[str] | None:
-    """Split comma-separated names; return None if there are none.
+    """Split comma-separated names. Return None if there are none.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def split_names(text: str) -> list[str] | None:
 
 
 def parsed_options(options: Iterable[str] | None) -> dict[str, Any]:
-    """Parse options of the form name=value; values are Python literals or plain strings.
+    """Parse options of the form name=value. Values are Python literals or plain strings.
 
     Examples
     --------

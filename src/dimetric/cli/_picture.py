@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 PICTURE_EXTENSIONS = (".png", ".svg", ".pdf")
+DOTS_PER_INCH = 150
 # Metadata without the date, so that repeating a command writes an identical file.
 METADATA = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
@@ -56,7 +57,7 @@ def write_picture(figure: Any, path: Path) -> list[str]:
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            figure.savefig(temporary, format=kind[1:], dpi=150, metadata=METADATA[kind])
+            figure.savefig(temporary, format=kind[1:], dpi=DOTS_PER_INCH, metadata=METADATA[kind])
     finally:
         plt.close(figure)
     notes = list(dict.fromkeys(str(each.message) for each in caught))

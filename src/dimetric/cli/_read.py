@@ -47,7 +47,7 @@ def read(
         )
     if target is not None or table.target is None:
         return table
-    note = f"No {option} was given; column {table.target!r} is used."
+    note = f"No {option} was given, so column {table.target!r} is used."
     return table._replace(notes=[note, *table.notes])
 
 

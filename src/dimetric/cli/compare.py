@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 BUNDLED = ("wine", "digits")
 BUDGET_SECONDS, BUNDLED_BUDGET_SECONDS = 60.0, 20.0  # for each table
-MAX_SHOWN_CLASSES = 8
+MAX_SHOWN_CLASSES = 8  # in one line of the terminal
 
 
 def compare(

@@ -113,7 +113,7 @@ def embed(
     if table.y is not None and needs_classes(model):
         class_counts(table.y, str(table.target), "--color")
     check_choice("--scale", scale, SCALERS)
-    found = embed_table(
+    embedded = embed_table(
         table,
         model,
         n_components=components,
@@ -123,26 +123,26 @@ def embed(
         random_state=seed,
         fixed=params,
     )
-    notes = list(found.notes)
+    notes = list(embedded.notes)
     for file in files:
         if is_picture(file):
-            notes += plot(file, found.Z, table, f"{type(model).__name__} of {table.name}")
+            notes += plot(file, embedded.Z, table, f"{type(model).__name__} of {table.name}")
         else:
-            write(file, found.Z, table, name)
+            write(file, embedded.Z, table, name)
     if json:
-        print_json(_results(found, model) | {"written": files, "notes": notes})
+        print_json(_results(embedded, model) | {"written": files, "notes": notes})
         return
     print_notes(*notes)
-    n, d = found.X.shape
-    sizes = f"{n} rows, from {d} features to {found.Z.shape[1]} dimensions"
-    print(f"{type(model).__name__}: {sizes}, {found.seconds:.1f} s")
-    if found.quality is not None:
-        print(*quality_lines(found.quality), sep="\n")
+    n, d = embedded.X.shape
+    sizes = f"{n} rows, from {d} features to {embedded.Z.shape[1]} dimensions"
+    print(f"{type(model).__name__}: {sizes}, {embedded.seconds:.1f} s")
+    if embedded.quality is not None:
+        print(*quality_lines(embedded.quality), sep="\n")
     print(f"Written: {', '.join(str(file) for file in files)}")
 
 
 def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
-    """Return the files to write; raise if the extension of one is not supported."""
+    """Return the files to write. Raise if an extension is not supported."""
     from dimetric.data._files import table_name
     from dimetric.data._writers import WRITABLE_EXTENSIONS
 
@@ -156,14 +156,14 @@ def _checked_files(out: list[Path] | None, data: Path, name: str) -> list[Path]:
     return files
 
 
-def _results(found: "EmbeddedTable", model: Any) -> dict[str, Any]:
-    quality = found.quality
+def _results(embedded: "EmbeddedTable", model: Any) -> dict[str, Any]:
+    quality = embedded.quality
     return {
         "method": type(model).__name__,
-        "rows": len(found.Z),
-        "features": found.X.shape[1],
-        "components": found.Z.shape[1],
-        "seconds": found.seconds,
+        "rows": len(embedded.Z),
+        "features": embedded.X.shape[1],
+        "components": embedded.Z.shape[1],
+        "seconds": embedded.seconds,
         "scores": {} if quality is None else quality.scores(),
         "standard_errors": {} if quality is None else quality.standard_error,
         "n_neighbors": None if quality is None else quality.n_neighbors,
@@ -191,7 +191,7 @@ def quality_lines(quality: "EmbeddingQuality") -> list[str]:
 
 
 def plot(file: Path, Z: "np.ndarray", table: "TableSamples", title: str) -> list[str]:
-    """Write a plot of an embedding; return notes about it."""
+    """Write a plot of an embedding. Return notes about it."""
     from dimetric.plot import EmbeddingDisplay
 
     shown = Z if Z.shape[1] <= 3 else Z[:, :2]

@@ -171,7 +171,7 @@ def _write_index(
     kind: str,
     header: bool | None,
 ) -> dict[str, Any]:
-    """Write an index; return the number of samples and notes."""
+    """Write an index. Return the number of samples and notes."""
     from dimetric.export import _index
     from dimetric.export._map_chain import map_chain
 
@@ -200,16 +200,16 @@ def _mapped_rows(
 
     keep = [] if id is None else [id]
     reader = FeatureReader(model, TableFile.open(data, header), keep, option="--id")
-    found = reader.complete_rows(lambda X: map_samples(reader.parts.last, X))
-    if not len(found.rows):
+    table = reader.complete_rows(lambda X: map_samples(reader.parts.last, X))
+    if not len(table.rows):
         raise ValueError(f"All rows of {data} have missing values.")
-    ids = found.rows
+    ids = table.rows
     if id is not None:
         try:
-            ids = np.array([int(str(each)) for each in found.kept[id]], dtype=np.int64)
+            ids = np.array([int(str(each)) for each in table.kept[id]], dtype=np.int64)
         except (ValueError, OverflowError):
             raise ValueError(
                 f"--id {id}: the column must contain integers, because a search index "
                 "identifies samples by integers. Omit --id to use row indices."
             ) from None
-    return found.features.astype(np.float64), ids, found.notes
+    return table.features.astype(np.float64), ids, table.notes

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dimetric.quality._neighborhood import Neighborhood
 
 N_DEFAULT_COLUMNS = 3  # feature columns shown without --show
+MAX_CELL_LENGTH = 28  # characters of a value in the printed table
 
 
 RowIndex = Annotated[
@@ -66,28 +67,28 @@ def neighbors(
     file = TableFile.open(data, header)
     shown, class_column = _columns_to_show(loaded, file, show, target, about.get("target"))
     reader = FeatureReader(loaded, file, shown)
-    found = reader.complete_rows()
-    n_others = len(found.rows) - 1
+    complete = reader.complete_rows()
+    n_others = len(complete.rows) - 1
     if n_others < 1:
         raise ValueError(
-            f"{data} needs at least 2 rows without missing values, but has {len(found.rows)}."
+            f"{data} needs at least 2 rows without missing values, but has {len(complete.rows)}."
         )
-    position = _position_of(row, found.rows, reader.n_rows)
-    before, after = before_and_after(reader.parts.last, found.features)
+    position = _position_of(row, complete.rows, reader.n_rows)
+    before, after = before_and_after(reader.parts.last, complete.features)
     near = neighborhood(before, after, position, n_neighbors=min(k, n_others))
-    notes = list(found.notes)
+    notes = list(complete.notes)
     if k > n_others:
         notes.append(f"--k {k} was reduced to {n_others}, the number of other rows.")
-    texts = {name: _texts(found.kept[name]) for name in shown}
+    texts = {name: _texts(complete.kept[name]) for name in shown}
     name = _distance_name(reader.parts.last)
     if out is not None:
         y = texts[class_column] if class_column else None
-        notes += _plot(near, y, name, int(found.rows[position]), out)
+        notes += _plot(near, y, name, int(complete.rows[position]), out)
     if json:
-        print_json(as_dict(near, found.rows, texts, str(out) if out else None, notes))
+        print_json(as_dict(near, complete.rows, texts, str(out) if out else None, notes))
         return
     print_notes(*notes)
-    _print_results(near, found.rows, texts, name)
+    _print_results(near, complete.rows, texts, name)
     if out is not None:
         print(f"Written: {out}")
 
@@ -95,7 +96,7 @@ def neighbors(
 def _plot(
     near: "Neighborhood", y: "np.ndarray | None", name: str, row_index: int, out: Path
 ) -> list[str]:
-    """Write a plot of the neighbours; return notes about it."""
+    """Write a plot of the neighbours. Return notes about it."""
     from dimetric.plot import NeighborhoodDisplay
 
     display = NeighborhoodDisplay(near, y, titles=("Euclidean", name)).plot()
@@ -128,12 +129,14 @@ def table_lines(
     shown: "dict[str, np.ndarray]",
 ) -> list[str]:
     """Return the lines of a table of neighbours: row, distance, change, and columns."""
+    from dimetric.report._text import cut_end
+
     rows = [["row", "distance", "", *shown]]
     for i in positions:
         change = "new" if i in near.new else "lost" if i in near.lost else ""
         texts = [str(values[i]) for values in shown.values()]
         rows.append([str(row_indices[i]), f"{distances[i]:.4g}", change, *texts])
-    rows = [[each if len(each) <= 28 else each[:27] + "…" for each in row] for row in rows]
+    rows = [[cut_end(each, MAX_CELL_LENGTH) for each in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(*rows, strict=True)]
     return [
         "  "

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from dimetric.benchmark._store import Cell
     from dimetric.experiments import _paper as paper
-    from dimetric.experiments._tables import Block
+    from dimetric.experiments._tables import ScoreTable
 
 SCORE_WIDTH = len("0.1234")
-MAX_FAILURES = 10  # lines about failed fits
+MAX_FAILURES = 10  # printed lines about failed fits
 
 
 Experiment = Annotated[
@@ -43,7 +43,7 @@ Directory = Annotated[
         envvar="DIMETRIC_DATA",
     ),
 ]
-Budget = Annotated[float | None, typer.Option(help="Time limit of a single fit in seconds.")]
+Budget = Annotated[float | None, typer.Option(help="Time limit for each fit, in seconds.")]
 Out = Annotated[
     Path, typer.Option(help="Directory for the results and for the state of an interrupted run.")
 ]
@@ -81,7 +81,7 @@ def reproduce(
     for each in neighbor_counts[:1] if experiment == 2 else neighbor_counts:
         try:
             with ProgressBar(f"experiment {experiment}, k = {each}") as callback:
-                found = paper.reproduce(
+                reproduction = paper.reproduce(
                     experiment,
                     k=each,
                     folder=data,
@@ -96,45 +96,52 @@ def reproduce(
         except KeyboardInterrupt:
             Console(stderr=True).print("Interrupted. Repeat the command to continue.")
             raise SystemExit(130) from None
-        files = [*write(found, out), *write_figure(found, out)]
+        files = [*write(reproduction, out), *write_figure(reproduction, out)]
         if json:
-            results.append({"experiment": experiment, "k": each} | _result(found, files))
+            results.append({"experiment": experiment, "k": each} | _result(reproduction, files))
         else:
-            show(found, console)
+            show(reproduction, console)
             console.print(f"Written: {', '.join(str(file) for file in files)}", soft_wrap=True)
-        print_notes(*_failures(found.result.cells))
-        all_scored = all_scored and any(cell.status == "ok" for cell in found.result.cells)
+        print_notes(*_failures(reproduction.result.cells))
+        all_scored = all_scored and any(cell.status == "ok" for cell in reproduction.result.cells)
     if json:
         print_json({"results": results})
     if not all_scored:
         raise SystemExit("A run has no scores, because all of its fits failed (see above).")
 
 
-def _result(found: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
+def _result(reproduction: "paper.Reproduction", files: list[Path]) -> dict[str, Any]:
     """Return scores and verdicts as a dictionary for JSON."""
     from dimetric.stats import verdict
 
     fields = ("name", "rows", "learners", "test", "published_test")
-    blocks = [{name: getattr(each, name) for name in fields} for each in found.blocks]
-    verdicts = [verdict(a, b, each) for (a, b), each in found.posteriors().items()]
-    return {"title": found.title, "blocks": blocks, "verdicts": verdicts, "files": files}
+    score_tables = [
+        {name: getattr(each, name) for name in fields} for each in reproduction.score_tables
+    ]
+    verdicts = [verdict(a, b, each) for (a, b), each in reproduction.posteriors().items()]
+    return {
+        "title": reproduction.title,
+        "score_tables": score_tables,
+        "verdicts": verdicts,
+        "files": files,
+    }
 
 
-def show(found: "paper.Reproduction", console: "Console") -> None:
+def show(reproduction: "paper.Reproduction", console: "Console") -> None:
     """Print tables of our scores and the published ones, with averages and verdicts."""
     from dimetric.experiments import _report as report
     from dimetric.stats import verdict
 
-    console.print(f"[bold]{found.title}[/bold]")
+    console.print(f"[bold]{reproduction.title}[/bold]")
     console.print("Test scores. Each cell shows our score, and the published one under it.")
-    for block in found.blocks:
-        for columns in _pages(block, console.width):
-            console.print(_scores(block, columns))
-        if report.coverage(block):
-            console.print(report.coverage(block), highlight=False, markup=False)
-    for (baseline, learner), each in found.posteriors().items():
+    for score_table in reproduction.score_tables:
+        for columns in _pages(score_table, console.width):
+            console.print(_scores(score_table, columns))
+        if report.coverage(score_table):
+            console.print(report.coverage(score_table), highlight=False, markup=False)
+    for (baseline, learner), each in reproduction.posteriors().items():
         console.print(verdict(baseline, learner, each), highlight=False, markup=False)
-    console.print(str(found.result), highlight=False)
+    console.print(str(reproduction.result), highlight=False)
 
 
 def _failures(cells: "list[Cell]") -> list[str]:
@@ -154,12 +161,12 @@ def _failures(cells: "list[Cell]") -> list[str]:
     return lines[:MAX_FAILURES] + more
 
 
-def _pages(block: "Block", width: int) -> list[list[int]]:
-    """Split the learners into tables that fit the terminal; return their column numbers."""
+def _pages(score_table: "ScoreTable", width: int) -> list[list[int]]:
+    """Split the learners into tables that fit the terminal. Return their column numbers."""
     pages: list[list[int]] = []
-    first_column = 2 + max(len(each) for each in ("dimension", *block.rows))
+    first_column = 2 + max(len(each) for each in ("dimension", *score_table.rows))
     width_left = 0
-    for j, learner in enumerate(block.learners):
+    for j, learner in enumerate(score_table.learners):
         needed = 1 + max(SCORE_WIDTH, *(len(word) for word in learner.split()))
         if needed > width_left or not pages:
             pages.append([])
@@ -169,18 +176,20 @@ def _pages(block: "Block", width: int) -> list[list[int]]:
     return pages
 
 
-def _scores(block: "Block", columns: list[int]) -> "Table":
+def _scores(score_table: "ScoreTable", columns: list[int]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=block.name or None, show_lines=True, padding=(0, 0))
-    table.add_column("dimension" if block.name else "data", no_wrap=True)
+    table = Table(title=score_table.name or None, show_lines=True, padding=(0, 0))
+    table.add_column("dimension" if score_table.name else "data", no_wrap=True)
     for j in columns:
-        name = Text("\n".join(block.learners[j].split()))
+        name = Text("\n".join(score_table.learners[j].split()))
         table.add_column(name, justify="right", no_wrap=True)
-    for row, ours, published in zip(block.rows, block.test, block.published_test, strict=True):
+    for row, ours, published in zip(
+        score_table.rows, score_table.test, score_table.published_test, strict=True
+    ):
         table.add_row(row, *_pairs(ours[columns], published[columns]))
-    ours, published = block.averages("test"), block.averages("published_test")
+    ours, published = score_table.averages("test"), score_table.averages("published_test")
     for title, digits, our_row, published_row in zip(
         ("average", "rank"), (4, 2), ours, published, strict=True
     ):

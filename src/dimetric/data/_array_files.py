@@ -14,7 +14,7 @@ def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, 
     Parameters
     ----------
     path : Path
-        Path of the file. An ``.npy`` file has no column y; an ``.npz`` file may have one.
+        Path of the file. An ``.npy`` file has no column y. An ``.npz`` file may have a column y.
     cells_per_chunk : int or None
         Number of values of X in each chunk. None reads the whole file as one chunk.
     """
@@ -26,7 +26,7 @@ def array_chunks(path: Path, cells_per_chunk: int | None) -> Iterator[dict[str, 
     with np.load(path, allow_pickle=False) as file:
         if "X" not in file:
             raise ValueError(
-                f"{path} has no array X; it holds {', '.join(file) or 'no arrays'}. Save the "
+                f"{path} has no array X. It holds {', '.join(file) or 'no arrays'}. Save the "
                 "samples as X and, optionally, the targets as y."
             )
         y = file["y"] if "y" in file.files else None
@@ -58,7 +58,7 @@ class _StreamedArray:
         self._archive.close()
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Return the next rows; each slice must start where the last one stopped."""
+        """Return the next rows. Each slice must start where the last slice stopped."""
         if self.dtype.hasobject:
             raise ValueError("X has dtype object, which is not supported")
         if self._fortran:  # stored column by column, so rows cannot be read one after the other

@@ -5,11 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dimetric.data._columns import drop_hint, is_number, median, present_values, refuse_dates
+from dimetric.data._columns import (
+    MAX_QUOTED_CHARACTERS,
+    drop_hint,
+    is_number,
+    median,
+    present_values,
+    refuse_dates,
+)
 from dimetric.data._missing import is_missing
 
 MISSING_CODE, UNKNOWN_CODE = -1, -2  # category codes of missing values and unknown categories
 MAX_CATEGORIES = 50  # or half the number of rows, if that is more
+MAX_EXAMPLES = 3  # values quoted in a message
 # A string column with more distinct numbers than this was probably meant to be numeric.
 MAX_NUMERIC_CATEGORIES = 10
 
@@ -20,7 +28,7 @@ class LearnedColumn(NamedTuple):
     Attributes
     ----------
     categories : list of str or None
-        The categories; None if the column is numeric.
+        The categories. None if the column is numeric.
     fill : float or str
         The value that replaces missing values: the median, or the most frequent category.
     note : str
@@ -52,13 +60,13 @@ def learn_column(name: str, values: np.ndarray, known: Sequence[str] | None) -> 
     refuse_dates(name, values)
     present = present_values(name, values)
     if values.dtype.kind in "iufb":
-        single = len(present) > 1 and present.min() == present.max()
-        note = f"Column {name!r} holds a single value, {present[0]:g}." if single else ""
+        is_constant = len(present) > 1 and present.min() == present.max()
+        note = f"Column {name!r} holds a single value, {present[0]:g}." if is_constant else ""
         return LearnedColumn(None, median(name, present), note)
     texts, counts = np.unique([category_name(each) for each in present], return_counts=True)
     exceptions = _exceptions_among_numbers(texts, counts)
     if len(texts) > max(MAX_CATEGORIES, len(values) // 2):
-        detail = exceptions or f"An example is {str(texts[0])[:40]!r}."
+        detail = exceptions or f"An example is {str(texts[0])[:MAX_QUOTED_CHARACTERS]!r}."
         raise ValueError(
             f"Column {name!r} holds {len(texts)} distinct strings in {len(values)} rows, too many "
             f"for categories. {detail} Convert the column to numbers, or {drop_hint(name)}."
@@ -76,17 +84,19 @@ def learn_column(name: str, values: np.ndarray, known: Sequence[str] | None) -> 
 
 def _exceptions_among_numbers(texts: np.ndarray, counts: np.ndarray) -> str:
     """Return a sentence on the non-numeric values of a mostly numeric column, else ""."""
-    odd = np.array([not is_number(each) for each in texts.tolist()])
-    if np.sum(~odd) <= MAX_NUMERIC_CATEGORIES or np.sum(counts[odd]) > np.sum(counts) / 2:
+    is_text = np.array([not is_number(each) for each in texts.tolist()])
+    if np.sum(~is_text) <= MAX_NUMERIC_CATEGORIES or np.sum(counts[is_text]) > np.sum(counts) / 2:
         return ""
-    examples = ", ".join(repr(str(each)[:40]) for each in texts[odd][:3])
-    n_odd, n_values = int(np.sum(counts[odd])), int(np.sum(counts))
-    verb = "is" if n_odd == 1 else "are"
-    return f"Only {n_odd} of {n_values} values {verb} not numeric, for example {examples}."
+    examples = ", ".join(
+        repr(str(each)[:MAX_QUOTED_CHARACTERS]) for each in texts[is_text][:MAX_EXAMPLES]
+    )
+    n_texts, n_values = int(np.sum(counts[is_text])), int(np.sum(counts))
+    verb = "is" if n_texts == 1 else "are"
+    return f"Only {n_texts} of {n_values} values {verb} not numeric, for example {examples}."
 
 
 def category_name(value: Any) -> str:
-    """Return the name of a category; both 1 and 1.0 are named "1".
+    """Return the name of a category. Both 1 and 1.0 are named "1".
 
     Missing values turn a column of integers into floats, which must not rename its categories.
     """
@@ -96,7 +106,7 @@ def category_name(value: Any) -> str:
 
 
 def category_codes(values: np.ndarray, categories: Sequence[str]) -> np.ndarray:
-    """Return the category index of each value; MISSING_CODE if missing, UNKNOWN_CODE if unknown."""
+    """Return the category index of each value, or MISSING_CODE, or UNKNOWN_CODE."""
     indices = {each: i for i, each in enumerate(categories)}
     return np.array(
         [
@@ -110,8 +120,9 @@ def category_codes(values: np.ndarray, categories: Sequence[str]) -> np.ndarray:
 def one_hot(codes: np.ndarray, n_categories: int) -> np.ndarray:
     """Return one 0/1 feature for each category.
 
-    One or two categories give a single feature, for the last category. A missing value is NaN in
-    all features. An unknown category is 0 in all features, or 1/2 if there is only one feature.
+    If there are one or two categories, the only feature is that of the last category. A missing
+    value is NaN in all features. An unknown category is 0 in all features, or 1/2 if there is only
+    one feature.
     """
     if n_categories > 2:
         features = (codes[:, None] == np.arange(n_categories)).astype(np.float64)

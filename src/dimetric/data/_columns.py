@@ -16,7 +16,8 @@ from dimetric.data._missing import (
 DATE_PATTERN = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}([T ].*)?"
 )
-MAX_DATES_CHECKED = 1000
+MAX_DATES_CHECKED = 1000  # values of a column that are compared with DATE_PATTERN, to save time
+MAX_QUOTED_CHARACTERS = 40  # of a value quoted in a message
 BOOLEAN_TEXTS = {"true": 1.0, "false": 0.0}
 COMMA_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 LEADING_ZERO = re.compile(r"0\d+")  # a class named "01" is not the number 1
@@ -69,15 +70,17 @@ def _class_labels(listed: list[Any], numbers: np.ndarray | None) -> np.ndarray:
     """Return a target as written, or as numbers if all are numbers and none is a code like "01"."""
     texts = [each.strip() for each in listed if isinstance(each, str)]
     if numbers is not None and not any(LEADING_ZERO.fullmatch(each) for each in texts):
-        whole = len(texts) == len(listed) and all(INTEGER.fullmatch(each) for each in texts)
-        return numbers.astype(np.int64) if whole else numbers
+        are_integers = len(texts) == len(listed) and all(map(INTEGER.fullmatch, texts))
+        return numbers.astype(np.int64) if are_integers else numbers
     return _objects(
         [None if marks_missing(each, CLASS_MISSING_MARKERS) else each for each in listed]
     )
 
 
 def parse_numbers(values: np.ndarray) -> np.ndarray | None:
-    """Convert objects to numbers, missing values to NaN; return None if a value is not a number.
+    """Convert objects to numbers, and missing values to NaN.
+
+    Return None if a value is not a number.
 
     Examples
     --------
@@ -100,7 +103,7 @@ def parse_numbers(values: np.ndarray) -> np.ndarray | None:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a number or a string that represents one.
+    """Return whether a value is a number or a string that represents one.
 
     Examples
     --------
@@ -111,26 +114,25 @@ def is_number(value: Any) -> bool:
 
 
 def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the values of a column that was numeric during fit; raise if it is not numeric now."""
+    """Return the values of a column that was numeric during fit. Raise if it is not numeric now."""
     numbers = values
     if values.dtype.kind not in "iufb":
-        found = None
+        parsed = None
         if values.dtype.kind == "O":
             # A chunk of a file may hold booleans as objects or strings.
             as_numbers = [BOOLEAN_TEXTS.get(str(each).strip().lower(), each) for each in values]
-            found = parse_numbers(_objects(as_numbers))
-        if found is None and not is_missing(values).all():
-            odd = next(
+            parsed = parse_numbers(_objects(as_numbers))
+        if parsed is None and not is_missing(values).all():
+            text = next(
                 each
                 for each in values
                 if each is not None
                 and str(each).lower() not in BOOLEAN_TEXTS
                 and not is_number(each)
             )
-            raise ValueError(
-                f"Column {name!r} was numeric during fit, but now holds {str(odd)[:40]!r}."
-            )
-        numbers = np.full(len(values), np.nan) if found is None else found
+            quoted = repr(str(text)[:MAX_QUOTED_CHARACTERS])
+            raise ValueError(f"Column {name!r} was numeric during fit, but now holds {quoted}.")
+        numbers = np.full(len(values), np.nan) if parsed is None else parsed
     numbers = numbers.astype(np.float64)
     if np.any(np.isinf(numbers)):
         raise ValueError(f"Column {name!r} holds infinite values. Replace them or drop the column.")
@@ -138,12 +140,12 @@ def numeric_column(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def median(name: str, values: np.ndarray) -> float:
-    """Return the median of the non-missing values of a column; raise if there are none."""
+    """Return the median of the non-missing values of a column. Raise if there are none."""
     return float(np.median(present_values(name, values)))
 
 
 def present_values(name: str, values: np.ndarray) -> np.ndarray:
-    """Return the non-missing values of a column; raise if there are none."""
+    """Return the non-missing values of a column. Raise if there are none."""
     present = values[~is_missing(values)]
     if not len(present):
         raise ValueError(f"All values of column {name!r} are missing. You can {drop_hint(name)}.")
@@ -153,7 +155,7 @@ def present_values(name: str, values: np.ndarray) -> np.ndarray:
 def refuse_dates(name: str, values: np.ndarray) -> None:
     """Raise if a column holds dates."""
     present = values[~is_missing(values)]
-    dates = values.dtype.kind in "mM" or (
+    has_dates = values.dtype.kind in "mM" or (
         values.dtype.kind == "O"
         and len(present) > 0
         and all(
@@ -161,7 +163,7 @@ def refuse_dates(name: str, values: np.ndarray) -> None:
             for each in present[:MAX_DATES_CHECKED]
         )
     )
-    if dates:
+    if has_dates:
         raise ValueError(
             f"Column {name!r} holds dates or times, which have no natural distance. Convert it to "
             f"numbers, such as days since a start date, or {drop_hint(name)}."

@@ -24,7 +24,7 @@ HEAD_LINES = 1000  # non-empty lines that detection uses
 
 POINT_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
-# A number in a file with decimal commas; points may separate its thousands.
+# A number in a file with decimal commas. Points may separate its thousands.
 GROUPED_NUMBER = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 POINT_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 
@@ -61,7 +61,7 @@ class Dialect:
         return "strict" if self.encoding == "utf-16" else DECODING_ERROR_HANDLER
 
     def normalize(self, text: str) -> str:
-        """Strip spaces from a value; write a number with a decimal point and without thousands.
+        """Strip spaces from a value. Write a number with a decimal point and without thousands.
 
         Examples
         --------
@@ -155,7 +155,7 @@ def _separator(lines: list[str]) -> str:
     Candidates are ranked by the fraction of rows as wide as the first, then by the fraction of
     values that are numbers, then by the number of columns.
     """
-    best, found = (0.0, 0.0, 1), ","
+    best_rank, best = (0.0, 0.0, 1), ","
     for separator in SEPARATORS:
         rows = list(_split(lines, separator))
         width = len(rows[0]) if rows else 1
@@ -165,13 +165,13 @@ def _separator(lines: list[str]) -> str:
         uniformity = sum(len(row) == width for row in rows) / len(rows)
         numbers = sum(_is_number(each, "," if separator != "," else ".") for each in values)
         rank = (round(uniformity, 1), round(numbers / len(values), 1), width)
-        if rank > best or (rank >= best and separator != ","):
-            best, found = rank, separator
-    if best[2] == 1 and lines:
+        if rank > best_rank or (rank >= best_rank and separator != ","):
+            best_rank, best = rank, separator
+    if best_rank[2] == 1 and lines:
         widths = {len(each.split()) for each in lines}
         if len(widths) == 1 and widths != {1}:
             return SPACES
-    return found
+    return best
 
 
 def _split(lines: list[str], separator: str) -> Iterator[list[str]]:
@@ -186,7 +186,7 @@ def _split(lines: list[str], separator: str) -> Iterator[list[str]]:
 
 
 def _decimal(rows: list[list[str]], separator: str) -> str:
-    """Return the decimal sign: a comma if some number uses it and none uses a decimal point."""
+    """Return the decimal sign: a comma if a number uses it and no number uses a decimal point."""
     if separator == ",":
         return "."
     values = [each for row in rows for each in row]
@@ -197,10 +197,10 @@ def _decimal(rows: list[list[str]], separator: str) -> str:
 
 
 def _has_header(rows: list[list[str]], decimal: str) -> bool:
-    """Tell whether the first row holds column names.
+    """Return whether the first row holds column names.
 
-    It does if a name stands above a column of numbers, or if the row has no numbers other than
-    consecutive column numbers.
+    The row holds column names if a name stands above a column of numbers, or if its only numbers
+    are consecutive column numbers.
     """
     if len(rows) < 2:
         return True

@@ -46,11 +46,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     feature_names_in_ : ndarray of shape (n_columns,)
         Names of the columns. Defined only if the table has column names. New data may have these
-        columns in any order; additional columns are ignored.
+        columns in any order. Additional columns are ignored.
     n_features_in_ : int
         Number of columns.
     categories_ : list of (list of str or None)
-        The categories of each column; None for a numeric column.
+        The categories of each column. None for a numeric column.
     fills_ : list of (float or str)
         The median or the most frequent category of each column.
     notes_ : list of str

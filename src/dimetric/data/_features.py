@@ -227,7 +227,7 @@ class FeatureReader:
 
 
 def _non_feature_columns(chunk: Any, keep: list[str], n_features: int) -> list[str]:
-    """Return the columns to ignore so that `n_features` remain; [] if this is not possible."""
+    """Return the columns to ignore so that `n_features` remain, or [] if this is not possible."""
     columns = columns_of(chunk)
     if len(columns) == n_features:
         return []
@@ -243,7 +243,7 @@ def _non_feature_columns(chunk: Any, keep: list[str], n_features: int) -> list[s
 
 
 def _column_values(column: Any) -> np.ndarray:
-    """Return the values of a column; integers stay integers even if values are missing."""
+    """Return the values of a column. Integers stay integers even if values are missing."""
     if column.dtype.kind in "iu" and hasattr(column, "isna") and column.isna().any():
         return column.to_numpy(dtype=object, na_value=None)
     return np.asarray(column)

@@ -16,7 +16,7 @@ from dimetric.data._missing import MISSING_MARKERS, NUMBER_MISSING_MARKERS
 
 TEXT_EXTENSIONS = {".csv", ".tsv", ".txt", ".dat", ".data"}
 SUPPORTED_EXTENSIONS = ".csv, .tsv, .txt (also with .gz), .parquet, .npz or .npy"
-CELLS_PER_CHUNK = 2**20
+CELLS_PER_CHUNK = 2**20  # values in a chunk, which take 8 MB as float64
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TableFile:
     kind : {"text", "parquet", "arrays"}
         File type, determined by the extension.
     dialect : Dialect or None
-        Separator, header, decimal sign and encoding of a text file; None for other files.
+        Separator, header, decimal sign and encoding of a text file. None for other files.
     """
 
     path: Path
@@ -131,7 +131,7 @@ def table_name(path: Path) -> str:
 
 
 def _file_kind(path: Path) -> str:
-    """Return "text", "parquet" or "arrays"; raise if the file cannot be a table."""
+    """Return "text", "parquet" or "arrays". Raise if the file cannot be a table."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a directory, not a file.")
     if not path.is_file():
@@ -265,7 +265,7 @@ def _parquet_chunks(path: Path, cells_per_chunk: int) -> Iterator[Any]:
 
 
 def _with_names(frame: Any) -> Any:
-    """Name columns x0, x1, ... if the file has no names; with pandas, strip spaces from names."""
+    """Name columns x0, x1, ... if the file has no names. With pandas, strip spaces from names."""
     if hasattr(frame, "set_axis"):  # pandas, which numbers columns without names
         if len(frame.columns) and frame.columns.dtype.kind in "iu":
             return frame.set_axis([f"x{i}" for i in range(frame.shape[1])], axis=1)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dimetric.data._columns import MAX_QUOTED_CHARACTERS
 from dimetric.data._dataset import DataSet
 from dimetric.data._missing import KEEL_MISSING_MARKERS
 from dimetric.data._samples import build_data_set
@@ -19,6 +20,7 @@ ATTRIBUTE_PATTERN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 VALUE_PATTERN = re.compile(r"""\s*(?:'([^']*)'|"([^"]*)"|([^,]*?))\s*,""")
+MAX_LISTED_VALUES = 20  # values of an attribute in an error message
 
 
 @dataclass
@@ -37,7 +39,7 @@ def read_keel(path: str | Path, *, missing: str = "drop", name: str | None = Non
     ----------
     path : str or Path
         Path of the file. Its header declares ``@relation``, each ``@attribute`` and, optionally,
-        ``@inputs`` and ``@outputs``; the rows follow ``@data``. Without ``@outputs``, the last
+        ``@inputs`` and ``@outputs``. The rows follow ``@data``. Without ``@outputs``, the last
         attribute is the output.
     missing : {"drop", "impute", "raise"}, default="drop"
         How to treat missing values, as in :func:`~dimetric.data.read_table`.
@@ -124,7 +126,7 @@ def _split_values(text: str) -> list[str]:
     """Split a line at its commas and remove the quotes around values."""
     if "'" not in text and '"' not in text:
         return [each.strip() for each in text.split(",")]
-    return ["".join(found) for found in VALUE_PATTERN.findall(f"{text},")]
+    return ["".join(groups) for groups in VALUE_PATTERN.findall(f"{text},")]
 
 
 def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
@@ -134,45 +136,45 @@ def _read_header(path: Path, lines: list[str]) -> tuple[_Header, int]:
         text = line.strip()
         if not text or text.startswith("%"):
             continue
-        keyword, rest = (*text.split(maxsplit=1), "")[:2]
+        keyword, arguments = (*text.split(maxsplit=1), "")[:2]
         keyword = keyword.lower()
         if keyword == "@relation":
-            header.relation = rest.strip("'\"")
+            header.relation = arguments.strip("'\"")
         elif keyword == "@attribute":
-            found = ATTRIBUTE_PATTERN.match(text)
-            kind = (found["kind"] or "").lower() if found else "?"
-            if found is None or kind not in ("", "real", "integer", "numeric"):
+            match = ATTRIBUTE_PATTERN.match(text)
+            kind = (match["kind"] or "").lower() if match else "?"
+            if match is None or kind not in ("", "real", "integer", "numeric"):
                 raise ValueError(
                     f"{path}, line {number}: {text!r} is not a valid attribute. Valid forms are "
                     "'@attribute name real [low, high]', '@attribute name integer [low, high]' and "
                     "'@attribute name {value, value}'."
                 )
-            name = found["name"]
+            name = match["name"]
             name = name[1:-1] if name[0] in "'\"" and name[0] == name[-1] else name
             if name in header.attributes:
                 raise ValueError(f"{path}, line {number}: duplicate attribute {name!r}.")
-            header.attributes[name] = None if kind else _split_values(found["values"])
+            header.attributes[name] = None if kind else _split_values(match["values"])
         elif keyword in ("@inputs", "@input"):
-            header.inputs = _attribute_names(rest, header)
+            header.inputs = _attribute_names(arguments, header)
         elif keyword in ("@outputs", "@output"):
-            header.outputs = _attribute_names(rest, header)
+            header.outputs = _attribute_names(arguments, header)
         elif keyword == "@data":
             if not header.attributes:
                 raise ValueError(f"{path} has no @attribute before @data.")
             return header, number
         else:
             raise ValueError(
-                f"{path}, line {number}: {text[:40]!r} is not a line of a KEEL header. Expected "
-                "@relation, @attribute, @inputs, @outputs or @data."
+                f"{path}, line {number}: {text[:MAX_QUOTED_CHARACTERS]!r} is not a line of a KEEL "
+                "header. Expected @relation, @attribute, @inputs, @outputs or @data."
             )
     raise ValueError(f"{path} is not a KEEL file: it has no @data.")
 
 
-def _attribute_names(rest: str, header: _Header) -> list[str]:
-    found = _split_values(rest)
-    if len(found) == 1 and found[0] not in header.attributes:
-        return rest.split()  # names separated by spaces
-    return found
+def _attribute_names(text: str, header: _Header) -> list[str]:
+    names = _split_values(text)
+    if len(names) == 1 and names[0] not in header.attributes:
+        return text.split()  # names separated by spaces
+    return names
 
 
 def _output_name(path: Path, header: _Header) -> str:
@@ -208,6 +210,6 @@ def _column(
         if values is not None and text not in values:
             raise ValueError(
                 f"{path}, line {number}: {text!r} is not a value of attribute {name!r}. Its "
-                f"declared values are {values[:20]}."
+                f"declared values are {values[:MAX_LISTED_VALUES]}."
             )
     return np.array(column, dtype=np.float64 if values is None else object)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# In the target column; "None" and "NA" may be names of classes.
+# In the target column. "None" and "NA" may be names of classes.
 CLASS_MISSING_MARKERS = frozenset({"", "?"})
 # In all other columns of a table.
 MISSING_MARKERS = CLASS_MISSING_MARKERS | {
@@ -33,7 +33,7 @@ MISSING_MARKERS = CLASS_MISSING_MARKERS | {
     "1.#QNAN",
     "-1.#QNAN",
 }
-# In a column whose other values are numbers; among strings, "-" may be a category.
+# In a column whose other values are numbers. Among strings, "-" may be a category.
 NUMBER_MISSING_MARKERS = MISSING_MARKERS | {"-", "--", ".", "n.a.", "na"}
 # In a KEEL file, whatever their case.
 KEEL_MISSING_MARKERS = CLASS_MISSING_MARKERS | {"<null>", "na", "nan"}
@@ -55,7 +55,7 @@ def is_missing(values: np.ndarray) -> np.ndarray:
 
 
 def is_missing_value(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN, NaT or pandas.NA.
+    """Return whether a value is missing: None, NaN, NaT or pandas.NA.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def is_missing_value(value: Any) -> bool:
 
 
 def marks_missing(value: Any, markers: frozenset[str] = MISSING_MARKERS) -> bool:
-    """Tell whether a value is missing, or is a string that marks a missing value.
+    """Return whether a value is missing, or is a string that marks a missing value.
 
     Examples
     --------

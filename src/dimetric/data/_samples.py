@@ -10,6 +10,8 @@ from dimetric.data._dataset import DataSet
 from dimetric.data._encoder import TableEncoder
 from dimetric.data._missing import is_missing
 
+MAX_LISTED_COLUMNS = 5  # in an error message
+
 
 class Samples(NamedTuple):
     """The rows of a table that are used as samples.
@@ -69,8 +71,9 @@ def build_data_set(
     """
     extra = list(extra)
     samples = samples_of(columns, target, missing=missing, extra=extra, name=name)
-    given = None if categories is None else dict(categories)
-    encoder = TableEncoder(missing="impute", categories=given)
+    encoder = TableEncoder(
+        missing="impute", categories=None if categories is None else dict(categories)
+    )
     X = encoder.fit_transform(samples.columns)
     names = tuple(str(each) for each in encoder.get_feature_names_out())
     others = {each: columns[each][samples.rows] for each in extra}
@@ -95,9 +98,9 @@ def samples_of(
     target : str or None
         Name of the target column.
     missing : {"drop", "impute", "raise"}, default="drop"
-        How to treat rows with missing values. "drop" drops them, with a warning. "impute" keeps
-        them, so that an encoder can impute the values. "raise" raises an error. Rows without a
-        target are also dropped by "impute".
+        How to treat rows with missing values. "drop" drops them and issues a warning. "impute"
+        keeps them, so that an encoder can impute the values. "raise" raises an error. Rows without
+        a target are also dropped by "impute".
     extra : iterable of str
         Columns that are not features.
     name : str
@@ -108,7 +111,7 @@ def samples_of(
     features = [each for each in columns if each != target and each not in list(extra)]
     if not features:
         raise ValueError(
-            f"{name or 'The table'} has no feature columns; its only columns are {list(columns)}."
+            f"{name or 'The table'} has no feature columns. Its only columns are {list(columns)}."
         )
     if missing == "drop":  # a column with only missing values would make all rows incomplete
         empty = next((each for each in features if is_missing(columns[each]).all()), None)
@@ -132,8 +135,8 @@ def _kept_rows(
     if missing == "raise" and (lacks_feature | lacks_target).any():
         raise ValueError(
             f"Missing values in {int((lacks_feature | lacks_target).sum())} of {n} rows, in the "
-            f"columns {(incomplete or [str(target)])[:5]}. Set missing='drop' to drop these rows, "
-            "or missing='impute' to impute the values."
+            f"columns {(incomplete or [str(target)])[:MAX_LISTED_COLUMNS]}. Set missing='drop' "
+            "to drop these rows, or missing='impute' to impute the values."
         )
     dropped = lacks_target | lacks_feature if missing == "drop" else lacks_target
     if dropped.all():
@@ -159,7 +162,7 @@ def dropped_rows_note(n_dropped: int, n_rows: int) -> str:
 
 
 def _as_target(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the targets of some rows as numbers or strings."""
+    """Return the targets of the given rows as numbers or strings."""
     kept = values[rows]
     if values.dtype.kind == "f" and is_missing(values).any() and np.all(kept == np.round(kept)):
         return kept.astype(np.int64)  # missing targets had turned the integers into floats

@@ -54,10 +54,10 @@ def read_table(
     extra : iterable of str
         Columns that are not features. They are stored in ``extra`` of the result.
     missing : {"drop", "impute", "raise"}, default="drop"
-        How to treat missing values. "drop" drops the rows, with a warning. "impute" replaces the
-        values by the median or most frequent category of the column. "raise" raises an error. In a
-        target of strings, only empty fields and "?" are missing values; "None" and "NA" are class
-        names.
+        How to treat missing values. "drop" drops the rows and issues a warning. "impute" replaces
+        the values by the median or most frequent category of the column. "raise" raises an error.
+        In a target of strings, only empty fields and "?" are missing values. "None" and "NA" are
+        class names.
     name : str, optional
         Name of the data set. By default, the name of the file.
     header : bool or None, default=None
@@ -216,7 +216,7 @@ def drop_reason(name: str, values: np.ndarray) -> str:
 
 
 def _drop_non_features(columns: dict[str, np.ndarray], roles: _Roles) -> list[str]:
-    """Delete the columns that cannot be features, in place; return a message for each."""
+    """Delete the columns that cannot be features, in place. Return a message for each."""
     notes = []
     for name in [each for each in columns if each not in (roles.target, *roles.extra)]:
         reason = drop_reason(name, columns[name])
@@ -230,13 +230,13 @@ def _notes_on_file(file: TableFile, frame: Any, names: list[str]) -> list[str]:
     """Return messages about a missing header, row names and duplicate column names."""
     notes = []
     if file.dialect is not None and not file.dialect.header:
-        notes.append("The file has no header; its columns are named x0, x1, ...")
+        notes.append("The file has no header. Its columns are named x0, x1, ...")
     if type(getattr(frame, "index", None)).__name__ not in ("RangeIndex", "NoneType"):
         notes.append("Ignored the row names before the first column.")
     repeated = [each for each in names if each.endswith(".1") and each[:-2] in names]
     if repeated:
         original = repeated[0][:-2]
-        notes.append(f"Several columns are named {original!r}; the later ones were renamed.")
+        notes.append(f"Several columns are named {original!r}. The later columns were renamed.")
     return notes
 
 
@@ -280,7 +280,7 @@ def _likely_target(names: list[str]) -> str:
 
 
 def _existing_names(wanted: Iterable[str], names: Iterable[str], option: str) -> list[str]:
-    """Return column names as a list; raise if one of them does not exist."""
+    """Return column names as a list. Raise if a name does not exist."""
     wanted, names = ([wanted] if isinstance(wanted, str) else list(wanted)), list(names)
     for each in wanted:
         if each not in names:

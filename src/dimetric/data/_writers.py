@@ -37,14 +37,14 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         Path of the file. None writes CSV to standard output.
     matrices : mapping of str to list of str
         In an NPZ file, the two-dimensional arrays by name, and the columns of each. Every other
-        column becomes an array of its own.
-    like : mapping of str to ndarray
+        column becomes a separate array.
+    dtype_examples : mapping of str to ndarray
         Example values of columns whose dtype cannot be inferred from the first rows.
 
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "found.csv")
+    ...     path = Path(directory, "sizes.csv")
     ...     with ColumnWriter(path) as writer:
     ...         writer.write({"id": np.array([1, 2]), "size": np.array([0.5, np.nan])})
     ...         writer.write({"id": np.array([3]), "size": np.array([2.5])})
@@ -56,10 +56,11 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         self,
         path: Path | None,
         matrices: Mapping[str, list[str]] | None = None,
-        like: Mapping[str, np.ndarray] | None = None,
+        dtype_examples: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         check_extension(path)
-        self._path, self._matrices, self._like = path, matrices or {}, like or {}
+        self._path, self._matrices = path, matrices or {}
+        self._dtype_examples = dtype_examples or {}
         self._writer: _Writer | None = None
 
     def __enter__(self) -> "ColumnWriter":
@@ -87,7 +88,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         if self._writer is None:
             self._writer = self._open(columns)
         if isinstance(self._writer, _NpzWriter):
-            columns = _join_matrices(_as_numbers(columns, self._like), self._matrices)
+            columns = _join_matrices(_as_numbers(columns, self._dtype_examples), self._matrices)
         self._writer.write(columns)
 
     def _open(self, columns: Columns) -> "_Writer":
@@ -95,7 +96,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         name = "" if self._path is None else self._path.name.lower()
         if self._file is not None and name.endswith(".npz"):
             return _NpzWriter(self._file, self._stack)
-        return _RowWriter(self._file, name, columns | dict(self._like))
+        return _RowWriter(self._file, name, columns | dict(self._dtype_examples))
 
 
 class _Writer(Protocol):
@@ -104,10 +105,10 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-def _as_numbers(columns: Columns, like: Mapping[str, np.ndarray]) -> Columns:
-    """Convert columns whose example in `like` is numeric to floats, with NaN for None."""
+def _as_numbers(columns: Columns, dtype_examples: Mapping[str, np.ndarray]) -> Columns:
+    """Convert columns whose example values are numeric to floats, with NaN for None."""
     converted = dict(columns)
-    for name in [name for name, values in like.items() if values.dtype.kind in "iufb"]:
+    for name in [each for each, values in dtype_examples.items() if values.dtype.kind in "iufb"]:
         converted[name] = np.array(
             [np.nan if each is None else each for each in columns[name]], float
         )
@@ -132,16 +133,16 @@ class _RowWriter:
 
         types = {name: values.type for name, values in _arrow(columns).items()}
         self._schema = pa.schema(list(types.items()))
-        self._own_sink: Any = None  # closed at the end, unlike standard output
+        self._file_sink: Any = None  # closed at the end, unlike standard output
         if name.endswith(".parquet"):
             self._writer = parquet.ParquetWriter(file, self._schema)
             return
         compression = "gzip" if name.endswith(".gz") else None
         if file is not None:
-            self._own_sink = pa.output_stream(file, compression)
+            self._file_sink = pa.output_stream(file, compression)
         separator = "\t" if name.endswith((".tsv", ".tsv.gz")) else ","
         options = csv.WriteOptions(delimiter=separator, quoting_style="needed")
-        sink = sys.stdout.buffer if file is None else self._own_sink
+        sink = sys.stdout.buffer if file is None else self._file_sink
         self._writer = csv.CSVWriter(sink, self._schema, write_options=options)
 
     def write(self, columns: Columns) -> None:
@@ -151,8 +152,8 @@ class _RowWriter:
 
     def close(self) -> None:
         self._writer.close()
-        if self._own_sink is not None:
-            self._own_sink.close()
+        if self._file_sink is not None:
+            self._file_sink.close()
 
 
 def _arrow(columns: Columns, schema: Any = None) -> dict[str, Any]:
@@ -193,13 +194,13 @@ class _NpzWriter:
     def write(self, columns: Columns) -> None:
         self._n_rows += len(next(iter(columns.values())))
         for name, values in columns.items():
-            numbers = values.dtype.kind in "iufb"
-            if name in (self._texts if numbers else self._temporary_files):
+            is_numeric = values.dtype.kind in "iufb"
+            if name in (self._texts if is_numeric else self._temporary_files):
                 raise ValueError(
                     f"Column {name!r} holds numbers in some rows and strings in others, which an "
                     "array cannot store. Write a .csv or .parquet file."
                 )
-            if numbers:
+            if is_numeric:
                 self._dtypes_and_shapes.setdefault(name, (values.dtype, values.shape[1:]))
                 if name not in self._temporary_files:
                     temporary = tempfile.TemporaryFile()  # noqa: SIM115 - the stack closes it

@@ -15,7 +15,12 @@ from dimetric.benchmark._store import Store
 from dimetric.data import DataSet
 from dimetric.experiments._plans import TITLES, Plan, baselines, data_set_names, is_tied_to_k, plan
 from dimetric.experiments._protocol import FOLD_COLUMN, load_published_data_set
-from dimetric.experiments._tables import DIMENSION_SEPARATOR, Block, PublishedTables, make_block
+from dimetric.experiments._tables import (
+    DIMENSION_SEPARATOR,
+    PublishedTables,
+    ScoreTable,
+    make_score_table,
+)
 from dimetric.stats._bayes import Posterior, sign_test
 
 __all__ = ["Reproduction", "reproduce"]
@@ -33,8 +38,9 @@ class Reproduction:
         Number of the experiment, 1 to 4.
     k : int or None
         Number of neighbours. None in experiment 2, which uses centroids.
-    blocks : list of Block
-        Tables of scores. Experiment 4 has one for each data set, the others have one in total.
+    score_tables : list of ScoreTable
+        Tables of scores. Experiment 4 has one table for each data set. Each of the others has one
+        table in total.
     result : BenchmarkResult
         The benchmark with all cells.
     baselines : dict of str to str
@@ -45,7 +51,7 @@ class Reproduction:
 
     experiment: int
     k: int | None
-    blocks: list[Block]
+    score_tables: list[ScoreTable]
     result: BenchmarkResult
     baselines: dict[str, str]
     notes: dict[str, tuple[str, ...]]
@@ -66,17 +72,17 @@ class Reproduction:
 
         Experiment 4 has no tests, because three data sets are too few.
         """
-        found = {}
-        block = self.blocks[0]
+        posteriors = {}
+        score_table = self.score_tables[0]
         for learner, baseline in self.baselines.items():
-            if learner not in block.learners or baseline not in block.learners:
+            if learner not in score_table.learners or baseline not in score_table.learners:
                 continue
-            a = block.test[:, block.learners.index(baseline)]
-            b = block.test[:, block.learners.index(learner)]
-            both = ~np.isnan(a) & ~np.isnan(b)
-            if np.any(both):
-                found[baseline, learner] = sign_test(a[both], b[both], random_state=0)
-        return found
+            a = score_table.test[:, score_table.learners.index(baseline)]
+            b = score_table.test[:, score_table.learners.index(learner)]
+            scored = ~np.isnan(a) & ~np.isnan(b)
+            if np.any(scored):
+                posteriors[baseline, learner] = sign_test(a[scored], b[scored], random_state=0)
+        return posteriors
 
 
 def reproduce(
@@ -101,8 +107,8 @@ def reproduce(
     Parameters
     ----------
     experiment : {1, 2, 3, 4}
-        Number of the experiment. 1: nine learners; 2: nearest centroids; 3: kernels;
-        4: dimensionality reduction.
+        Number of the experiment. The experiments are about nine learners (1), nearest centroids
+        (2), kernels (3) and dimensionality reduction (4).
     k : int, default=3
         Number of neighbours of the k-NN classifier. Scores are published for 3, 5 and 7, and in
         experiment 3 only for 3.
@@ -110,18 +116,18 @@ def reproduce(
         Folder of the data sets. The published tables are read from ``paper_tables`` in it or
         beside it.
     data_sets : iterable of str, optional
-        Names of the data sets to use. By default all.
+        Names of the data sets to use. By default, all are used.
     learners : iterable of str, optional
-        Names of the learners to use. By default all.
+        Names of the learners to use. By default, all are used.
     store, time_budget, retry, n_jobs, callback
         As in :func:`dimetric.benchmark.run`.
 
     Examples
     --------
-    >>> found = reproduce(1, data_sets=["iris"], learners=["Euclidean", "LDA"])
-    >>> found.title
+    >>> iris = reproduce(1, data_sets=["iris"], learners=["Euclidean", "LDA"])
+    >>> iris.title
     'Experiment 1: Nearest neighbours under learned distances, k = 3'
-    >>> np.round(found.blocks[0].test, 2)
+    >>> np.round(iris.score_tables[0].test, 2)
     array([[0.95, 0.96]])
     """
     if experiment not in TITLES:
@@ -129,8 +135,8 @@ def reproduce(
     names = _selected("data set", data_sets, data_set_names(experiment))
     data = [load_published_data_set(name, folder) for name in names]
     plans = {each.name: plan(experiment, k, each) for each in data}
-    all_columns = dict.fromkeys(column for fits in plans.values() for _, column in fits)
-    columns = _selected("learner", learners, list(all_columns))
+    all_learner_names = dict.fromkeys(column for fits in plans.values() for _, column in fits)
+    learner_names = _selected("learner", learners, list(all_learner_names))
     options = {
         "fold_column": FOLD_COLUMN,
         "scale": "set",
@@ -140,18 +146,19 @@ def reproduce(
         "n_jobs": n_jobs,
         "callback": callback,
     }
-    result = _run(experiment, k, data, plans, columns, options)
+    result = _run(experiment, k, data, plans, learner_names, options)
     published = PublishedTables(folder, experiment, k)
     rows = {"": names}
     if experiment == 4:
         rows = {name: list(dict.fromkeys(row for row, _ in plans[name])) for name in names}
-    blocks = [
-        make_block(result, published, name, own_rows, columns) for name, own_rows in rows.items()
+    score_tables = [
+        make_score_table(result, published, name, row_names, learner_names)
+        for name, row_names in rows.items()
     ]
     notes = {each.name: each.notes for each in data if each.notes}
     reported_k = None if experiment == 2 else k
     return Reproduction(
-        experiment, reported_k, blocks, result, baselines(experiment, columns), notes
+        experiment, reported_k, score_tables, result, baselines(experiment, learner_names), notes
     )
 
 
@@ -159,8 +166,8 @@ def _selected(kind: str, requested: Iterable[str] | None, known: Sequence[str]) 
     """Return the requested names, or all, in the order of the experiment."""
     if requested is None:
         return list(known)
-    found = {look_up(each, {name: name for name in known}, kind) for each in requested}
-    return [each for each in known if each in found]
+    selected = {look_up(each, {name: name for name in known}, kind) for each in requested}
+    return [each for each in known if each in selected]
 
 
 def _run(
@@ -168,7 +175,7 @@ def _run(
     k: int,
     data: list[DataSet],
     plans: dict[str, Plan],
-    columns: list[str],
+    learner_names: list[str],
     options: dict[str, Any],
 ) -> BenchmarkResult:
     """Run the benchmark of an experiment and return its cells.
@@ -184,7 +191,7 @@ def _run(
         models = {
             _name(experiment, row, column): model
             for (row, column), model in fits.items()
-            if column in columns
+            if column in learner_names
         }
         tied = {name: model for name, model in models.items() if is_tied_to_k(model)}
         others = {name: model for name, model in models.items() if name not in tied}

@@ -102,14 +102,14 @@ def is_tied_to_k(model: Any) -> bool:
     return model is not None and bool(set(TIED_PARAMETERS) & set(model.get_params()))
 
 
-def baselines(experiment: int, columns: list[str]) -> dict[str, str]:
+def baselines(experiment: int, learner_names: list[str]) -> dict[str, str]:
     """Return the baseline of each learner."""
     if experiment == 4:
         return {}
     if experiment != 2:
-        return {each: "Euclidean" for each in columns if each != "Euclidean"}
+        return {each: "Euclidean" for each in learner_names if each != "Euclidean"}
     return {
         each: {"NCMML": "Euclidean + NCM"}.get(each, each.replace("NCMC", "Euclidean + NCM"))
-        for each in columns
+        for each in learner_names
         if not each.startswith("Euclidean")
     }

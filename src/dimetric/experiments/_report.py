@@ -10,7 +10,7 @@ import numpy as np
 
 from dimetric._versions import installed_versions
 from dimetric.experiments._paper import Reproduction
-from dimetric.experiments._tables import DIMENSION_SEPARATOR, Block
+from dimetric.experiments._tables import DIMENSION_SEPARATOR, ScoreTable
 from dimetric.stats._verdict import verdict
 
 __all__ = ["coverage", "markdown", "write"]
@@ -18,18 +18,18 @@ __all__ = ["coverage", "markdown", "write"]
 PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn", "numba")
 
 
-def coverage(block: Block) -> str:
-    """Return a sentence about the rows that averages and ranks cover; empty if they cover all.
+def coverage(score_table: ScoreTable) -> str:
+    """Return sentences about the rows that averages and ranks cover, or "" if they cover all.
 
     Parameters
     ----------
-    block : Block
+    score_table : ScoreTable
         The table of scores.
     """
-    counts, ranked = block.coverage()
-    n = len(block.rows)
+    counts, ranked = score_table.coverage()
+    n = len(score_table.rows)
     learners_by_count: dict[int, list[str]] = {}
-    for learner, count in zip(block.learners, counts.tolist(), strict=True):
+    for learner, count in zip(score_table.learners, counts.tolist(), strict=True):
         if 0 < count < n:
             learners_by_count.setdefault(count, []).append(learner)
     sentences = [
@@ -98,11 +98,16 @@ def _write_csv(file: Path, head: list[str], rows: Iterable[list[str]]) -> None:
 
 
 def _score_rows(reproduction: Reproduction) -> Iterator[list[str]]:
-    for block in reproduction.blocks:
-        for i, row in enumerate(block.rows):
-            names = [block.name, row] if block.name else [row, ""]
-            for j, learner in enumerate(block.learners):
-                tables = (block.train, block.published_train, block.test, block.published_test)
+    for score_table in reproduction.score_tables:
+        for i, row in enumerate(score_table.rows):
+            names = [score_table.name, row] if score_table.name else [row, ""]
+            for j, learner in enumerate(score_table.learners):
+                tables = (
+                    score_table.train,
+                    score_table.published_train,
+                    score_table.test,
+                    score_table.published_test,
+                )
                 values = [_number(table[i, j], empty="") for table in tables]
                 if any(values):
                     yield [*names, learner, *values]
@@ -117,12 +122,12 @@ def markdown(reproduction: Reproduction) -> str:
         The experiment.
     """
     parts = [f"# {reproduction.title}", _introduction(reproduction)]
-    for block in reproduction.blocks:
-        parts += [f"## {block.name}"] if block.name else []
-        parts += ["### Averages", _averages(reproduction, block)]
-        parts += [coverage(block)] if coverage(block) else []
+    for score_table in reproduction.score_tables:
+        parts += [f"## {score_table.name}"] if score_table.name else []
+        parts += ["### Averages", _averages(reproduction, score_table)]
+        parts += [coverage(score_table)] if coverage(score_table) else []
         for field, samples in (("test", "test"), ("train", "training")):
-            parts += [f"### Scores on {samples} samples", _scores(block, field)]
+            parts += [f"### Scores on {samples} samples", _scores(score_table, field)]
     posteriors = reproduction.posteriors()
     if posteriors:
         lines = [f"- {verdict(a, b, posterior)}" for (a, b), posterior in posteriors.items()]
@@ -175,18 +180,21 @@ AVERAGE_COLUMNS = [
 ]
 
 
-def _averages(reproduction: Reproduction, block: Block) -> str:
+def _averages(reproduction: Reproduction, score_table: ScoreTable) -> str:
     """Return a table of the average scores, ranks and times of each learner."""
-    test, rank = block.averages("test")
-    published, published_rank = block.averages("published_test")
-    train, published_train = block.averages("train")[0], block.averages("published_train")[0]
+    test, rank = score_table.averages("test")
+    published, published_rank = score_table.averages("published_test")
+    train, published_train = (
+        score_table.averages("train")[0],
+        score_table.averages("published_train")[0],
+    )
     lines = []
-    for j, learner in enumerate(block.learners):
+    for j, learner in enumerate(score_table.learners):
         times = [
             cell.time
             for cell in reproduction.result.cells
             if cell.learner.partition(DIMENSION_SEPARATOR)[0] == learner
-            and block.name in ("", cell.data)
+            and score_table.name in ("", cell.data)
         ]
         scores = [_number(each) for each in (test[j], published[j], test[j] - published[j])]
         ranks = [_number(each, 2) for each in (rank[j], published_rank[j])]
@@ -196,13 +204,13 @@ def _averages(reproduction: Reproduction, block: Block) -> str:
     return _table(AVERAGE_COLUMNS, lines)
 
 
-def _scores(block: Block, field: str) -> str:
-    ours, published = getattr(block, field), getattr(block, f"published_{field}")
+def _scores(score_table: ScoreTable, field: str) -> str:
+    ours, published = getattr(score_table, field), getattr(score_table, f"published_{field}")
     lines = [
-        [row, *(_pair(ours[i, j], published[i, j]) for j in range(len(block.learners)))]
-        for i, row in enumerate(block.rows)
+        [row, *(_pair(ours[i, j], published[i, j]) for j in range(len(score_table.learners)))]
+        for i, row in enumerate(score_table.rows)
     ]
-    return _table(["dimension" if block.name else "data", *block.learners], lines)
+    return _table(["dimension" if score_table.name else "data", *score_table.learners], lines)
 
 
 def _failures(reproduction: Reproduction) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from dimetric.benchmark._result import BenchmarkResult
 from dimetric.stats._ranking import averages
 
-__all__ = ["Block", "PublishedTables", "make_block"]
+__all__ = ["PublishedTables", "ScoreTable", "make_score_table"]
 
 # Names in the published tables, mapped to ours.
 PUBLISHED_NAMES = {
@@ -21,12 +21,13 @@ PUBLISHED_NAMES = {
 }
 
 DIMENSION_SEPARATOR = " @ "  # in experiment 4, names of learners are "learner @ dimension"
+MIN_SCORED_FRACTION = 0.5  # a learner with scores in at most half of the rows is not averaged
 
 Table = dict[tuple[str, str], float]  # scores by row and column
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ScoreTable:
     """Table of our scores and the published ones. A missing score is NaN.
 
     Attributes
@@ -83,7 +84,7 @@ class Block:
         """
         tables = [each for each in (self.test, self.published_test) if not np.isnan(each).all()]
         has_score = np.all([~np.isnan(each) for each in tables or [self.test]], axis=0)
-        counted = np.mean(has_score, axis=0) > 0.5
+        counted = np.mean(has_score, axis=0) > MIN_SCORED_FRACTION
         return has_score, counted, np.all(has_score[:, counted], axis=1) & np.any(counted)
 
 
@@ -134,13 +135,13 @@ class PublishedTables:
         return next((each for each in files if each.is_file()), None)
 
 
-def make_block(
+def make_score_table(
     result: BenchmarkResult,
     published: PublishedTables,
     name: str,
     rows: list[str],
-    columns: list[str],
-) -> Block:
+    learners: list[str],
+) -> ScoreTable:
     """Return a table of our scores and the published ones.
 
     Parameters
@@ -151,13 +152,13 @@ def make_block(
         The published tables.
     name : str
         Name of a data set if the rows are dimensions, otherwise empty.
-    rows, columns : list of str
+    rows, learners : list of str
         Names of the rows (data sets or dimensions) and of the learners.
     """
     kinds = ("train", "test")
-    ours = [_array(_our_table(result, name, kind), rows, columns) for kind in kinds]
-    published_scores = [_array(published.read(name, kind), rows, columns) for kind in kinds]
-    return Block(name, rows, columns, *ours, *published_scores)
+    ours = [_array(_our_table(result, name, kind), rows, learners) for kind in kinds]
+    published_scores = [_array(published.read(name, kind), rows, learners) for kind in kinds]
+    return ScoreTable(name, rows, learners, *ours, *published_scores)
 
 
 def _array(table: Table, rows: list[str], columns: list[str]) -> np.ndarray:
@@ -167,10 +168,10 @@ def _array(table: Table, rows: list[str], columns: list[str]) -> np.ndarray:
 def _our_table(result: BenchmarkResult, name: str, kind: str) -> Table:
     """Return the mean scores over the folds: of all data sets, or of one data set by dimension."""
     means = result.scores(kind)
-    found: Table = {}
+    table: Table = {}
     for i, data in enumerate(means.data):
         for j, learner in enumerate(means.learners):
             column, _, dimension = learner.partition(DIMENSION_SEPARATOR)
             if name == (data if dimension else ""):
-                found[dimension or data, column] = float(means.values[i, j])
-    return found
+                table[dimension or data, column] = float(means.values[i, j])
+    return table

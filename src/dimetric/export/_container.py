@@ -10,6 +10,7 @@ FORMAT_VERSION = 2  # the version that is written
 READABLE_VERSIONS = (1, 2)
 MAX_NESTING = 100  # levels of JSON objects and lists in a header
 METADATA_KEY = "dimetric"  # key of dimetric's header in the safetensors metadata
+LENGTH_BYTES = 8  # size of the integer before the header, which holds its length
 MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors
 DTYPES = {"BOOL", "U8", "I8", "U16", "I16", "U32", "I32", "U64", "I64", "F16", "F32", "F64"}
 
@@ -19,15 +20,15 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            start = file.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-            if not 2 <= length <= min(MAX_HEADER_BYTES, size - 8):
+            start = file.read(LENGTH_BYTES)
+            length = struct.unpack("<Q", start)[0] if len(start) == LENGTH_BYTES else 0
+            if not 2 <= length <= min(MAX_HEADER_BYTES, size - LENGTH_BYTES):
                 raise ValueError("it is not a safetensors file, or it is truncated")
             outer = parse_object(file.read(length))
         metadata = outer.pop("__metadata__", {})
         if not isinstance(metadata, dict) or not isinstance(metadata.get(METADATA_KEY), str):
             raise ValueError("it is a safetensors file that dimetric did not write")
-        _check_tensors(outer, size - 8 - length)
+        _check_tensors(outer, size - LENGTH_BYTES - length)
         header = parse_object(metadata[METADATA_KEY])
         version = header.get("format")
         if type(version) is not int or version not in READABLE_VERSIONS:
@@ -49,7 +50,7 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object; raise on NaN, infinity, duplicate keys and deep nesting."""
+    """Parse a JSON object. Raise on NaN, infinity, duplicate keys and deep nesting."""
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):

@@ -1,6 +1,6 @@
 """Build estimators from JSON and tensors, without executing or importing anything from a file.
 
-Error messages here are clauses; the caller adds the name of the file.
+Error messages here are clauses. The caller adds the name of the file.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from dimetric.export._schema import (
 )
 from dimetric.kernels.kernel import as_kernel
 
-MAX_NESTING = 24  # levels of values in a model; the largest pipelines need about ten
+MAX_NESTING = 24  # levels of values in a model. The largest pipelines need about ten.
 # The keys of each kind of JSON object, besides the "$" key that names the kind, and their types.
 LAYOUT: dict[str, dict[str, str]] = {
     "$class": {"parameters": "object", "state": "object"},
@@ -49,12 +49,12 @@ class Decoder:
 
     def model(self, data: Any) -> BaseEstimator:
         """Return the estimator that a file describes."""
-        found = self.value(data)
-        if not isinstance(found, BaseEstimator):
+        model = self.value(data)
+        if not isinstance(model, BaseEstimator):
             raise ValueError("it does not hold an estimator")
         if self._tensors:
             raise ValueError(f"its tensor {next(iter(self._tensors))!r} is not used")
-        return found
+        return model
 
     def value(self, data: Any, depth: int = 0) -> Any:
         """Return the value that JSON describes."""
@@ -76,16 +76,16 @@ class Decoder:
 
     def _class(self, data: dict[str, Any], depth: int) -> BaseEstimator:
         cls: Any = class_named(_required_string(data["$class"]))
-        given = {key: self.value(each, depth) for key, each in data["parameters"].items()}
-        unknown = sorted(set(given) - set(cls._get_param_names()))
+        params = {key: self.value(each, depth) for key, each in data["parameters"].items()}
+        unknown = sorted(set(params) - set(cls._get_param_names()))
         if unknown:
             raise ValueError(
                 f"{cls.__name__} has no parameter {unknown[0]!r} in this version of dimetric; fit "
                 "the model again and save it"
             )
         if cls.__name__ == "Pipeline":
-            _check_steps(given)
-        model = cls(**given)
+            _check_steps(params)
+        model = cls(**params)
         check_params(model)
         for key, each in data["state"].items():
             if key in vars(model) or not is_state(cls, key):
@@ -115,9 +115,9 @@ class Decoder:
         if len(parts) != 3:
             raise ValueError("a sparse matrix must have values, column indices and row offsets")
         values, columns, offsets = parts
-        found = sparse.csr_array((values, columns, offsets), shape=tuple(data["shape"]))
-        found.check_format(full_check=True)
-        return found
+        matrix = sparse.csr_array((values, columns, offsets), shape=tuple(data["shape"]))
+        matrix.check_format(full_check=True)
+        return matrix
 
     def _array(self, data: dict[str, Any], depth: int) -> np.ndarray:
         values = _required_list(data["$array"])
@@ -154,10 +154,10 @@ class Decoder:
             (self.value(key, depth), self.value(each, depth))
             for key, each in map(_required_list, _required_list(data["$dict"]))
         ]
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        decoded = dict(pairs)
+        if len(decoded) < len(pairs):
             raise ValueError("a dict has a duplicate key")
-        return found
+        return decoded
 
 
 def _require(value: Any, kind: str, key: str) -> None:
@@ -185,10 +185,10 @@ def _required_list(value: Any) -> list[Any]:
     return value
 
 
-def _check_steps(given: dict[str, Any]) -> None:
+def _check_steps(params: dict[str, Any]) -> None:
     """Raise unless a pipeline consists of named estimators and has memory=None."""
-    steps = given.get("steps")
-    valid = isinstance(steps, list) and bool(steps) and given.get("memory") is None
+    steps = params.get("steps")
+    valid = isinstance(steps, list) and bool(steps) and params.get("memory") is None
     for step in steps if isinstance(steps, list) else ():
         valid &= isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
         valid = valid and (isinstance(step[1], BaseEstimator) or step[1] in (None, "passthrough"))

@@ -34,6 +34,7 @@ from dimetric.export._schema import NUMERIC_KINDS, RECORDS, class_named, is_stat
 
 # Attributes of a running fit or of scikit-learn's metadata routing, which are not fitted state.
 NOT_STATE = {"_skl_callbacks", "_parent_callback_ctx", "_callback_fit_ctx", "_metadata_request"}
+MAX_ITEM_BYTES = 8  # size of the longest numbers that a safetensors file can hold
 
 
 class Encoder:
@@ -53,17 +54,17 @@ class Encoder:
         cls = type(model)
         name = cls.__name__
         try:
-            known = class_named(name) is cls
+            can_be_saved = class_named(name) is cls
         except ValueError:
-            known = False
-        if not known:
+            can_be_saved = False
+        if not can_be_saved:
             raise ValueError(
                 f"A model file cannot hold {cls.__module__}.{name}{_location(path)}. It can hold "
-                "estimators of dimetric, pipelines and scalers; see docs/model-file.md. Use skops "
-                "for other estimators; dimetric.trusted_types() lists the types to trust."
+                "estimators of dimetric, pipelines and scalers (see docs/model-file.md). Use skops "
+                "for other estimators. dimetric.trusted_types() lists the types to trust."
             )
-        given = model.get_params(deep=False)
-        unfitted_attributes = {*vars(cls(**given)), *NOT_STATE}
+        params = model.get_params(deep=False)
+        unfitted_attributes = {*vars(cls(**params)), *NOT_STATE}
         state = {
             key: each
             for key, each in vars(model).items()
@@ -75,14 +76,14 @@ class Encoder:
                     f"{name}{_location(path)} has an attribute {key!r} that cannot be saved."
                 )
         if name == "Pipeline":
-            given["memory"] = None  # a cache directory of this computer
-            given["steps"] = [(step, each) for step, each in given["steps"]]
+            params["memory"] = None  # a cache directory of this computer
+            params["steps"] = [(step, each) for step, each in params["steps"]]
         parameters_are_fitted = fitted and name == "Pipeline"
         return {
             "$class": name,
             "parameters": {
                 key: self.value(each, _join_path(path, key), fitted=parameters_are_fitted)
-                for key, each in given.items()
+                for key, each in params.items()
             },
             "state": {key: self.value(each, _join_path(path, key)) for key, each in state.items()},
         }
@@ -143,7 +144,7 @@ class Encoder:
         )
 
     def _array(self, array: np.ndarray, path: str) -> Any:
-        if array.dtype.kind in NUMERIC_KINDS and array.dtype.itemsize <= 8:
+        if array.dtype.kind in NUMERIC_KINDS and array.dtype.itemsize <= MAX_ITEM_BYTES:
             return self._tensor(array, path)
         if array.dtype.kind not in "UO":
             raise ValueError(f"A model file cannot hold {path}, an array of dtype {array.dtype}.")
@@ -162,7 +163,7 @@ class Encoder:
 
 
 def _scalar(value: np.generic, path: str) -> Any:
-    if value.dtype.kind not in NUMERIC_KINDS or value.dtype.itemsize > 8:
+    if value.dtype.kind not in NUMERIC_KINDS or value.dtype.itemsize > MAX_ITEM_BYTES:
         raise ValueError(f"A model file cannot hold {path}, a scalar of dtype {value.dtype}.")
     plain = value.item()
     return {"$scalar": _float(plain), "dtype": value.dtype.name}

@@ -15,7 +15,7 @@ from dimetric.learners._inner_learner import last_step
 __all__ = ["to_faiss", "to_usearch"]
 
 INDEX_KINDS = ("flat", "hnsw")
-HNSW_LINKS_PER_POINT = 32
+HNSW_LINKS_PER_POINT = 32  # the default of faiss
 
 
 def to_faiss(
@@ -40,7 +40,7 @@ def to_faiss(
     ids : array-like of shape (n,), optional
         Integer identifiers of the samples, which searches return. By default, row indices.
     kind : {"flat", "hnsw"}, default="flat"
-        "flat" is an exact search. "hnsw" searches a graph; it is much faster but approximate.
+        "flat" is an exact search. "hnsw" searches a graph, which is much faster but approximate.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def stored_points(model: BaseEstimator) -> np.ndarray:
 
 
 def checked_ids(ids: Any, n: int) -> np.ndarray:
-    """Return ids as an array of unique integers >= 0; by default, row indices."""
+    """Return ids as an array of unique integers >= 0. By default, they are row indices."""
     if ids is None:
         return np.arange(n, dtype=np.int64)
     ids = np.asarray(ids)

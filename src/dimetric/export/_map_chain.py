@@ -188,7 +188,7 @@ def _as_float64(values: Any) -> np.ndarray:
 
 
 def _scaling(scale: Any, offset: Any, d: int) -> Linear:
-    """Return the map scale * (x - offset); None means a scale of 1 or an offset of 0."""
+    """Return the map scale * (x - offset). None stands for a scale of 1 or an offset of 0."""
     W = np.ones(d) if scale is None else _as_float64(scale)
     return Linear(W, np.zeros(d) if offset is None else _as_float64(offset), np.zeros(d))
 

@@ -117,8 +117,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     for _ in range(MAX_READ_ATTEMPTS):
         header, tensors = read_header(path)
-        found = _read_tensors(path, header, list(tensors))
-        if found is not None:
+        arrays = _read_tensors(path, header, list(tensors))
+        if arrays is not None:
             break
     else:
         raise ValueError(
@@ -126,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         )
     try:
         data = upgrade(header["model"]) if header["format"] < FORMAT_VERSION else header["model"]
-        model = Decoder(found).model(data)
+        model = Decoder(arrays).model(data)
         check_is_fitted(model)
     except ImportError:
         raise
@@ -188,7 +188,7 @@ def trusted_types() -> list[str]:
 def _read_tensors(
     path: str | os.PathLike[str], header: dict[str, Any], names: list[str]
 ) -> dict[str, np.ndarray] | None:
-    """Read the tensors of a file; return None if the file has changed since its header was read."""
+    """Read the tensors of a file. Return None if it has changed since its header was read."""
     try:
         with _safetensors().safe_open(path, framework="numpy") as file:
             if json.loads((file.metadata() or {}).get(METADATA_KEY, "null")) != header:

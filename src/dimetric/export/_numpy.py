@@ -50,12 +50,12 @@ def neighbors(X, k={k}):
         raise ValueError(f"k={{k}} must be between 1 and {{len(POINTS)}}, the number of points.")
     Z, points = transform(X), POINTS - CENTRE
     distances, rows = np.empty((len(Z), k)), np.empty((len(Z), k), dtype=np.int64)
-    lengths = np.sum(points * points, axis=1)
+    squared_lengths = np.sum(points * points, axis=1)
     for i, z in enumerate(Z):
         moved = z - CENTRE
-        rough = lengths - 2 * (points @ moved)
-        rounding = 1e-12 * (np.max(lengths) + moved @ moved)
-        near = np.flatnonzero(rough <= np.partition(rough, k - 1)[k - 1] + rounding)
+        rough = squared_lengths - 2 * (points @ moved)
+        tolerance = 1e-12 * (np.max(squared_lengths) + moved @ moved)  # above rounding errors
+        near = np.flatnonzero(rough <= np.partition(rough, k - 1)[k - 1] + tolerance)
         exact = np.sqrt(np.sum((POINTS[near] - z) ** 2, axis=1))
         order = np.lexsort((near, exact))[:k]
         distances[i], rows[i] = exact[order], near[order]
@@ -193,8 +193,10 @@ def _classes_code(classes: np.ndarray) -> str:
     if classes.dtype.kind in "iufb":
         return _array_code(classes)
     values: list[Any] = classes.tolist()
-    supported = all(each is None or isinstance(each, (str, int, float, bool)) for each in values)
-    if not supported:
+    are_supported = all(
+        each is None or isinstance(each, (str, int, float, bool)) for each in values
+    )
+    if not are_supported:
         raise ValueError(
             "The classes must be strings or numbers to be exported to a Python module."
         )
@@ -202,5 +204,5 @@ def _classes_code(classes: np.ndarray) -> str:
 
 
 def _list_code(values: Any) -> str:
-    """Return Python code for a list; its strings are escaped."""
+    """Return Python code for a list. Its strings are escaped."""
     return f"[{', '.join(ascii(each) for each in values)}]"

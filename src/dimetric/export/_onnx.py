@@ -15,7 +15,8 @@ OPSET, IR_VERSION = 17, 8  # released in 2022, so runtimes in use support them
 # Squared distances are rounded to multiples of this unit, which is relative to squared lengths and
 # far above rounding errors.
 RELATIVE_ROUNDING_UNIT = 2.0**-42
-EXTRA_CANDIDATES = 10  # beyond the k nearest; exact distances decide among all candidates
+SMALLEST_ROUNDING_UNIT = 1e-300  # avoids a division by 0 for samples at the centre of the points
+EXTRA_CANDIDATES = 10  # beyond the k nearest. Exact distances decide among all candidates.
 
 
 def to_onnx(
@@ -79,7 +80,7 @@ class Graph:
     def node(
         self, operation: str, *inputs: str | np.ndarray, outputs: Any = None, **attributes: Any
     ) -> str:
-        """Add a node and return the name of its first output; array inputs become constants."""
+        """Add a node and return the name of its first output. Array inputs become constants."""
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
         outputs = outputs or [f"{operation.lower()}{len(self.nodes)}"]
         self.nodes.append(self.onnx.helper.make_node(operation, names, outputs, **attributes))
@@ -91,19 +92,22 @@ class Graph:
         return name
 
     def cast(self, x: str, dtype: Any) -> str:
-        """Add a conversion of a tensor to a dtype."""
+        """Add a node that converts a tensor to a dtype."""
         wanted = self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.node("Cast", x, to=wanted)
 
     def linear_map(self, x: str, linear: Linear) -> str:
-        r"""Add :math:`W (x - o) + b`."""
+        r"""Add nodes that compute :math:`W (x - o) + b`."""
         W, o, b = (a.astype(self.dtype) for a in (linear.W, linear.o, linear.b))
         moved = self.node("Sub", x, o)
         scaled = self.node("Mul", moved, W) if W.ndim == 1 else self.node("MatMul", moved, W.T)
         return self.node("Add", scaled, b)
 
     def kernel_map(self, x: str, kernel_map: KernelMap) -> str:
-        r"""Add :math:`A (k(S, x) - o)`, in float64 because its terms nearly cancel."""
+        r"""Add nodes that compute :math:`A (k(S, x) - o)`, in float64.
+
+        Lower precision would not suffice, because the terms nearly cancel.
+        """
         K = self._kernel(self.cast(x, np.float64), kernel_map)
         moved = self.node("Sub", K, kernel_map.o)
         return self.cast(self.node("MatMul", moved, kernel_map.A.T), self.dtype)
@@ -132,7 +136,7 @@ class Graph:
         return self.node("Pow", inner, np.asarray(degree))
 
     def _squared_distances(self, x: str, S: np.ndarray) -> str:
-        """Add squared distances of shape (n, m), computed by a matrix product."""
+        """Add nodes that compute the squared distances, of shape (n, m), by a matrix product."""
         rows = self.node("ReduceSumSquare", x, axes=[1], keepdims=1)
         products = self.node("MatMul", x, -2 * S.T)
         D = self.node("Add", self.node("Add", products, rows), np.sum(S * S, axis=1)[None, :])
@@ -148,7 +152,7 @@ class Graph:
         return self.node("Div", x, self.node("Where", is_zero, np.asarray(1.0), length))
 
     def vote(self, z: str, vote: Vote) -> str:
-        """Add the class probabilities, the fractions of the votes, in float64."""
+        """Add nodes that compute the class probabilities (fractions of the votes) in float64."""
         near, distances = self._nearest(self.cast(z, np.float64), vote.points, vote.k)
         codes = self.node("Gather", vote.codes.astype(np.int64), near, axis=0)
         classes = np.arange(len(vote.classes))[None, None, :]
@@ -162,7 +166,7 @@ class Graph:
         return self.node("Div", sums, total)
 
     def _nearest(self, z: str, points: np.ndarray, k: int) -> tuple[str, str]:
-        """Add the row indices of the k nearest points, and their exact distances.
+        """Add nodes that compute the row indices and exact distances of the k nearest points.
 
         The candidates are the points with the smallest squared distances. A matrix product computes
         these distances, and they are rounded, because rounding errors would make equal distances
@@ -180,7 +184,7 @@ class Graph:
         unit = self.node(
             "Max",
             self.node("Mul", squared_length, np.asarray(RELATIVE_ROUNDING_UNIT)),
-            np.asarray(1e-300),
+            np.asarray(SMALLEST_ROUNDING_UNIT),
         )
         near = self._smallest(self.node("Round", self.node("Div", D, unit)), n_candidates)[1]
         near = self._smallest(near, n_candidates)[0]
@@ -188,17 +192,23 @@ class Graph:
             "Sub", self.node("Unsqueeze", z, np.array([1])), self.node("Gather", points, near)
         )
         exact = self.node("ReduceL2", apart, axes=[2], keepdims=0)
-        distances, places = self._smallest(exact, np.array([k]))
-        return self.node("GatherElements", near, places, axis=1), distances
+        distances, positions = self._smallest(exact, np.array([k]))
+        return self.node("GatherElements", near, positions, axis=1), distances
 
     def _smallest(self, x: str, k: np.ndarray) -> tuple[str, str]:
-        """Add the k smallest numbers of each row in ascending order, and their positions."""
+        """Add a node that finds the k smallest numbers of each row, in ascending order.
+
+        Return the names of the numbers and of their positions.
+        """
         outputs = [f"smallest{len(self.nodes)}", f"at{len(self.nodes)}"]
         self.node("TopK", x, k, outputs=outputs, largest=0)
         return outputs[0], outputs[1]
 
     def _neighbor_weights(self, distances: str) -> str:
-        """Add the weights 1 / distance; if any distance is 0, its weight is 1 and others are 0."""
+        """Add nodes that compute the weights 1 / distance.
+
+        If a distance is 0, its weight is 1, and the weights of other distances are 0.
+        """
         inverse = self.node("Div", np.asarray(1.0), distances)
         at_zero = self.cast(self.node("IsInf", inverse), np.float64)
         any_zero = self.node("ReduceMax", at_zero, axes=[1], keepdims=1)
@@ -231,9 +241,9 @@ class Graph:
         return model
 
     def _labels(self, probabilities: str, vote: Vote) -> Any:
-        """Add the outputs of a classifier and return the description of ``label``.
+        """Add nodes that compute the outputs of a classifier. Return the description of ``label``.
 
-        The label is that of the most probable class; ties go to the first class.
+        The label is that of the most probable class. Ties go to the first class.
         """
         best = self.node("ArgMax", probabilities, axis=1, keepdims=0)
         classes = vote.classes

@@ -17,7 +17,7 @@ def dollar_quote(text: str) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Quote the name of a table or column.
+    """Return the name of a table or column as a quoted SQL identifier.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def quote_name(name: str) -> str:
 
 
 def quote_string(value: str) -> str:
-    """Quote a string."""
+    """Return a string as a SQL literal."""
     if "\0" in value:
         raise ValueError(f"{value!r} contains a null character, which SQL strings cannot hold.")
     doubled = value.replace("'", "''")

@@ -163,16 +163,16 @@ PYTHON_TYPES: dict[str, type] = {
 
 
 def class_named(name: str) -> type:
-    """Return the estimator class with a given name; raise if files may not hold it."""
+    """Return the estimator class with a given name. Raise if files may not hold it."""
     modules = dict.fromkeys(dimetric.__all__, "dimetric") | OWN_CLASSES | SKLEARN_CLASSES
-    found = getattr(import_module(modules[name]), name) if name in modules else None
-    if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
+    cls = getattr(import_module(modules[name]), name) if name in modules else None
+    if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
         raise ValueError(f"a model file cannot hold an estimator {name!r}")
-    return found
+    return cls
 
 
 def record_named(name: str) -> type:
-    """Return the dataclass with a given name; raise if files may not hold it."""
+    """Return the dataclass with a given name. Raise if files may not hold it."""
     if name not in RECORDS:
         raise ValueError(f"a model file cannot hold a record {name!r}")
     return getattr(import_module(RECORDS[name]), name)
@@ -187,7 +187,7 @@ def all_types() -> list[type]:
 
 
 def schema_of(cls: type) -> dict[str, str]:
-    """Return the schema of a class; subclasses override their bases."""
+    """Return the schema of a class. Subclasses override their bases."""
     schema = {} if is_dataclass(cls) else dict(ESTIMATOR_SCHEMA)
     for base in reversed(cls.__mro__):
         schema |= SCHEMA.get(base.__name__, {})
@@ -195,13 +195,13 @@ def schema_of(cls: type) -> dict[str, str]:
 
 
 def is_state(cls: type, name: str) -> bool:
-    """Tell whether a class can have a fitted attribute with a given name.
+    """Return whether a class can have a fitted attribute with a given name.
 
     The names of class attributes, such as methods, are excluded. Classes without ``fit``, such as
     solvers and kernels, have no fitted attributes.
     """
-    known = bool(FITTED_NAME.fullmatch(name)) or name in schema_of(cls)
-    return known and hasattr(cls, "fit") and not hasattr(cls, name)
+    is_valid_name = bool(FITTED_NAME.fullmatch(name)) or name in schema_of(cls)
+    return is_valid_name and hasattr(cls, "fit") and not hasattr(cls, name)
 
 
 def check_attributes(cls: type, attributes: dict[str, Any]) -> None:

@@ -123,8 +123,8 @@ def to_sql(
         Name of the table, and name of the column that identifies its rows.
     columns : list of str, or str, optional
         Columns of the features, in the same order as during fit, or the name of one column that
-        holds vectors. By default, the columns seen during fit, including categorical columns. If
-        the model was fitted without column names, x0, x1, ...
+        holds vectors. By default, the columns seen during fit are used, including categorical
+        columns. If the model was fitted without column names, they are x0, x1, ...
     form : {"auto", "expression", "matrix"}, default="auto"
         How to write the map: as an expression for each coordinate, or as a join with a table of
         weights. "auto" chooses expressions if the map has at most 1000 weights and no column holds
@@ -151,8 +151,8 @@ def to_sql(
     vectors = columns if isinstance(columns, str) else None
     script = Script(linear, dialect, table, id, features, vectors)
     if form == "auto":
-        small = linear.matrix().size <= MAX_EXPRESSION_WEIGHTS and vectors is None
-        form = "expression" if small else "matrix"
+        is_small = linear.matrix().size <= MAX_EXPRESSION_WEIGHTS and vectors is None
+        form = "expression" if is_small else "matrix"
     text = script.text(type(model).__name__, form)
     if path is not None:
         with atomic_write(path) as temporary:
@@ -169,7 +169,7 @@ def _check_choices(dialect: str, form: str) -> None:
 
 @dataclass(frozen=True)
 class Script:
-    """The parts of a SQL script; `dialect`, `table` and `id` are as in :func:`to_sql`."""
+    """The parts of a SQL script. `dialect`, `table` and `id` are as in :func:`to_sql`."""
 
     linear: Linear
     dialect: str
@@ -301,8 +301,8 @@ def _encoder_expressions(encoder: TableEncoder) -> list[str]:
             whens = _when_clauses(category, categories, 1)
             others = categories[:-1] if is_binary else []
             whens += "".join(_when_clauses(each, categories, 0) for each in others)
-            rest = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
-            expressions.append(f"(CASE {column}{whens} ELSE {rest} END)")
+            otherwise = f"CASE WHEN {column} IS NULL THEN NULL ELSE {0.5 if is_binary else 0} END"
+            expressions.append(f"(CASE {column}{whens} ELSE {otherwise} END)")
     return expressions
 
 

@@ -29,14 +29,16 @@ SOLVERS = {
     "frank_wolfe": ("FrankWolfe", {"schedule": "schedule"}),
 }
 SOLVER_PARAMETERS = {*LEARNING_RATE_PARAMETERS, "batch_size", "schedule"}
-DEFAULT_KERNEL_RANKS = {"KLMNN": 30}  # defaults of n_components_kernel; other learners: 100
+# Defaults of n_components_kernel in format 1.
+DEFAULT_KERNEL_RANKS = {"KLMNN": 30}
+DEFAULT_KERNEL_RANK = 100  # of all other learners
 RENAMED_RECORDS = {"Kernel": "KernelFunction"}
 
 
 def upgrade(data: Any) -> Any:
     """Convert the JSON of a model from format 1 to format 2.
 
-    Parameters that were removed are not changed here; the decoder rejects them.
+    Parameters that were removed are not changed here. The decoder rejects them.
 
     Examples
     --------
@@ -52,37 +54,37 @@ def upgrade(data: Any) -> Any:
     upgraded = {key: upgrade(each) for key, each in data.items()}
     if isinstance(upgraded.get("$record"), str):
         upgraded["$record"] = RENAMED_RECORDS.get(upgraded["$record"], upgraded["$record"])
-    name, given = upgraded.get("$class"), upgraded.get("parameters")
-    if isinstance(name, str) and isinstance(given, dict):
+    name, params = upgraded.get("$class"), upgraded.get("parameters")
+    if isinstance(name, str) and isinstance(params, dict):
         known = class_named(name)._get_param_names()  # type: ignore[attr-defined]
-        upgraded["parameters"] = _move_parameters(name, given, set(known))
+        upgraded["parameters"] = _move_parameters(name, params, set(known))
     return upgraded
 
 
-def _move_parameters(name: str, given: dict[str, Any], known: set[str]) -> dict[str, Any]:
+def _move_parameters(name: str, params: dict[str, Any], known: set[str]) -> dict[str, Any]:
     """Move the parameters that a learner does not have into its kernel and solver objects."""
-    kept = {key: each for key, each in given.items() if key in known}
-    removed = {key: each for key, each in given.items() if key not in known}
-    if "coef0" in removed and isinstance(given.get("kernel"), str):
-        if given.get("n_components_kernel") == DEFAULT_KERNEL_RANKS.get(name, 100):
+    kept = {key: each for key, each in params.items() if key in known}
+    removed = {key: each for key, each in params.items() if key not in known}
+    if "coef0" in removed and isinstance(params.get("kernel"), str):
+        if params.get("n_components_kernel") == DEFAULT_KERNEL_RANKS.get(name, DEFAULT_KERNEL_RANK):
             del removed["n_components_kernel"]  # the default of the learner
-        for_kernel = removed | {key: given[key] for key in ("random_state",) if key in given}
+        for_kernel = removed | {key: params[key] for key in ("random_state",) if key in params}
         kept["kernel"] = _solver_or_kernel(
-            "Kernel", KERNEL_PARAMETERS, for_kernel, shortcut=given["kernel"]
+            "Kernel", KERNEL_PARAMETERS, for_kernel, shortcut=params["kernel"]
         )
         removed = {key: each for key, each in removed.items() if key not in KERNEL_PARAMETERS}
-    if removed.keys() & SOLVER_PARAMETERS and isinstance(given.get("solver"), str):
-        solver, names = SOLVERS.get(given["solver"], ("", {}))
-        kept["solver"] = _solver_or_kernel(solver, names, removed, shortcut=given["solver"])
+    if removed.keys() & SOLVER_PARAMETERS and isinstance(params.get("solver"), str):
+        solver, names = SOLVERS.get(params["solver"], ("", {}))
+        kept["solver"] = _solver_or_kernel(solver, names, removed, shortcut=params["solver"])
         removed = {key: each for key, each in removed.items() if key not in SOLVER_PARAMETERS}
     return kept | removed
 
 
 def _solver_or_kernel(
-    name: str, names: dict[str, str], given: dict[str, Any], *, shortcut: str
+    name: str, names: dict[str, str], params: dict[str, Any], *, shortcut: str
 ) -> Any:
-    """Return a solver or kernel with its non-default parameters; the shortcut if it has none."""
-    moved = {names[key]: each for key, each in given.items() if key in names}
+    """Return a solver or kernel with its non-default parameters, or the shortcut if it has none."""
+    moved = {names[key]: each for key, each in params.items() if key in names}
     defaults = signature(class_named(name)).parameters if moved else {}
     moved = {key: each for key, each in moved.items() if each != defaults[key].default}
     if not moved:

@@ -47,7 +47,7 @@ class Display(ABC):
         """Draw into the given axes, or into a new figure if None, and store the artists."""
 
     def _open_axes(self, ax: Any, size: tuple[float, float], *, is_3d: bool = False) -> Any:
-        """Store and return the axes to draw into; `size` is used if a figure is created."""
+        """Store and return the axes to draw into. A new figure has the given size."""
         self.ax_ = one_axes(type(self).__name__, ax, size, is_3d=is_3d)
         self.figure_ = self.ax_.figure
         return self.ax_

@@ -9,6 +9,7 @@ from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 from dimetric.plot._display import StyledDisplay
 from dimetric.plot._labels import (
+    MAX_LARGE_NAMES,
     MAX_LEGEND_CLASSES,
     are_numbers,
     checked_labels,
@@ -23,8 +24,10 @@ from dimetric.plot._palette import SEQUENTIAL_CMAP, Style, class_styles
 
 __all__ = ["EmbeddingDisplay"]
 
-MAX_CLASSES = 400
+MAX_CLASSES = 400  # with more classes, an error is raised
 MIN_EDGED_AREA = 15  # smallest area of a marker with a white edge, in square points
+TOTAL_MARKER_AREA = 12_000  # of all markers, in square points
+MIN_MARKER_AREA, MAX_MARKER_AREA = 5, 26  # of one marker, in square points
 MAX_VECTOR_POINTS = 5_000  # with more points, they are rasterized in SVG and PDF files
 
 
@@ -186,12 +189,12 @@ class EmbeddingDisplay(StyledDisplay):
 
     def _kind(self, y: np.ndarray | None) -> str:
         """Return how to interpret y: "none", "classes" or "numbers"."""
-        for name, allowed in (
+        for name, choices in (
             ("by", ("auto", "classes", "numbers")),
             ("legend", ("auto", "beside", "centres", "none")),
         ):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {allowed}.")
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be one of {choices}.")
         if y is None:
             return "none"
         if self.by == "numbers" and y.dtype.kind not in "iufb":
@@ -209,8 +212,8 @@ class EmbeddingDisplay(StyledDisplay):
             )
         if n_components == 1 or not n_classes:
             return False
-        few = self.legend == "auto" and (n_classes <= MAX_LEGEND_CLASSES or n_components == 3)
-        return few or self.legend == "beside"
+        fits_beside = n_classes <= MAX_LEGEND_CLASSES or n_components == 3
+        return self.legend == "beside" or (self.legend == "auto" and fits_beside)
 
     def _draw_classes(
         self, points: np.ndarray, codes: np.ndarray, styles: list[Style], options: dict[str, Any]
@@ -278,7 +281,10 @@ def _checked(Z: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
 
 def _scatter_defaults(n: int) -> dict[str, Any]:
     """Return keyword arguments of ``scatter`` for n points: markers shrink as n grows."""
-    return {"s": float(np.clip(12_000 / max(1, n), 5, 26)), "rasterized": n > MAX_VECTOR_POINTS}
+    return {
+        "s": float(np.clip(TOTAL_MARKER_AREA / max(1, n), MIN_MARKER_AREA, MAX_MARKER_AREA)),
+        "rasterized": n > MAX_VECTOR_POINTS,
+    }
 
 
 def _figure_size(classes: list[Any], beside: bool, n_components: int) -> tuple[float, float]:
@@ -289,7 +295,7 @@ def _figure_size(classes: list[Any], beside: bool, n_components: int) -> tuple[f
     if beside:
         height = max(4.8, 0.8 + 0.2 * n) if n <= MAX_LEGEND_CLASSES else 4.8
         return 5.2 + legend_width(classes) + (n_components == 3), height
-    return (9.0, 7.5) if n > 40 else (6.8, 5.6)
+    return (9.0, 7.5) if n > MAX_LARGE_NAMES else (6.8, 5.6)
 
 
 def _line_heights(codes: np.ndarray, y: np.ndarray | None, kind: str) -> np.ndarray:

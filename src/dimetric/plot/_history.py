@@ -56,7 +56,7 @@ class HistoryDisplay(CurvesDisplay):
             Fitted learner with an iterative solver, classifier that uses one, or pipeline that
             ends with either.
         title : str, default=""
-            Title of the plot. By default the name of the learner and why its solver stopped.
+            Title of the plot. By default, the name of the learner and why its solver stopped.
         ax : matplotlib Axes, optional
             Axes to draw into.
         """
@@ -81,8 +81,8 @@ class HistoryDisplay(CurvesDisplay):
         ax : matplotlib Axes, optional
             Axes to draw into.
         """
-        found = {name: _history(each)[1] for name, each in estimators.items()}
-        return cls(found, title=title).plot(ax=ax)
+        histories = {name: _history(each)[1] for name, each in estimators.items()}
+        return cls(histories, title=title).plot(ax=ax)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         named = {name: _checked_history(name, each) for name, each in self.histories.items()}

@@ -12,30 +12,32 @@ from dimetric.plot._matplotlib import plain_text
 from dimetric.plot._palette import DARK_GREY, Style
 
 MAX_INTEGER_CLASSES = 200  # with more distinct integers, y is treated as numbers, not classes
+MIN_INTEGER_CLASSES = 20  # up to this many distinct integers are always treated as classes
 MAX_LEGEND_CLASSES = 24  # with more, names are written at the class medians
 MIN_COMMON_CHARACTERS = 4  # length of a common prefix and suffix that is worth omitting
+MAX_LARGE_NAMES = 40  # with more names at the class medians, their font is smaller
 LEGEND_ROWS = 24  # a longer legend has several columns
 LEGEND_BESIDE = {"loc": "upper left", "borderaxespad": 0.0, "frameon": False}
 
 
 def checked_labels(y: Any, n: int, name: str = "y") -> np.ndarray:
     """Return the classes or numbers of n samples as a NumPy array."""
-    given = to_host(y) if is_foreign(y) else np.asarray(y)
-    if given.ndim == 2 and given.shape[1] == 1:
-        given = given[:, 0]
-    if given.ndim != 1 or len(given) != n:
+    labels = to_host(y) if is_foreign(y) else np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or len(labels) != n:
         raise ValueError(
-            f"{name} has shape {given.shape}, but there are {n} samples. Give one class or one "
+            f"{name} has shape {labels.shape}, but there are {n} samples. Give one class or one "
             "number for each sample."
         )
-    if given.dtype.kind == "O":
-        if is_missing(given).any():
+    if labels.dtype.kind == "O":
+        if is_missing(labels).any():
             raise ValueError(f"{name} has missing values. Remove these samples or label them.")
-        kinds = {type(each) for each in given}
-        given = given.astype(str) if len(kinds) != 1 else np.array(given.tolist())
-    if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
+        kinds = {type(each) for each in labels}
+        labels = labels.astype(str) if len(kinds) != 1 else np.array(labels.tolist())
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"{name} contains NaN or infinity. Remove these samples.")
-    return given
+    return labels
 
 
 def are_numbers(y: np.ndarray) -> bool:
@@ -48,7 +50,7 @@ def are_numbers(y: np.ndarray) -> bool:
     """
     if y.dtype.kind not in "iuf":
         return False
-    max_classes = min(MAX_INTEGER_CLASSES, max(20, len(y) // 3))
+    max_classes = min(MAX_INTEGER_CLASSES, max(MIN_INTEGER_CLASSES, len(y) // 3))
     return bool(np.any(y != np.round(y))) or len(np.unique(y)) > max_classes
 
 
@@ -155,7 +157,7 @@ def class_legend(ax: Any, names: Sequence[object], styles: Sequence[Style], titl
     """Add a legend of classes beside the axes and return it."""
     from matplotlib.lines import Line2D
 
-    many = len(names) > LEGEND_ROWS
+    is_long = len(names) > LEGEND_ROWS
     if ax.name == "3d":
         ax.set_anchor("W")  # move the cube to the left to make room for the legend
     handles = [
@@ -164,7 +166,7 @@ def class_legend(ax: Any, names: Sequence[object], styles: Sequence[Style], titl
             [],
             linestyle="none",
             marker=style.marker,
-            markersize=4 if many else 5,
+            markersize=4 if is_long else 5,
             color=style.color,
             markerfacecolor=style.color if style.filled else "none",
         )
@@ -178,7 +180,7 @@ def class_legend(ax: Any, names: Sequence[object], styles: Sequence[Style], titl
         title=plain_text(title) or None,
         alignment="left",
         ncols=-(-len(names) // LEGEND_ROWS),
-        fontsize=7 if many else 9,
+        fontsize=7 if is_long else 9,
         handletextpad=0.2,
         columnspacing=0.8,
     )
@@ -235,11 +237,10 @@ def write_class_names(
 def _write_names(
     ax: Any, centres: np.ndarray, names: Sequence[object], styles: Sequence[Style]
 ) -> list[Any]:
-    """Write names at or near their centres; earlier names get the better places."""
+    """Write names at or near their centres. Earlier names get the better places."""
     from matplotlib import patheffects
 
-    many = len(names) > 40
-    size, max_length = (6, 16) if many else (8, 24)
+    size, max_length = (6, 16) if len(names) > MAX_LARGE_NAMES else (8, 24)
     figure = ax.figure.figure  # ax.figure may be a subfigure
     figure.draw_without_rendering()  # runs the layout, which moves the axes
     to_points = 72 / figure.dpi
@@ -298,6 +299,7 @@ def non_overlapping_offsets(
     array([[0., 0.],
            [0., 1.]])
     """
+    # Try 24 directions at 59 distances, starting upwards. The numbers were chosen by experiment.
     angles, rings = 2 * np.pi * np.arange(24) / 24 + np.pi / 2, np.arange(1, 60)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     placed, offsets = np.empty((0, 4)), np.zeros_like(centres)

@@ -81,12 +81,12 @@ def grid_of_axes(
         return [one_axes(display_name, ax, (size[0] + legend_width, size[1]), is_3d=are_3d[0])]
     plt = pyplot(display_name)
     if isinstance(ax, Iterable):
-        given = list(np.ravel(np.asarray(ax, dtype=object)))
-        if len(given) != n:
-            raise ValueError(f"{display_name} draws {n} panels, but ax holds {len(given)} axes.")
+        axes = list(np.ravel(np.asarray(ax, dtype=object)))
+        if len(axes) != n:
+            raise ValueError(f"{display_name} draws {n} panels, but ax holds {len(axes)} axes.")
         return [
-            one_axes(display_name, one, size, is_3d=is_3d)
-            for one, is_3d in zip(given, are_3d, strict=True)
+            one_axes(display_name, each, size, is_3d=is_3d)
+            for each, is_3d in zip(axes, are_3d, strict=True)
         ]
     if columns < 1:
         raise ValueError(f"n_columns={columns} must be at least 1.")

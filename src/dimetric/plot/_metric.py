@@ -19,6 +19,8 @@ __all__ = ["MetricDisplay"]
 
 MAX_NUMBERED_FEATURES = 12  # with more features, the entries are not written as numbers
 MAX_TICK_LABELS = 40  # with more features, only some are labelled
+CHARACTERS_PER_ROW = 40  # of horizontal tick labels that fit below the heat map
+DARK_FRACTION = 0.6  # of the largest entry, above which the colour of an entry is dark
 
 
 class MetricDisplay(StyledDisplay):
@@ -81,7 +83,7 @@ class MetricDisplay(StyledDisplay):
             Fitted learner of a linear map, classifier that uses one, or pipeline that ends with
             either.
         feature_names : sequence of str, optional
-            Names of the features. By default, the names seen in ``fit``.
+            Names of the features. By default, the names seen during ``fit``.
         title : str, default=""
             Title of the plot.
         ax, **artist_kwargs
@@ -109,10 +111,10 @@ class MetricDisplay(StyledDisplay):
         texts = [plain_text(names[i], 24) for i in shown]
         side = float(np.clip(0.28 * d, 3.2, 7.5))
         label_space = 0.3 + 0.075 * max(len(text) for text in texts)
-        vertical = _would_overlap(texts, d)
+        are_vertical = _would_overlap(texts, d)
         size = (
             side + 1.0 + label_space,
-            side + (label_space if vertical else 0.4) + 0.3 * bool(self.title),
+            side + (label_space if are_vertical else 0.4) + 0.3 * bool(self.title),
         )
         ax = self._open_axes(ax, size)
         limit = float(np.max(np.abs(M))) or 1.0
@@ -125,7 +127,7 @@ class MetricDisplay(StyledDisplay):
         self.image_ = ax.imshow(M, **(defaults | artist_kwargs))
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=ax, shrink=0.9, pad=0.02)
         font_size = 9 if d <= MAX_NUMBERED_FEATURES else 7
-        ax.set_xticks(shown, texts, rotation=90 if vertical else 0, fontsize=font_size)
+        ax.set_xticks(shown, texts, rotation=90 if are_vertical else 0, fontsize=font_size)
         ax.set_yticks(shown, texts, fontsize=font_size)
         self.text_ = self._write_entries(M, limit) if d <= MAX_NUMBERED_FEATURES else []
         self._write_title()
@@ -140,7 +142,7 @@ class MetricDisplay(StyledDisplay):
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="white" if abs(value) > 0.6 * limit else DARK_GREY,
+                color="white" if abs(value) > DARK_FRACTION * limit else DARK_GREY,
             )
             for (i, j), value in np.ndenumerate(M)
         ]
@@ -154,7 +156,7 @@ def _format_entry(value: float) -> str:
 
 
 def _feature_names(estimator: Any, learner: Any) -> Any:
-    """Return the names of the features the learner was fitted to; None if unknown."""
+    """Return the names of the features the learner was fitted to, or None if unknown."""
     names = None
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         with suppress(AttributeError, ValueError):  # not all steps provide names
@@ -167,4 +169,4 @@ def _feature_names(estimator: Any, learner: Any) -> Any:
 
 def _would_overlap(texts: list[str], d: int) -> bool:
     """Return whether horizontal tick labels would overlap."""
-    return max(len(text) for text in texts) > max(2, 40 // d)
+    return max(len(text) for text in texts) > max(2, CHARACTERS_PER_ROW // d)

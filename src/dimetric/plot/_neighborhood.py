@@ -14,6 +14,7 @@ from dimetric.quality import Neighborhood, before_and_after, neighborhood
 __all__ = ["NeighborhoodDisplay"]
 
 KIND_MARKERS = {"kept": "o", "new": "^", "lost": "v"}
+RELATIVE_REACH = 1.9  # limit of the axes, relative to the radius of the circle
 
 
 class NeighborhoodDisplay(Display):
@@ -96,8 +97,8 @@ class NeighborhoodDisplay(Display):
             As in the class and :meth:`plot`.
         """
         before, after = before_and_after(estimator, X)
-        found = neighborhood(before, after, row, n_neighbors=n_neighbors)
-        return cls(found, y, titles=titles).plot(ax=ax)
+        changed = neighborhood(before, after, row, n_neighbors=n_neighbors)
+        return cls(changed, y, titles=titles).plot(ax=ax)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         near = self.neighborhood
@@ -117,14 +118,14 @@ class NeighborhoodDisplay(Display):
         self.legend_ = self._draw_legend(axes[1], classes, colors)
 
     def _colors(self, codes: np.ndarray, n_classes: int) -> dict[int, str]:
-        """Return the colour of each class, or only of those most frequent among the neighbours."""
+        """Return the colour of each class, or only of the most frequent classes of neighbours."""
         if n_classes <= len(COLORS):
             return dict(enumerate(COLORS[:n_classes]))
         near = self.neighborhood
         present, counts = np.unique(codes[[*near.before, *near.after]], return_counts=True)
         order = present[np.argsort(-counts, kind="stable")]
-        own = int(codes[near.row])
-        ranked = [own, *(int(code) for code in order if code != own)]
+        centre_code = int(codes[near.row])
+        ranked = [centre_code, *(int(code) for code in order if code != centre_code)]
         return dict(zip(ranked, COLORS, strict=False))
 
     def _draw_samples(
@@ -172,7 +173,9 @@ class NeighborhoodDisplay(Display):
         ax.add_patch(
             Circle((0, 0), radius, fill=False, linestyle="--", color=DARK_GREY, linewidth=0.8)
         )
-        reach = 1.9 * (radius or 1.0)  # the radius is 0 if all neighbours equal the sample
+        reach = RELATIVE_REACH * (
+            radius or 1.0
+        )  # the radius is 0 if all neighbours equal the sample
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=[], yticks=[])
         k = len(self.neighborhood.before)
         ax.set_title(plain_text(title, 60))

@@ -12,6 +12,8 @@ from dimetric.quality import EmbeddingQuality, embedding_quality
 
 __all__ = ["QualityDisplay"]
 
+DEFAULT_N_NEIGHBORS = 5
+
 
 class QualityDisplay(CurvesDisplay):
     r"""Neighbourhood preservation :math:`R_{NX}(K)` of embeddings for all neighbourhood sizes K.
@@ -76,9 +78,10 @@ class QualityDisplay(CurvesDisplay):
             Parameters of :func:`~dimetric.quality.embedding_quality`, such as ``sample_size``.
         """
         n = np.shape(X)[0]
-        options = {"n_neighbors": max(1, min(5, (n - 1) // 2))} | options
-        found = {name: embedding_quality(X, Z, **options) for name, Z in embeddings.items()}
-        return cls(found, title=title).plot(ax=ax)
+        # The scores require n_neighbors < n_samples / 2.
+        options = {"n_neighbors": max(1, min(DEFAULT_N_NEIGHBORS, (n - 1) // 2))} | options
+        qualities = {name: embedding_quality(X, Z, **options) for name, Z in embeddings.items()}
+        return cls(qualities, title=title).plot(ax=ax)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         curves = {}

@@ -37,7 +37,8 @@ from dimetric.selection._knn_scores import named_learners
 
 __all__ = ["RegionsDisplay"]
 
-MAX_PAIRS = 45  # pairs of features, each in its own panel
+MAX_PAIRS = 45  # panels, the number of pairs of 10 features
+MAX_TITLE_LENGTH = 60  # characters
 
 
 class RegionsDisplay(Display):
@@ -119,15 +120,15 @@ class RegionsDisplay(Display):
         Parameters
         ----------
         estimators : mapping of titles to classifiers, or iterable of classifiers
-            The classifiers. If one is not fitted, a clone is fitted to X and y.
+            The classifiers. If a classifier is not fitted, a clone is fitted to X and y.
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
             Classes of the samples.
         features : sequence of int or str, list of such sequences, or "pairs", optional
-            The one to three features that vary. A list of sequences gives one panel for each;
-            "pairs" gives one for each pair of features. By default all features vary, which
-            requires at most three.
+            The one to three features that vary. A list of sequences gives one panel for each
+            sequence. "pairs" gives one panel for each pair of features. By default, all features
+            vary, which requires at most three.
         section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
             Values of the features that do not vary: see
             :func:`~dimetric.classify.decision_regions`.
@@ -166,7 +167,7 @@ class RegionsDisplay(Display):
         y : array-like of shape (n_samples,)
             Classes of the samples.
         classifier : classifier, optional
-            The classifier. By default :class:`~dimetric.KNNClassifier`.
+            The classifier. By default, :class:`~dimetric.KNNClassifier`.
         n_neighbors : int, default=3
             Number of neighbours of the default classifier.
         mapped : bool, default=False
@@ -197,9 +198,9 @@ class RegionsDisplay(Display):
         codes = codes_of(classes, labels)
         styles = class_styles(len(classes))
         are_3d = [len(each.regions.features) == 3 for each in self.panels]
-        only_one_feature = len(self.panels) == 1 and len(self.panels[0].regions.features) == 1
+        is_one_dimensional = len(self.panels) == 1 and len(self.panels[0].regions.features) == 1
         at_medians = len(classes) > MAX_LEGEND_CLASSES and not any(are_3d)
-        legend = not only_one_feature and not at_medians
+        legend = not is_one_dimensional and not at_medians
         columns = self.n_columns
         width = legend_width(list(classes)) + any(are_3d) if legend else 0.0
         self.axes_ = grid_of_axes(
@@ -278,8 +279,10 @@ def _varying_features(features: Any, d: int) -> list[Any]:
                 f"1 to {MAX_PAIRS}. List the pairs to draw, such as [(0, 1), (0, 2)]."
             )
         return pairs
-    several = isinstance(features, list) and features and isinstance(features[0], tuple | list)
-    return features if several else [features]
+    are_sequences = (
+        isinstance(features, list) and features and isinstance(features[0], tuple | list)
+    )
+    return features if are_sequences else [features]
 
 
 def _fitted(estimator: Any, X: Any, y: Any) -> Any:
@@ -302,11 +305,11 @@ def _title(name: str, regions: DecisionRegions, names: list[str], section: Any) 
     """Return the title: the name, and the values of the features that do not vary."""
     others = [j for j in range(len(names)) if j not in regions.features]
     if not others:
-        return plain_text(name, 60)
+        return plain_text(name, MAX_TITLE_LENGTH)
     where = {"mean": "the mean", "median": "the median"}.get(str(section), "given values")
     where = f"row {section}" if isinstance(section, Integral) else where
     held = f"{len(others)} other features at {where}"
     if len(others) <= 2:
         held = ",\n".join(f"{plain_text(names[j], 24)} = {regions.section[j]:.3g}" for j in others)
         held += f" ({where})" if where != "given values" else ""
-    return f"{plain_text(name, 60)}\n{held}".strip()
+    return f"{plain_text(name, MAX_TITLE_LENGTH)}\n{held}".strip()

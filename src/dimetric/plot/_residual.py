@@ -81,18 +81,19 @@ class ResidualVarianceDisplay(CurvesDisplay):
         X : array-like of shape (n_samples, n_features)
             Samples.
         dimensions : iterable of int, optional
-            Numbers of components. By default 1 to 10, or to the number of features if smaller.
+            Numbers of components. By default, 1 to 10, or to the number of features if that is
+            smaller.
         title : str, default=""
             Title of the plot.
         ax, **artist_kwargs
             As in :meth:`plot`.
         """
         dims = None if dimensions is None else list(dimensions)
-        found = {
+        variances = {
             name: residual_variances(each, X, dims)
             for name, each in named_learners(estimators).items()
         }
-        return cls(found, title=title).plot(ax=ax, **artist_kwargs)
+        return cls(variances, title=title).plot(ax=ax, **artist_kwargs)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
         curves = {

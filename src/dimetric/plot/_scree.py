@@ -12,6 +12,9 @@ from dimetric.quality import eigenvalue_ratios
 
 __all__ = ["ScreeDisplay"]
 
+MAX_MARKED_POINTS = 40  # with more components, the cumulative line has no markers
+ROUNDING_TOLERANCE = 1e-12  # the ratios may sum to slightly less than 1
+
 
 class ScreeDisplay(StyledDisplay):
     r"""Scree plot: eigenvalue ratios as bars, and their cumulative sum as a line.
@@ -92,7 +95,7 @@ class ScreeDisplay(StyledDisplay):
             k,
             sums,
             color=COLORS[1],
-            marker="o" if len(k) <= 40 else None,
+            marker="o" if len(k) <= MAX_MARKED_POINTS else None,
             markersize=4,
             label="cumulative",
         )
@@ -111,7 +114,7 @@ class ScreeDisplay(StyledDisplay):
 
     def _mark_threshold(self, t: float, sums: np.ndarray, line: Any) -> int | None:
         """Mark and return the number of components that reach the threshold."""
-        reached = np.flatnonzero(sums >= t - 1e-12)
+        reached = np.flatnonzero(sums >= t - ROUNDING_TOLERANCE)
         if not len(reached):
             line.set_label(f"{t:g} not reached")
             return None

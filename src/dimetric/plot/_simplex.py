@@ -13,18 +13,19 @@ __all__ = ["SimplexDisplay"]
 TESTS = {"sign": sign_test, "signed_rank": signed_rank_test}
 # Corners at which these probabilities are 1: a is better, no difference, b is better.
 CORNERS = np.array([[0.0, 0.0], [0.5, 3**0.5 / 2], [1.0, 0.0]])
-MAX_NAME_LENGTH = 30
+MAX_NAME_LENGTH = 30  # characters
+HEXAGONS_PER_ROW = 50
 CENTRE = CORNERS.mean(axis=0)
 
 
 class SimplexDisplay(StyledDisplay):
     r"""Posterior samples of a Bayesian test in a triangle (2-simplex).
 
-    Each point is one sample of three probabilities: the first learner is better, there is no
-    practical difference, the second learner is better. Each corner belongs to one of them: the
-    larger the probability, the closer the point is to its corner. The inner lines divide the
-    triangle into three regions by the most probable corner. The number at each corner is the
-    fraction of the points in its region.
+    Each point is one posterior sample of three probabilities: that the first learner is better,
+    that there is no practical difference, and that the second learner is better. Each probability
+    has a corner. The larger the probability, the closer the point lies to that corner. The inner
+    lines divide the triangle into three regions, in each of which one probability is the largest.
+    The number at each corner is the fraction of the points in its region.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class SimplexDisplay(StyledDisplay):
         test : {"sign", "signed_rank"}, default="sign"
             The Bayesian test.
         rope : float, default=0.01
-            Region of practical equivalence: differences up to this size count as none.
+            Region of practical equivalence: differences up to this size count as no difference.
         random_state : int, RandomState or None, default=None
             Random seed of the posterior samples.
         ax, **artist_kwargs
@@ -101,7 +102,7 @@ class SimplexDisplay(StyledDisplay):
         ax = self._open_axes(ax, (4.2 + 0.16 * max(0, longest - 12), 3.9))
         points = samples @ CORNERS
         defaults = {
-            "gridsize": 50,
+            "gridsize": HEXAGONS_PER_ROW,
             "mincnt": 1,
             "cmap": "viridis",
             "bins": "log",
@@ -121,10 +122,10 @@ class SimplexDisplay(StyledDisplay):
 
     def _labels(self, ax: Any) -> list[Any]:
         """Write names and probabilities at the corners."""
-        found = self.posterior
+        posterior = self.posterior
         labels = zip(
             (self.names[0], "no difference", self.names[1]),
-            (found.left, found.rope, found.right),
+            (posterior.left, posterior.rope, posterior.right),
             CORNERS,
             ("top", "bottom", "top"),
             (-0.02, 0.02, -0.02),

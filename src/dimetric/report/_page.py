@@ -51,7 +51,7 @@ def render_report(record: ReportRecord) -> str:
     Returns
     -------
     str
-        The page. It contains its plots and loads nothing.
+        The page. Plots are embedded in it, and it loads no other files.
     """
     from dimetric.report import _pictures as pictures
 
@@ -178,10 +178,13 @@ def _usage(record: ReportRecord) -> list[str]:
         f"import dimetric, pandas\nmodel = dimetric.load({file!r})\n"
         'print(model.predict(pandas.read_csv("new.csv")))'
     )
-    verbs = {
+    arguments_by_verb = {
         "predict": "new.csv --out classes.csv",
         "transform": "new.csv --out coordinates.csv",
         "info": "",
     }
-    shell = (f"dimetric {verb} {shlex.quote(file)} {rest}" for verb, rest in verbs.items())
+    shell = (
+        f"dimetric {verb} {shlex.quote(file)} {arguments}"
+        for verb, arguments in arguments_by_verb.items()
+    )
     return [python, "\n".join(shell)]

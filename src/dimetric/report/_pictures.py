@@ -13,9 +13,11 @@ from dimetric.report._text import cut_middle
 
 WIDTH_INCHES = 5.2  # narrow, so that text stays readable on a phone
 DOTS_PER_INCH = 150
-MAX_HEAT_MAP_FEATURES = 20
-MAX_LEGEND_CLASSES = 12
-MAX_LABEL_LENGTH = 14
+MAX_TICKS = 5  # on an axis whose tick labels are long
+MAX_HEAT_MAP_FEATURES = 20  # rows and columns whose names stay readable
+MAX_LEGEND_CLASSES = 12  # lines of a legend as high as the plot
+MAX_LABEL_LENGTH = 14  # characters
+MAX_CENTRE_LABEL_LENGTH = 3  # characters; longer names at the centres of classes would overlap
 
 
 def draw_all(record: ReportRecord) -> dict[str, str]:
@@ -63,12 +65,13 @@ def _scatter_plots(insight: Insight, y: np.ndarray, names: tuple[str, str]) -> t
 def _labels(y: np.ndarray) -> tuple[np.ndarray, str]:
     """Return a short class name for each sample, and the position of the legend."""
     classes, codes = np.unique(y.astype(str), return_inverse=True)
-    short = np.array([cut_middle(each, MAX_LABEL_LENGTH) for each in classes])
-    if len(set(short)) < len(classes):  # the names differ only in the part that was removed
-        short = np.array([f"class {i + 1}" for i in range(len(classes))])
+    short_names = np.array([cut_middle(each, MAX_LABEL_LENGTH) for each in classes])
+    if len(set(short_names)) < len(classes):  # the names differ only in the part that was removed
+        short_names = np.array([f"class {i + 1}" for i in range(len(classes))])
     if len(classes) <= MAX_LEGEND_CLASSES:
-        return short[codes], "beside"
-    return short[codes], "centres" if max(map(len, short)) <= 3 else "none"
+        return short_names[codes], "beside"
+    fits = max(map(len, short_names)) <= MAX_CENTRE_LABEL_LENGTH
+    return short_names[codes], "centres" if fits else "none"
 
 
 def _heat_map(metric: np.ndarray, names: list[str]) -> str:
@@ -104,6 +107,6 @@ def _picture(height: float, display: Any, *, few_ticks: bool = False) -> str:
         ax = figure.add_subplot()
         display.plot(ax=ax)
         if few_ticks:
-            ax.locator_params(axis="x", nbins=5)
+            ax.locator_params(axis="x", nbins=MAX_TICKS)
         figure.savefig(content, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
     return f"data:image/png;base64,{b64encode(content.getvalue()).decode()}"

@@ -37,10 +37,10 @@ class LearnerRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The best learner, and the scores that it was chosen by.
+    """The best learner, and the scores by which it was chosen.
 
-    The race cross-validates all learners. The final tests the best one against the baseline, the
-    Euclidean distance.
+    First, a race cross-validates all learners. Then a final round compares the best learner with
+    the baseline, the Euclidean distance.
 
     Attributes
     ----------
