@@ -39,13 +39,13 @@ def look_up(name: str, known: Mapping[str, T], kind: str, *, hint: str = "") -> 
     ...
     ValueError: There is no learner 'nac'. Did you mean NCA?
     """
-    by_lower = {str(each).lower(): each for each in known}
+    by_lower = {str(known_name).lower(): known_name for known_name in known}
     if name in known:
         return known[name]
     if name.lower() in by_lower:
         return known[by_lower[name.lower()]]
     sentences = [f"There is no {kind} {name!r}.", suggest(name, known), hint]
-    raise ValueError(" ".join(each for each in sentences if each))
+    raise ValueError(" ".join(sentence for sentence in sentences if sentence))
 
 
 def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
@@ -69,10 +69,10 @@ def suggest(name: str, known: Iterable[str], intro: str = "Choose from") -> str:
     >>> suggest("?", ["NCA", "LMNN"])
     'Choose from NCA, LMNN.'
     """
-    names = [str(each) for each in known]
-    by_lower = {each.lower(): each for each in names}
+    names = [str(known_name) for known_name in known]
+    by_lower = {known_name.lower(): known_name for known_name in names}
     close = get_close_matches(str(name).lower(), by_lower, MAX_SUGGESTIONS, MIN_SIMILARITY)
-    similar = [by_lower[each] for each in close]
+    similar = [by_lower[lower] for lower in close]
     if similar:
         *first, last = similar
         return f"Did you mean {', '.join(first)} or {last}?" if first else f"Did you mean {last}?"

@@ -141,7 +141,7 @@ WRONG = {
     "similar has shape (2, 4), but pairs of vectors must have shape": lambda: Pairs.from_arrays(
         X[:2], X[:2]
     ),
-    "(1, 2, 4) and (1, 2, 3), but must hold": lambda: Pairs.from_arrays(
+    "(1, 2, 4) and (1, 2, 3), but must contain": lambda: Pairs.from_arrays(
         X[None, :2], X[None, :2, :3]
     ),
     "the same number of features": lambda: Pairs.from_arrays([], []),

@@ -21,7 +21,7 @@ def squared_norms(Z: Array) -> Array:
 
 
 def left_factor(A: Array) -> Array:
-    """Return the rows [-2a, |a|^2, 1]; see :func:`right_factor`."""
+    """Return the rows [-2a, |a|^2, 1]. See :func:`right_factor`."""
     xp, norms = namespace(A), squared_norms(A)[:, None]
     return xp.concat([-2 * A, norms, xp.ones_like(norms)], axis=1)
 

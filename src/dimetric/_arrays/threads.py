@@ -96,7 +96,7 @@ def run_on_threads(
         Number of rows of data in all tasks together. If given, at most one thread is used for
         every ``ROWS_PER_THREAD`` rows.
     shared_queue : bool, default=False
-        By default thread t of n gets the tasks t, t + n, t + 2n, ..., so that results are
+        By default, thread t of n gets the tasks t, t + n, t + 2n, ..., so that results are
         bitwise reproducible for a given number of threads. With a shared queue, each free thread
         takes the next task. This is faster, but may be used only if the results do not depend on
         which thread runs which task.

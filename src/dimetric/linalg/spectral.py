@@ -100,7 +100,7 @@ def whitening(
         mistaken for a null direction.
     rounding : array of shape (d,) or float, default=0.0
         Bounds on the deviations that rounding alone can cause in each feature, for example in a
-        feature that is the sum of others. Ignored if there is a ridge.
+        feature that is the sum of others. They are ignored if there is a ridge.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from dimetric._compat import StrOptions, check_params
 from dimetric.solvers.result import GAP_BELOW_TOL, Callback, Function, Result, Trace
 from dimetric.solvers.solver import Solver
 
-MIN_LANCZOS_SIZE = 50  # for smaller matrices, a full eigendecomposition is faster
+MIN_LANCZOS_SIZE = 50  # smaller matrices are decomposed completely, which is faster
 
 
 class FrankWolfe(Solver):
