@@ -18,8 +18,9 @@ from dimetric import NCMC, NCMML
 def likelihood(L, learner, X, y):
     """Return the mean log-likelihood of the labels after a linear map L."""
     D = cdist(X @ L.T, learner.centroids_ @ L.T, "sqeuclidean")
-    own = y[:, None] == learner.centroid_classes_
-    return np.mean(logsumexp(np.where(own, -D / 2, -np.inf), axis=1) - logsumexp(-D / 2, axis=1))
+    is_same_class = y[:, None] == learner.centroid_classes_
+    of_class = logsumexp(np.where(is_same_class, -D / 2, -np.inf), axis=1)
+    return np.mean(of_class - logsumexp(-D / 2, axis=1))
 
 
 def compare(name, X, y):

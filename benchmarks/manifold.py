@@ -43,7 +43,7 @@ def isomap(n=8000, k=10):
     print(
         f"Isomap, roll of {n:,}, {k} neighbours: dimetric {t:.2f} s and {our_mb:,.0f} MB; "
         f"scikit-learn {their_t:.2f} s and {their_mb:,.0f} MB: {their_t / t:.1f}x, "
-        f"1/{their_mb / our_mb:.1f} of the memory; disparity to the sheet "
+        f"1/{their_mb / our_mb:.1f} of the memory; disparity from the sheet "
         f"{procrustes(sheet, model.embedding_)[2]:.5f} and "
         f"{procrustes(sheet, rival.embedding_)[2]:.5f}"
     )
@@ -60,7 +60,7 @@ def with_landmarks(n, m, k):
         Z = isomap.fit(X).embedding_
         print(
             f"Isomap, roll of {n:,}, {m} landmarks: {time.perf_counter() - started:.1f} s, "
-            f"disparity to the sheet {procrustes(sheet, Z)[2]:.5f}",
+            f"disparity from the sheet {procrustes(sheet, Z)[2]:.5f}",
             end="; ",
             flush=True,
         )

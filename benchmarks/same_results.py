@@ -63,13 +63,13 @@ def adapter(path: Path | None) -> ModuleType:
     return module
 
 
-def write_record(path: Path, api: ModuleType, only: str) -> int:
-    """Compute the results of all selected cases and write them to a file."""
+def write_record(path: Path, api: ModuleType, name_part: str) -> int:
+    """Compute the results of all cases whose name contains a string, and write them to a file."""
     import dimetric
 
     started, sets = time.perf_counter(), data_sets()
     cases = [*estimator_cases(api, sets), *special_cases(api, sets), *score_cases(api, sets)]
-    chosen = [case for case in cases if only in case.name]
+    chosen = [case for case in cases if name_part in case.name]
     entries = record(chosen, show=lambda line: print(line, file=sys.stderr, flush=True))
     about = {"package": str(Path(dimetric.__file__).parent), "version": dimetric.__version__}
     save(entries, about, path)
@@ -81,21 +81,21 @@ def write_record(path: Path, api: ModuleType, only: str) -> int:
 
 
 def print_comparison(old_path: Path, new_path: Path, *, show_all: bool) -> int:
-    """Print a table of the differences; return 1 if one exceeds its tolerance."""
+    """Print a table of the differences. Return 1 if a difference exceeds its tolerance."""
     old, new = load(old_path)[0], load(new_path)[0]
     verdicts = [compared(name, old[name], new[name]) for name in old if name in new]
     for verdict in sorted(verdicts, key=lambda each: each.word != "FAILS"):
         if show_all or verdict.word != "same":
             print_verdict(verdict)
     for title, left, right in (("old", old, new), ("new", new, old)):
-        alone = [name for name in left if name not in right]
-        if alone:
-            print(f"\nOnly in the {title} record ({len(alone)}):", *alone, sep="\n  ")
+        missing = [name for name in left if name not in right]
+        if missing:
+            print(f"\nOnly in the {title} record ({len(missing)}):", *missing, sep="\n  ")
     print("\nkind        same  within  FAILS  largest difference")
     for kind in ("closed", "iterative"):
-        own = [each for each in verdicts if each.kind == kind]
-        counts = Counter(each.word for each in own)
-        largest = max((each.largest for each in own), default=0.0)
+        of_kind = [each for each in verdicts if each.kind == kind]
+        counts = Counter(each.word for each in of_kind)
+        largest = max((each.largest for each in of_kind), default=0.0)
         print(
             f"{kind:10} {counts['same']:5} {counts['within']:7} {counts['FAILS']:6}  {largest:.1e}"
         )

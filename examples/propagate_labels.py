@@ -23,7 +23,7 @@ LEARNERS = {
 
 
 def few_labels(y, n_per_class: int, seed: int):
-    """Return y with only `n_per_class` random labels per class; the others are UNLABELLED."""
+    """Return y with only `n_per_class` random labels per class. The others are UNLABELLED."""
     rng = np.random.default_rng(seed)
     known = [rng.choice(np.flatnonzero(y == c), n_per_class, replace=False) for c in np.unique(y)]
     labels = np.full(len(y), UNLABELLED)

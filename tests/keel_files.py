@@ -7,7 +7,7 @@ import numpy as np
 
 
 def write_keel(path, X, y, *, feature_names=None, target_name="class", relation="data"):
-    """Write samples as a KEEL ``.dat`` file; y is nominal unless its dtype is float."""
+    """Write samples as a KEEL ``.dat`` file. y is nominal unless its dtype is float."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
     names = [f"x{i}" for i in range(X.shape[1])] if feature_names is None else list(feature_names)
     columns = [_numeric_attribute(column) for column in X.T]

@@ -21,11 +21,11 @@ class Spec:
         object.__setattr__(self, "params", params)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={_short(value)}" for name, value in self.params.items())
-        return f"{self.name}({given})"
+        arguments = ", ".join(f"{name}={_short(value)}" for name, value in self.params.items())
+        return f"{self.name}({arguments})"
 
     def with_params(self, **params: Any) -> "Spec":
-        """Return a copy with some parameters changed."""
+        """Return a copy with the given parameters changed."""
         return Spec(self.name, **(self.params | params))
 
 

@@ -124,7 +124,7 @@ def test_learners_are_compared_in_the_same_folds():
     scores, seconds, dropped = scores_on_common_folds(cells, dict.fromkeys(done), {})
     assert dropped == dict.fromkeys(["NCA", "PCA"], "The time limit was reached.")
     assert list(scores) == ["Euclidean", "LDA"]
-    assert all(own.tolist() == [0.0, 0.1, 0.3] for own in scores.values())
+    assert all(each.tolist() == [0.0, 0.1, 0.3] for each in scores.values())
     assert seconds == {"Euclidean": 1.0, "LDA": 1.0}
 
 
@@ -185,8 +185,7 @@ def test_grids_start_with_the_current_value(n_features):
     assert all(hasattr(each, "transform") for each in found.values())
     for name, learner in found.items():
         for parameter, values in candidate_grid(learner, n_features).items():
-            own = learner.get_params()[parameter]
-            assert values[0] == own, name
+            assert values[0] == learner.get_params()[parameter], name
             assert len(values) == len(set(map(str, values)))
 
 

@@ -181,13 +181,13 @@ def test_results_do_not_depend_on_n_jobs(tmp_path):
 
 
 def test_cv_accepts_splitters_and_lists_of_splits():
-    own = StratifiedKFold(4, shuffle=True, random_state=2)
-    found = benchmark.run([None], ["iris"], cv=own)
+    splitter = StratifiedKFold(4, shuffle=True, random_state=2)
+    found = benchmark.run([None], ["iris"], cv=splitter)
     assert [(cell.repeat, cell.fold) for cell in found.cells] == [(0, i) for i in range(4)]
-    listed = benchmark.run([None], {"iris": (X, y)}, cv=list(own.split(X, y)))
+    listed = benchmark.run([None], {"iris": (X, y)}, cv=list(splitter.split(X, y)))
     assert results(listed) == results(found)
     with pytest.raises(ValueError, match="n_repeats=2 requires an int as cv"):
-        benchmark.run([None], ["iris"], cv=own, n_repeats=2)
+        benchmark.run([None], ["iris"], cv=splitter, n_repeats=2)
 
 
 def test_equal_learners_are_fitted_once(tmp_path):

@@ -63,8 +63,8 @@ def test_stopped_run_resumes(tmp_path, n_jobs):
     )
     assert again.cells == found.cells
     assert len(calls) == 1
-    rest = benchmark.run(learners, ["iris"], **options)
-    assert [cell[:7] for cell in rest.cells] == [cell[:7] for cell in whole.cells]
+    resumed = benchmark.run(learners, ["iris"], **options)
+    assert [cell[:7] for cell in resumed.cells] == [cell[:7] for cell in whole.cells]
 
 
 @pytest.mark.slow
@@ -126,8 +126,8 @@ def test_equal_learners_are_fitted_until_all_are_dropped():
     found = benchmark.run(learners, ["iris"], cv=2, drop=drop)
     assert names(found.cells) == ["a", "same", "b"] * 2  # "same" is not dropped
     assert seen[1] == ["a", "same"]
-    both = benchmark.run(learners, ["iris"], cv=2, drop=lambda cells: ["a", "same"])
-    assert names(both.cells) == ["b"] * 2
+    without_both = benchmark.run(learners, ["iris"], cv=2, drop=lambda cells: ["a", "same"])
+    assert names(without_both.cells) == ["b"] * 2
 
 
 @pytest.mark.parametrize("n_jobs", [None, TWO])

@@ -39,7 +39,7 @@ def table():
 
 @pytest.fixture
 def folder(tmp_path, table):
-    """Write a table, a classifier and two learners fitted to it; return their directory."""
+    """Write a table, a classifier and two learners fitted to it. Return their directory."""
     columns = table[["a", "b", "c", "colour"]]
     steps = [("columns", TableEncoder()), ("scale", MinMaxScaler())]
     for name, last in (("knn", KNNClassifier(learner=LDA())), ("kpca", KPCA(2)), ("lda", LDA())):

@@ -73,9 +73,9 @@ def test_roles_of_columns():
     frame = pd.DataFrame({"a": [1, 2], "Label": [3, 4], "z": [5.5, 6.5]})
     assert read_table(frame).target_name == "Label"
     assert read_table(frame[["a", "z"]]).target_name == "z"
-    both = pd.DataFrame({"Class": [1, 2], "class": [3, 4], "CLASS": [5, 6]})
-    assert read_table(both).target_name == "class"
-    assert read_table(both[["Class", "CLASS"]]).target_name == "CLASS"
+    three_spellings = pd.DataFrame({"Class": [1, 2], "class": [3, 4], "CLASS": [5, 6]})
+    assert read_table(three_spellings).target_name == "class"
+    assert read_table(three_spellings[["Class", "CLASS"]]).target_name == "CLASS"
     data = read_table(frame, "a", drop=["z"])
     assert_array_equal(data.y, [1, 2])
     assert data.feature_names == ("Label",)

@@ -405,7 +405,7 @@ def saved_parts(path, model=None):
 
 
 def change(place, value):
-    """Return a function that sets a value in a header, by its path of keys; ``...`` deletes it."""
+    """Return a function that sets a value in a header, by its path of keys. ``...`` deletes it."""
 
     def apply(header, tensors):
         *above, last = place.split("/")
@@ -764,7 +764,7 @@ def saved_models(tmp_path_factory):
 @given(changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)),
                         min_size=1, max_size=4), number=st.integers(0, 3))  # fmt: skip
 def test_flipped_bytes(changes, number, saved_models, tmp_path_factory):
-    """Changed bytes give a model or a documented error; unchanged bytes give a model."""
+    """Changed bytes give a model or a documented error. Unchanged bytes give a model."""
     data = bytearray(saved_models[number])
     for place, byte in changes:
         data[int(place * len(data))] = byte

@@ -139,7 +139,7 @@ def test_categories_stored_as_booleans(words):
 @pytest.mark.parametrize("form", ["expression", "matrix"])
 @pytest.mark.parametrize("id", ["z1", "Z", "row_id_", "k_", "x", "Shift", "weights", "distance"])
 def test_names_of_the_id_column(id, form):
-    """Names that the script uses raise an error; other names work."""
+    """Names that the script uses raise an error. Other names work."""
     X, y = samples(60)
     model = LDA().fit(X, y)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(**{id: np.arange(60)})

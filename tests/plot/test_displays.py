@@ -513,8 +513,8 @@ class TestCurves:
         assert display.ax_.get_title().startswith("LMNN: ")
         assert_array_equal(display.lines_[0].get_ydata(), lmnn.history_)
         assert display.legend_ is None
-        both = HistoryDisplay.from_estimators({"one": lmnn, "other": nca})
-        assert legend_of(both) == ["one", "other"]
+        two_curves = HistoryDisplay.from_estimators({"one": lmnn, "other": nca})
+        assert legend_of(two_curves) == ["one", "other"]
         assert HistoryDisplay({"a": [1000.0, 1.0]}).plot().ax_.get_yscale() == "log"
         for wrong, error in (
             (LDA().fit(X, y), "LDA has no history"),

@@ -204,7 +204,7 @@ def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, 
     {'b': 6, 'a': 3}
     """
     if len(y) == 1:
-        raise ValueError("The table has only one usable row; at least two classes are needed.")
+        raise ValueError("The table has only one usable row. At least two classes are needed.")
     values, counts = np.unique(y, return_counts=True)
     is_text = y.dtype.kind == "U"
     if is_text:
@@ -222,7 +222,7 @@ def class_counts(y: np.ndarray, name: str, option: str = "target") -> dict[str, 
         )
     if len(values) < 2:
         raise ValueError(
-            f"Column {name!r} has only one class, {str(values[0])!r}; at least two are needed. "
+            f"Column {name!r} has only one class, {str(values[0])!r}. At least two are needed. "
             f"Choose another column with {option}."
         )
     order = np.argsort(-counts, kind="stable")

@@ -218,5 +218,5 @@ def _reset_peak_memory() -> float | None:
 
 
 def _memory_megabytes(name: str) -> float:
-    with open("/proc/self/status") as file:
+    with open("/proc/self/status") as file:  # in kilobytes
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name))

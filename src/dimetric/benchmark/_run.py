@@ -101,7 +101,7 @@ def run(
         ``cell=None``.
     stop : callable, optional
         Called as ``stop(cells)`` at the start and after each fit, with all finished cells,
-        including those from the store. If it returns True, running fits are killed and the run
+        including cells from the store. If it returns True, running fits are killed and the run
         returns the finished cells.
     drop : callable, optional
         Called as ``drop(cells)`` at the same times as `stop`. Returns the names of learners to

@@ -48,7 +48,7 @@ def compare(
     budget: Annotated[
         float | None,
         typer.Option(
-            help="Approximate time in seconds for each table. (Default: 60; without DATA: 20.)"
+            help="Approximate time in seconds for each table. (Default: 60, or 20 without DATA.)"
         ),
     ] = None,
     drop: Drop = "",

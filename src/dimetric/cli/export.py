@@ -200,16 +200,16 @@ def _mapped_rows(
 
     keep = [] if id is None else [id]
     reader = FeatureReader(model, TableFile.open(data, header), keep, option="--id")
-    table = reader.complete_rows(lambda X: map_samples(reader.parts.last, X))
-    if not len(table.rows):
+    complete = reader.complete_rows(lambda X: map_samples(reader.parts.last, X))
+    if not len(complete.rows):
         raise ValueError(f"All rows of {data} have missing values.")
-    ids = table.rows
+    ids = complete.rows
     if id is not None:
         try:
-            ids = np.array([int(str(each)) for each in table.kept[id]], dtype=np.int64)
+            ids = np.array([int(str(each)) for each in complete.kept[id]], dtype=np.int64)
         except (ValueError, OverflowError):
             raise ValueError(
                 f"--id {id}: the column must contain integers, because a search index "
                 "identifies samples by integers. Omit --id to use row indices."
             ) from None
-    return table.features.astype(np.float64), ids, table.notes
+    return complete.features.astype(np.float64), ids, complete.notes

@@ -185,7 +185,7 @@ class FeatureReader:
         return CompleteRows(joined, np.flatnonzero(complete), kept, notes)
 
     def notes(self) -> list[str]:
-        """Return messages about unusual rows and columns among those read so far."""
+        """Return messages about unusual rows and columns in the part that was read so far."""
         notes = self._notes_on_columns()
         if self.n_incomplete:
             notes.append(

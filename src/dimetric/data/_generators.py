@@ -17,7 +17,7 @@ __all__ = ["Toy", "make_parallel_bands", "make_rings", "make_s_curve", "make_swi
 Floats: TypeAlias = NDArray[np.float64]
 Seed: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
-NEWTON_STEPS = 4
+NEWTON_STEPS = 4  # enough for full precision on the whole Swiss roll
 
 
 class Toy(NamedTuple):
@@ -242,7 +242,7 @@ def _spiral_length(t: Floats) -> Floats:
 
 def _spiral_parameter(s: Floats) -> Floats:
     # The arc length s(t) is convex and at least t^2 / 2. So t is at most sqrt(2 s), and Newton's
-    # iterates, started there, decrease to t. NEWTON_STEPS reach full precision on the whole roll.
+    # iterates, started there, decrease to t.
     t = np.sqrt(2 * s)
     for _ in range(NEWTON_STEPS):
         t = t - (_spiral_length(t) - s) / np.sqrt(1 + t**2)

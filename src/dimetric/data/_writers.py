@@ -92,7 +92,7 @@ class ColumnWriter(AbstractContextManager["ColumnWriter"]):
         self._writer.write(columns)
 
     def _open(self, columns: Columns) -> "_Writer":
-        # Use the extension of the given path; the target of a symbolic link may have another one.
+        # Use the extension of the given path. The target of a symbolic link may have another one.
         name = "" if self._path is None else self._path.name.lower()
         if self._file is not None and name.endswith(".npz"):
             return _NpzWriter(self._file, self._stack)

@@ -7,6 +7,8 @@ from dimetric.experiments._paper import Reproduction
 __all__ = ["write_figure"]
 
 MAX_COLUMNS = 5
+PANEL_INCHES = (3.2, 3.1)  # width and height
+DOTS_PER_INCH = 100
 
 
 def write_figure(reproduction: Reproduction, folder: Path) -> list[Path]:
@@ -34,7 +36,8 @@ def write_figure(reproduction: Reproduction, folder: Path) -> list[Path]:
 
     n_columns = min(MAX_COLUMNS, len(posteriors))
     n_rows = -(-len(posteriors) // n_columns)
-    figure = Figure(figsize=(3.2 * n_columns, 3.1 * n_rows), layout="constrained")
+    width, height = PANEL_INCHES
+    figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
     for ax, (pair, posterior) in zip(axes, posteriors.items(), strict=False):
@@ -42,5 +45,5 @@ def write_figure(reproduction: Reproduction, folder: Path) -> list[Path]:
     for ax in axes[len(posteriors) :]:
         ax.set_axis_off()
     file = folder / f"{reproduction.name}-simplex.png"
-    figure.savefig(file, dpi=100)
+    figure.savefig(file, dpi=DOTS_PER_INCH)
     return [file]

@@ -1,7 +1,7 @@
 """Reduce a fitted model to a chain of maps that can be exported to other programs.
 
 A chain consists of linear and kernel maps. The chain of a classifier ends with a vote. Consecutive
-linear maps, such as those of a scaler and a learner, are merged into one.
+linear maps, such as a scaler and a linear learner, are merged into one.
 """
 
 from collections.abc import Callable
@@ -121,7 +121,7 @@ def map_chain(model: BaseEstimator) -> MapChain:
     model : estimator
         A linear or kernel learner, a nearest-neighbour or centroid classifier, or a Pipeline of
         scalers and one of these. If the first step is a :class:`~dimetric.data.TableEncoder`, it is
-        skipped, and the features of the chain are those that it returns.
+        skipped, and the features of the chain are the features that the encoder returns.
 
     Examples
     --------
