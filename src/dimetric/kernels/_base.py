@@ -119,12 +119,12 @@ class KernelMetric(PairScoringMixin, Learner):
         self, X: Array, n_components: float | None, *, principal: bool
     ) -> Coordinates:
         """Store the kernel and its reference samples, and return coordinates of the samples."""
-        found = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
-        self._kernel, self.gamma_ = found.function, found.function.gamma
-        self.X_fit_ = found.references
-        if found.landmark_rows is not None:
-            self.landmarks_ = asarray_like(found.landmark_rows, X, dtype=namespace(X).int64)
-        return found.coordinates
+        space = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
+        self._kernel, self.gamma_ = space.function, space.function.gamma
+        self.X_fit_ = space.references
+        if space.landmark_rows is not None:
+            self.landmarks_ = asarray_like(space.landmark_rows, X, dtype=namespace(X).int64)
+        return space.coordinates
 
     def _map_attributes(self, coordinates: Coordinates, L: Array, X: Array) -> dict[str, Array]:
         """Return `components_` and `offset_` for a map L of the coordinates."""
