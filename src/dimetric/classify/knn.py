@@ -33,8 +33,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights w of the votes. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
-        distance 0, only these neighbours vote. A callable takes an array of distances and returns an
-        array of weights.
+        distance 0, only these neighbours vote. A callable takes an array of distances and returns
+        an array of weights.
 
     Attributes
     ----------
@@ -162,8 +162,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     weights : {"uniform", "distance"}, callable or None, default="uniform"
         Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
         ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
-        distance 0, only these neighbours count. A callable takes an array of distances and returns an
-        array of weights.
+        distance 0, only these neighbours count. A callable takes an array of distances and returns
+        an array of weights.
 
     Attributes
     ----------

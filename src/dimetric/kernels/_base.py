@@ -51,10 +51,10 @@ class KernelMetric(PairScoringMixin, Learner):
     _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
 
-    def _object_for(self, name: str, given: Any = None) -> Any:
+    def _object_for(self, name: str, value: Any = None) -> Any:
         if name != "kernel":
-            return super()._object_for(name, given)
-        return as_kernel(self.kernel if given is None else given)
+            return super()._object_for(name, value)
+        return as_kernel(self.kernel if value is None else value)
 
     def transform(self, X: Array) -> Array:
         """Map samples by the learned map, ``(k(X, S) - offset_) @ components_.T``.

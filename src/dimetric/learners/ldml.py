@@ -62,7 +62,7 @@ class LDMLRule(Rule):
         return float(xp.sum(losses, dtype=xp.float64)), w, -float(xp.sum(w, dtype=xp.float64))
 
     def _terms(self, xp: Any, D: Array, same: Array, theta: np.ndarray) -> tuple[Array, Array]:
-        """Return the loss of each pair, and its derivative in the squared distance."""
+        """Return the loss of each pair, and its derivative with respect to the squared distance."""
         sign = xp.where(same, xp.ones_like(D), -xp.ones_like(D))
         U = sign * (D - self._threshold(theta))
         E = xp.exp(-xp.abs(U))

@@ -57,8 +57,8 @@ def smacof(
     Examples
     --------
     >>> D = cdist(np.eye(3), np.eye(3))
-    >>> found = smacof(Stress(D), np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]))
-    >>> found.reason, bool(found.value < 1e-5)
+    >>> result = smacof(Stress(D), np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]))
+    >>> result.reason, bool(result.value < 1e-5)
     ('stress no longer decreases', True)
     """
     stress, _, pull = objective.evaluate(Z)
@@ -85,7 +85,7 @@ def best_smacof(
     eps: float,
     callback: Callable[[Stress, np.ndarray, float, int], bool],
 ) -> tuple[Result, Stress]:
-    """Run SMACOF from several starts; return the result of lowest stress and its objective.
+    """Run SMACOF from several starts. Return the result of lowest stress and its objective.
 
     ``callback(objective, Z, stress, n_iter)`` is called after each iteration. If it returns True,
     no further start is tried.
@@ -93,8 +93,8 @@ def best_smacof(
     results = []
     for start in starts:
         objective = make_objective()
-        own_callback = partial(callback, objective)
-        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=own_callback)
+        step_callback = partial(callback, objective)
+        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=step_callback)
         results.append((result, objective))
         if result.reason == STOPPED_BY_CALLBACK:
             break
@@ -104,7 +104,7 @@ def best_smacof(
 def starting_coordinates(
     D: Array, W: np.ndarray | None, k: int, init: str | Array, n_init: int, random_state: Any
 ) -> Iterator[np.ndarray]:
-    """Yield starting coordinates: the first given by `init`, the others random.
+    """Yield starting coordinates. The first are defined by `init`, and the others are random.
 
     If some dissimilarities have weight 0, classical scaling uses the shortest paths over the
     others instead.
@@ -152,10 +152,10 @@ class Configuration:
     steps: tuple[np.ndarray, np.ndarray] | None = None
 
     def place(self, D: Array, *, max_iter: int = 300, tol: float = 1e-9) -> Array:
-        """Return the coordinates of lowest stress of each new sample; training samples are fixed.
+        """Return the coordinates of lowest stress for each new sample.
 
-        A new sample starts at the least dissimilar training sample, and stays there if the
-        dissimilarity is 0.
+        The training samples do not move. A new sample starts at the least dissimilar training
+        sample, and stays there if the dissimilarity is 0.
 
         Parameters
         ----------
