@@ -32,7 +32,7 @@ def split(load):
 
 
 def large_only_once():
-    """Yield each data set with each number of neighbours. The largest set is quick with only one."""
+    """Yield each data set with each number of neighbours. The largest one is mostly slow."""
     for load in LOADERS:
         for k in (1, 2, 4, 7):
             slow = load is load_digits and k != 4

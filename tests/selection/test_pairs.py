@@ -130,8 +130,8 @@ def test_fold_without_similar_or_dissimilar_pairs_raises():
     )
     with pytest.raises(ValueError, match=message):
         cross_validate_pairs(LDML(), X, PAIRS, cv=folds)
-    with pytest.raises(ValueError, match=r"The training pairs of fold 1 must contain both"):
-        cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, rest)])
+    with pytest.raises(ValueError, match=r"The training pairs of fold 1 must include both"):
+        cross_validate_pairs(LDML(), X, PAIRS, cv=[(similar, others)])
     result = cross_validate_pairs(LDML(), X, PAIRS, cv=folds[1:], scoring="accuracy")
     assert 0 <= result.test_score[0] <= 1  # accuracy does not need both kinds
     few = Triplets.from_labels(y[::10], 30, random_state=0)
