@@ -32,7 +32,10 @@ def split(load):
 
 
 def large_only_once():
-    """Yield each data set with each number of neighbours. The largest one is mostly slow."""
+    """Yield each data set with each number of neighbours.
+
+    The largest data set is marked slow, except for one number of neighbours.
+    """
     for load in LOADERS:
         for k in (1, 2, 4, 7):
             slow = load is load_digits and k != 4

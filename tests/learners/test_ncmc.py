@@ -104,8 +104,8 @@ def test_a_class_gets_no_more_centroids_than_it_has_distinct_samples():
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ([2, 2], r"n_centroids has shape \(2,\); .* each of the 3 classes"),
-        ([2], r"n_centroids has shape \(1,\); .* each of the 3 classes"),
+        ([2, 2], r"n_centroids has shape \(2,\), .* each of the 3 classes"),
+        ([2], r"n_centroids has shape \(1,\), .* each of the 3 classes"),
         ([[1, 1, 1]], r"n_centroids has shape \(1, 3\)"),
         ([1, 0, 2], r"n_centroids=\[1, 0, 2\] must contain integers of at least 1"),
         ([1, 1.5, 2], r"n_centroids=\[1, 1\.5, 2\] must contain integers"),
