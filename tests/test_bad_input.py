@@ -449,7 +449,7 @@ CASES = {
         lambda: (X[:2], [0, 1]),
         {
             of(LSI, DMLEig): NO_SIMILAR,
-            of(LDA): Raises("more than the number of classes, but there are 2 samples and 2 classes"),
+            of(LDA): Raises("the number of classes, but there are 2 samples and 2 classes"),
             of(LLE): Raises("n_components=2 must be .*less than the number of distinct samples, 2"),
             of(LMNN): Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),
             warns_about_single_samples: Fits(warns="2 of 2 classes have a single sample"),

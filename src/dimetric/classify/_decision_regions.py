@@ -63,13 +63,13 @@ def decision_regions(
     X : array-like of shape (n_samples, n_features)
         Samples. The grid covers their range.
     features : sequence of one to three int or str, optional
-        Indices or names of the features that vary. By default all features vary, if there are at
+        Indices or names of the features that vary. By default, all features vary, if there are at
         most three.
     section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
         Values of the other features: their mean, their median, the values of one row of X (int),
         or any values (array).
     resolution : int, optional
-        Number of grid points per feature. By default 500, 200 or 26 for one, two or three
+        Number of grid points per feature. The default is 500, 200 or 26 for one, two or three
         features.
 
     Returns

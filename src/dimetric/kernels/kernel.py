@@ -51,11 +51,11 @@ class Kernel(BaseEstimator):
         Keyword arguments for `name`, if it is a function.
     n_components : int, float in (0, 1), None or "auto", default="auto"
         Number of coordinates of the feature space that the learner gets. An integer k first
-        selects 2k samples, each the farthest in feature space from the span of those before it, and
+        selects 2k samples, each the farthest in feature space from the span of the earlier ones, and
         then takes the k principal coordinates in their span. A float selects samples until their
         span contains this fraction of the variance. None keeps all coordinates. Many kernels then
         separate all training samples, so that learners overfit, and time is cubic in the number of
-        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for the others. KPCA
+        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for other learners. KPCA
         has its own parameter `n_components` instead.
     n_landmarks : int or None, default=None
         Number of landmarks. The span of the landmarks approximates the span of all samples in
@@ -64,7 +64,7 @@ class Kernel(BaseEstimator):
         ``n_landmarks**2``. If None or at least the number of samples, the feature space is exact.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
         How landmarks are chosen. "uniform" chooses random samples. "greedy" chooses samples one by
-        one, each the farthest in feature space from the span of those before it [2]_, and stores
+        one, each the farthest in feature space from the span of the earlier ones [2]_, and stores
         ``n_samples * n_landmarks`` numbers. "kmeans" takes the centres of clusters [3]_.
     random_state : int, RandomState or None, default=None
         Random seed for the choice of landmarks.

@@ -111,7 +111,7 @@ class Kernelized(KernelizedMetric):
     of the learner also depends on
 
     - the axes of the features, as for ITML and ``LDA(shrinkage="auto")``;
-    - directions without variance, because these are not among the coordinates. A ridge or shrinkage
+    - directions without variance, because no coordinates correspond to them. A ridge or shrinkage
       relative to the mean variance then averages over the coordinates only. LDA and DMLMJ without
       regularisation give different maps if there are fewer samples than features;
     - the local optimum that a solver finds, as for NCA, LMNN and NCMC.

@@ -25,8 +25,8 @@ def class_clusters(
     codes : ndarray of shape (n,)
         Class of each sample, as integers from 0.
     n_centroids : int or array-like of shape (n_classes,)
-        Number of clusters per class: one number for all classes, or one per class. If a
-        class has fewer distinct samples, a warning is issued and each distinct sample is a cluster.
+        Number of clusters per class: one number for all classes, or one per class. If a class has
+        fewer distinct samples, a warning is issued and each distinct sample is a cluster.
     classes : ndarray of shape (n_classes,)
         Class labels.
     random_state : int, RandomState or None

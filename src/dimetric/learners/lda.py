@@ -205,7 +205,7 @@ class LDA(LinearMetric):
         if not s:
             return _Pencil(within, moments.is_root, deviations, True, ridge, basis)
         p = within.shape[1]
-        # Shrinkage adds this to all eigenvalues of S_b, also to those outside the span.
+        # Shrinkage adds this to all eigenvalues of S_b, also to the eigenvalues outside the span.
         floor = s / d * xp.sum(deviations**2)
         eye = xp.eye(p, dtype=within.dtype, device=within.device)
         between = (1 - s) * deviations.T @ deviations + floor * eye

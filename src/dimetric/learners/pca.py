@@ -19,7 +19,7 @@ from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision
 
-# svd_solver="auto" chooses by these limits, which are those of scikit-learn.
+# svd_solver="auto" chooses by the same limits as scikit-learn.
 MAX_COVARIANCE_FEATURES = 1000  # with more, S is too large
 MIN_SAMPLES_PER_FEATURE = 10  # with fewer, S does not save time
 MAX_FULL_SIZE = 500  # if X is larger, a few components are computed by the randomised solver

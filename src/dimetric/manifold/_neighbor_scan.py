@@ -85,7 +85,7 @@ def scan_neighbors(
     n_sources : int, default=50
         Number of random samples whose geodesic distances to all others are computed.
     random_state : int, RandomState or None, default=None
-        Random seed of these samples.
+        Random seed for the choice of these samples.
 
     Examples
     --------

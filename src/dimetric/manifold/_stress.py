@@ -48,7 +48,7 @@ class Stress:
     D : array of shape (n, n)
         Dissimilarities, in any namespace.
     W : ndarray of shape (n, n), optional
-        Symmetric weights, 0 for missing dissimilarities. By default all weights are 1.
+        Symmetric weights, 0 for missing dissimilarities. By default, all weights are 1.
     """
 
     def __init__(self, D: Array, W: np.ndarray | None = None) -> None:

@@ -205,7 +205,7 @@ class Isomap(LandmarkEmbedding):
         Parameters
         ----------
         n_components : int, optional
-            Number of leading coordinates to use. By default all.
+            Number of leading coordinates to use. By default, all are used.
         """
         check_is_fitted(self)
         G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)[:, :n_components]

@@ -91,7 +91,7 @@ class MDS(LandmarkEmbedding):
     stress_ : float
         For ``"smacof"``: the final stress.
     n_iter_ : int
-        For ``"smacof"``: number of iterations from the best start; otherwise 1.
+        For ``"smacof"``, the number of iterations from the best start. Otherwise 1.
     history_ : tuple of float
         For ``"smacof"``: the stress at the best start and after each iteration from there.
     n_features_in_ : int

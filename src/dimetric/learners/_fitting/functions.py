@@ -18,7 +18,7 @@ MAX_BATCHES_PER_EPOCH = 100
 # If the mean loss exceeds its infimum by less than this, larger maps are tried too: on separable
 # data, the loss approaches its infimum as the map grows.
 NEAR_INFIMUM = 0.1
-# Factors by which these maps are larger.
+# Factors by which the larger maps are scaled.
 GROWTH_FACTORS = (4.0, 16.0)
 
 LossT = TypeVar("LossT", bound=Objective)

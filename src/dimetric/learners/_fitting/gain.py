@@ -205,7 +205,7 @@ def project_onto_simplex(weights: np.ndarray) -> np.ndarray:
     """Project weights onto the set of non-negative weights with a sum of at most 1.
 
     If the sum is larger, the same amount is subtracted from all positive weights. Weights that
-    become negative are set to 0, and the step is repeated with the others.
+    become negative are set to 0, and the step is repeated with the other weights.
 
     Examples
     --------

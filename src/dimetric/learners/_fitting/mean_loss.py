@@ -76,7 +76,7 @@ class MeanLossMetric(IterativeMetric[LossT]):
         """Return the objective for samples in canonical order, sorted by class if labelled.
 
         X contains the samples in :class:`Coordinates`. `order` contains their row indices in the
-        X passed to `fit`, followed by those of unlabelled samples.
+        X passed to `fit`, followed by the indices of unlabelled samples.
         """
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
