@@ -38,6 +38,7 @@ from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
 MIN_SAMPLES_PER_COORDINATE = 8  # with fewer, a factorisation is used instead of iterations
+EIGENVECTOR_TOL = 1e-9  # tolerance of iterated eigenvectors in float64
 PIVOTS_PER_COORDINATE = 2  # the span of k pivots contains k principal axes only approximately
 
 LANDMARKS_IDENTICAL = (
@@ -189,7 +190,7 @@ def _coordinates_by_products(K: Array | PackedSymmetric, k: int, definite: bool)
     """Return the first k principal coordinates, computed by products with K only."""
     n, entries = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
     with one_blas_thread():  # the products use their own threads, and the other work is small
-        tol = max(1e-9, eps(entries) / 100)
+        tol = max(EIGENVECTOR_TOL, eps(entries) / 100)
         noise = eigenvalue_noise(K)
         eigenpairs = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
         mean, largest = _row_means(K), float(eigenpairs.values[0])

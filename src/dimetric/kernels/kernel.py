@@ -51,12 +51,12 @@ class Kernel(BaseEstimator):
         Keyword arguments for `name`, if it is a function.
     n_components : int, float in (0, 1), None or "auto", default="auto"
         Number of coordinates of the feature space that the learner gets. An integer k first
-        selects 2k samples, each the farthest in feature space from the span of the earlier ones, and
-        then takes the k principal coordinates in their span. A float selects samples until their
+        selects 2k samples, each the farthest in feature space from the span of the earlier ones.
+        Then it takes the k principal coordinates in their span. A float selects samples until their
         span contains this fraction of the variance. None keeps all coordinates. Many kernels then
         separate all training samples, so that learners overfit, and time is cubic in the number of
-        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for other learners. KPCA
-        has its own parameter `n_components` instead.
+        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for others. KPCA has
+        its own parameter `n_components` instead.
     n_landmarks : int or None, default=None
         Number of landmarks. The span of the landmarks approximates the span of all samples in
         feature space (the Nyström method [1]_), and `n_components` selects principal coordinates in

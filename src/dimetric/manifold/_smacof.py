@@ -28,6 +28,7 @@ from dimetric.neighbors.paths import geodesics
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result, max_iter_reached
 
 STRESS_NO_DECREASE = "stress no longer decreases"  # a reason to stop
+RELATIVE_PERTURBATION = 0.01  # of coordinates that are 0, relative to the largest spread
 
 
 def smacof(
@@ -128,7 +129,9 @@ def starting_coordinates(
         # Perturb coordinates that are 0 for all samples, because SMACOF would never change them.
         flat = classical.lengths == 0
         size = float(classical.lengths.max()) / shape[0] ** 0.5
-        yield classical.coordinates + flat * 1e-2 * size * random.normal(size=shape)
+        yield classical.coordinates + flat * RELATIVE_PERTURBATION * size * random.normal(
+            size=shape
+        )
     else:
         yield random.normal(size=shape)
     for _ in range(n_init - 1):

@@ -18,6 +18,7 @@ from dimetric.solvers.result import INFIMUM_REACHED
 INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
 MAX_SAMPLES_FOR_RESCALING = 500  # number of samples that the scale of the start is fitted to
 START_SQUARED_DISTANCE = 4.0  # mean squared distance from which the search for the scale starts
+SCALE_TOL = 1e-4  # tolerance of that search; the solver refines the scale later
 MAX_LOG_SCALE = 20.0  # bound on the logarithm of the scale, against overflow
 MIN_START_LOG_SCALE = -3.0  # of the scale that is returned
 LDA_RIDGE = 1e-3  # `reg` of LDA if the scatter within classes has too low a rank
@@ -114,7 +115,7 @@ def rescaled_start(
         return value, np.concatenate([[slope], grad[L.size :]])
 
     x0 = np.concatenate([[0.0], subset.theta])
-    result = LBFGS().minimise(at_scale, x0, tol=1e-4, infimum=subset.infimum)
+    result = LBFGS().minimise(at_scale, x0, tol=SCALE_TOL, infimum=subset.infimum)
     if result.reason == INFIMUM_REACHED:  # the best scale is infinite
         return L0, objective.theta
     x = result.x
