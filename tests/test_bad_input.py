@@ -449,7 +449,7 @@ CASES = {
         lambda: (X[:2], [0, 1]),
         {
             of(LSI, DMLEig): NO_SIMILAR,
-            of(LDA): Raises("more than the number of classes; there are 2 samples and 2 classes"),
+            of(LDA): Raises("the number of classes, but there are 2 samples and 2 classes"),
             of(LLE): Raises("n_components=2 must be .*less than the number of distinct samples, 2"),
             of(LMNN): Fits(warns=f"2 of 2 classes have a single sample|{FEW_FRIENDS}"),
             warns_about_single_samples: Fits(warns="2 of 2 classes have a single sample"),
@@ -710,13 +710,13 @@ INVALID_INITS = {
     "wrong number of columns": (
         np.eye(2, 3),
         {},
-        r"init has shape \(2, 3\); .*n_features=4 columns",
+        r"init has shape \(2, 3\), .*n_features=4 columns",
     ),
-    "more rows than features": (np.eye(5, 4), {}, r"init has shape \(5, 4\); .*1 to 4 rows"),
+    "more rows than features": (np.eye(5, 4), {}, r"init has shape \(5, 4\), .*1 to 4 rows"),
     "rows and n_components differ": (
         np.eye(3, 4),
         {"n_components": 2},
-        r"init has shape \(3, 4\); .*n_components=2",
+        r"init has shape \(3, 4\), .*n_components=2",
     ),
     "NaN": (np.full((2, 4), np.nan), {}, "init contains NaN"),
     "strings": ([["a", "b", "c", "d"]], {}, "could not convert string"),

@@ -85,17 +85,17 @@ def test_predictions_are_in_the_namespace_of_X(model, namespace, dtype):
     data = namespace.asarray(X.astype(dtype)), namespace.asarray(y)
     new = namespace.asarray(NEW.astype(dtype))
     expected = fitted(model, X.astype(dtype)).predict(NEW.astype(dtype))
-    found = fitted(model, *data)
-    predicted = found.predict(new)
+    result = fitted(model, *data)
+    predicted = result.predict(new)
     assert isinstance(predicted, type(new))
     assert_allclose(host(predicted), expected, rtol=1e-4)
     # A model fitted to arrays of one namespace predicts for arrays of another.
     assert_allclose(host(fitted(model, X.astype(dtype)).predict(new)), expected, rtol=1e-4)
-    assert_allclose(found.predict(NEW.astype(dtype)), expected, rtol=1e-4)
+    assert_allclose(result.predict(NEW.astype(dtype)), expected, rtol=1e-4)
     if is_classifier(model):
-        assert found.score(new, namespace.asarray(y[:30])) == np.mean(expected == y[:30])
+        assert result.score(new, namespace.asarray(y[:30])) == np.mean(expected == y[:30])
     if hasattr(model, "predict_proba"):
-        probabilities = found.predict_proba(new)
+        probabilities = result.predict_proba(new)
         assert isinstance(probabilities, type(new))
         assert_allclose(host(probabilities), fitted(model).predict_proba(NEW), atol=1e-3)
 
@@ -105,11 +105,11 @@ def test_predictions_are_in_the_namespace_of_X(model, namespace, dtype):
 def test_data_frames(model, library):
     frame = library.DataFrame(X, columns=list("abcd")) if library is pd else pl.DataFrame(X)
     new = library.DataFrame(NEW, columns=list("abcd")) if library is pd else pl.DataFrame(NEW)
-    found = fitted(model, frame)
-    assert_allclose(found.predict(new), fitted(model).predict(NEW))
-    assert list(found.feature_names_in_) == list(frame.columns)
+    result = fitted(model, frame)
+    assert_allclose(result.predict(new), fitted(model).predict(NEW))
+    assert list(result.feature_names_in_) == list(frame.columns)
     with config_context(transform_output="pandas"):
-        assert_allclose(fitted(model, frame).predict(new), found.predict(new))
+        assert_allclose(fitted(model, frame).predict(new), result.predict(new))
 
 
 @each_classifier
@@ -126,21 +126,21 @@ def test_labels_of_any_kind(model):
 @each
 def test_row_order_does_not_matter(model):
     order = np.random.default_rng(0).permutation(len(X))
-    found = fitted(model, X[order], y[order]).predict(NEW)
-    assert_allclose(found, fitted(model).predict(NEW), rtol=1e-6)
+    result = fitted(model, X[order], y[order]).predict(NEW)
+    assert_allclose(result, fitted(model).predict(NEW), rtol=1e-6)
 
 
 @each
 def test_fit_does_not_change_inputs_or_parameters(model):
     before = X.copy(), y.copy(), clone(model).get_params()
-    found = fitted(model)
-    found.predict(NEW)
+    result = fitted(model)
+    result.predict(NEW)
     assert_array_equal(X, before[0])
     assert_array_equal(y, before[1])
-    assert str(found.get_params()) == str(before[2])
+    assert str(result.get_params()) == str(before[2])
     if model.learner is not None:
-        assert found.learner_ is not found.learner
-        assert not hasattr(found.learner, "n_features_in_")
+        assert result.learner_ is not result.learner
+        assert not hasattr(result.learner, "n_features_in_")
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_learner_can_be_any_transformer(model):
     learner = make_pipeline(StandardScaler(), TheirPCA(2))
     Z = learner.fit_transform(X)
     new = learner.transform(NEW)
-    found = clone(model).set_params(learner=learner).fit(X, y).predict(NEW)
+    result = clone(model).set_params(learner=learner).fit(X, y).predict(NEW)
     plain = clone(model).set_params(learner=PCA(2) if isinstance(model, EnergyClassifier) else None)
-    assert_allclose(found, plain.fit(Z, y).predict(new))
+    assert_allclose(result, plain.fit(Z, y).predict(new))
 
 
 def test_learner_can_be_an_embedding():

@@ -24,29 +24,29 @@ MODEL = KNNClassifier().fit(X, y)
     ],
 )
 def test_regions_match_predictions_on_the_section(section, fixed_values):
-    found = decision_regions(MODEL, X, features=(2, 0), section=section, resolution=6)
-    assert_allclose(found.section, fixed_values)
+    result = decision_regions(MODEL, X, features=(2, 0), section=section, resolution=6)
+    assert_allclose(result.section, fixed_values)
     for i in range(6):
         for j in range(6):
             point = np.array(fixed_values, dtype=float)
-            point[[2, 0]] = found.grid[0][i], found.grid[1][j]
-            assert found.classes[found.codes[i, j]] == MODEL.predict(point[None])[0]
+            point[[2, 0]] = result.grid[0][i], result.grid[1][j]
+            assert result.classes[result.codes[i, j]] == MODEL.predict(point[None])[0]
 
 
 def test_features_by_column_name():
     model = KNNClassifier().fit(FRAME, y)
-    found = decision_regions(model, FRAME, features="petal width (cm)", resolution=4)
-    assert found.features == (3,)
+    result = decision_regions(model, FRAME, features="petal width (cm)", resolution=4)
+    assert result.features == (3,)
     low, high = X[:, 3].min(), X[:, 3].max()
-    assert found.grid[0][0] < low
-    assert found.grid[0][-1] > high
+    assert result.grid[0][0] < low
+    assert result.grid[0][-1] > high
 
 
 def test_grid_of_a_constant_feature_has_a_margin():
     model = KNNClassifier(1).fit([[1.0], [1.0]], ["a", "b"])
-    found = decision_regions(model, [[1.0], [1.0]], resolution=3)
-    assert_allclose(found.grid[0], [0, 1, 2])
-    assert_array_equal(found.classes, ["a"])
+    result = decision_regions(model, [[1.0], [1.0]], resolution=3)
+    assert_allclose(result.grid[0], [0, 1, 2])
+    assert_array_equal(result.classes, ["a"])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def by_loops(model, Z, labels, new, k, mu):
     def d2(a, b):
         return float(np.sum((a - b) ** 2))
 
-    found = np.zeros((len(new), len(model.classes_)))
+    result = np.zeros((len(new), len(model.classes_)))
     for t, x in enumerate(new):
         for number, c in enumerate(model.classes_):
             targets = sorted(d2(x, z) for z, label in zip(Z, labels, strict=True) if label == c)[:k]
@@ -42,8 +42,8 @@ def by_loops(model, Z, labels, new, k, mu):
                 if j >= 0
             )
             scale = k / len(targets)
-            found[t, number] = scale * ((1 - mu) * near + mu * impostors) + mu * violated_by_x
-    return found
+            result[t, number] = scale * ((1 - mu) * near + mu * impostors) + mu * violated_by_x
+    return result
 
 
 @pytest.mark.parametrize("block", [1, 2**21])

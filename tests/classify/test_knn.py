@@ -32,7 +32,10 @@ def split(load):
 
 
 def large_only_once():
-    """Yield each data set with each number of neighbours; the largest set is quick with one."""
+    """Yield each data set with each number of neighbours.
+
+    The largest data set is marked slow, except for one number of neighbours.
+    """
     for load in LOADERS:
         for k in (1, 2, 4, 7):
             slow = load is load_digits and k != 4
@@ -64,14 +67,14 @@ def test_tied_votes_go_to_the_first_class():
 
 
 def by_loops(X, y, new, k, exclude_self):
-    """Return the fractions of votes of the k nearest samples; ties go to the first samples."""
-    found = []
+    """Return the fractions of votes of the k nearest samples. Ties go to the first samples."""
+    result = []
     for i, x in enumerate(new):
         order = sorted(
             (np.sum((x - X[j]) ** 2), j) for j in range(len(X)) if j != i or not exclude_self
         )
-        found.append(np.bincount([y[j] for _, j in order[:k]], minlength=3) / k)
-    return np.array(found)
+        result.append(np.bincount([y[j] for _, j in order[:k]], minlength=3) / k)
+    return np.array(result)
 
 
 @settings(max_examples=40)
@@ -170,8 +173,8 @@ def test_leave_one_out_matches_refits():
 def test_sparse_matches_dense(made):
     X, y = load_digits(return_X_y=True)
     X, y = X[:300], y[:300]
-    found = KNNClassifier().fit(made(X), y)
-    assert_array_equal(found.predict(made(X)), KNNClassifier().fit(X, y).predict(X))
+    model = KNNClassifier().fit(made(X), y)
+    assert_array_equal(model.predict(made(X)), KNNClassifier().fit(X, y).predict(X))
     mapped = KNNClassifier(learner=PCA(5, random_state=0))
     expected = mapped.fit(X, y).predict(X)
     assert_array_equal(mapped.fit(made(X), y).predict(made(X)), expected)

@@ -38,9 +38,9 @@ def test_name_or_function_is_short_for_the_object(learner, name):
 
 @each
 def test_learners_do_not_repeat_parameters_of_the_kernel(learner):
-    own = set(learner.get_params(deep=False))
-    assert "kernel" in own
-    assert not own & (set(Kernel().get_params()) - {"n_components", "random_state"})
+    names = set(learner.get_params(deep=False))
+    assert "kernel" in names
+    assert not names & (set(Kernel().get_params()) - {"n_components", "random_state"})
 
 
 def test_repr_and_clone_include_the_kernel():
@@ -87,15 +87,15 @@ def test_error_for_nested_parameters_of_a_name_suggests_the_object(learner):
         clone(learner).set_params(kernel=rbf_kernel, kernel__params={"gamma": 0.1})
     with pytest.raises(ValueError, match=message):
         GridSearchCV(KNNClassifier(learner=learner), {"learner__kernel__gamma": [0.1]}).fit(X, y)
-    both = clone(learner).set_params(kernel=Kernel("poly"), kernel__gamma=0.1)
-    assert (both.kernel.name, both.kernel.gamma) == ("poly", 0.1)
+    changed = clone(learner).set_params(kernel=Kernel("poly"), kernel__gamma=0.1)
+    assert (changed.kernel.name, changed.kernel.gamma) == ("poly", 0.1)
 
 
 def test_grid_search_over_kernels():
     model = KNNClassifier(3, learner=KDA())
     grid = {"learner__kernel": ["linear", Kernel(gamma=1e-8, n_components=2), "rbf"]}
-    found = GridSearchCV(model, grid, cv=3).fit(X, y)
-    assert found.best_params_["learner__kernel"] in ("linear", "rbf")
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_params_["learner__kernel"] in ("linear", "rbf")
 
 
 # Validation

@@ -102,10 +102,10 @@ def test_polynomial_kernel_matches_the_linear_learner_on_monomials(linear, kerne
     assert_allclose(products, polynomial_kernel(A, None, 2, gamma, coef0), atol=1e-12)
     poly = {"name": "poly", "degree": 2, "gamma": gamma, "coef0": coef0}
     kernel = clone(kernel).set_params(**{f"kernel__{name}": value for name, value in poly.items()})
-    found = kernel.fit(A, y)
-    assert found.metadata()["kernel_rank"] == 14
+    result = kernel.fit(A, y)
+    assert result.metadata()["kernel_rank"] == 14
     tol = 1e-6 if kernel._max_steps() == 0 else 1e-3
-    assert_same_distances(found.transform(A), linear.fit(explicit, y).transform(explicit), tol)
+    assert_same_distances(result.transform(A), linear.fit(explicit, y).transform(explicit), tol)
 
 
 @pytest.mark.parametrize("learner", [KDA(), KANMM(2), KDMLMJ(2), KLMNN(2, reg=0.1)])
@@ -113,7 +113,7 @@ def test_polynomial_kernel_matches_the_linear_learner_on_monomials(linear, kerne
 def test_named_function_and_precomputed_kernels_agree(learner):
     train, new = X[::2], X[1::10]
     rank = None if isinstance(learner, KLMNN) else "auto"
-    named, called, given = (
+    named, called, precomputed = (
         clone(learner).set_params(kernel=Kernel(name, n_components=rank, **params))
         for name, params in (
             ("rbf", {"gamma": 0.05}),
@@ -123,14 +123,14 @@ def test_named_function_and_precomputed_kernels_agree(learner):
     )
     named.fit(train, y[::2])
     called.fit(train, y[::2])
-    given.fit(rbf_kernel(train, gamma=0.05), y[::2])
+    precomputed.fit(rbf_kernel(train, gamma=0.05), y[::2])
     if learner._max_steps():  # solvers stop at slightly different points
-        values = [fitted.metadata()["final_objective"] for fitted in (named, called, given)]
+        values = [fitted.metadata()["final_objective"] for fitted in (named, called, precomputed)]
         assert_allclose(values, values[0], rtol=1e-3)
         return
     Z = named.transform(new)
     assert_same_distances(called.transform(new), Z)
-    assert_same_distances(given.transform(rbf_kernel(new, train, 0.05)), Z)
+    assert_same_distances(precomputed.transform(rbf_kernel(new, train, 0.05)), Z)
 
 
 @pytest.mark.parametrize("rank", [20, 0.9])
@@ -143,12 +143,12 @@ def test_reduced_rank_does_not_depend_on_how_the_kernel_is_given(rank, name):
     )
     K = called(A, **params)
     Z = KDA(kernel=Kernel(name, n_components=rank, **params)).fit(A, y).transform(A)
-    own = KDA(kernel=Kernel(called, n_components=rank, params=params))
-    assert_same_distances(own.fit(A, y).transform(A), Z)
-    given = KDA(kernel=Kernel("precomputed", n_components=rank))
-    assert_same_distances(given.fit(K, y).transform(K), Z)
+    by_function = KDA(kernel=Kernel(called, n_components=rank, params=params))
+    assert_same_distances(by_function.fit(A, y).transform(A), Z)
+    precomputed = KDA(kernel=Kernel("precomputed", n_components=rank))
+    assert_same_distances(precomputed.fit(K, y).transform(K), Z)
     reversed_K = K[::-1, ::-1]
-    assert_same_distances(given.fit(reversed_K, y[::-1]).transform(reversed_K)[::-1], Z)
+    assert_same_distances(precomputed.fit(reversed_K, y[::-1]).transform(reversed_K)[::-1], Z)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_neighbours_are_searched_in_feature_space():
     A = rng.normal(size=(80, 4)) * rng.uniform(0.1, 5, size=(80, 1))
     labels = np.arange(80) % 2
     unit = A / np.linalg.norm(A, axis=1, keepdims=True)
-    found = KDMLMJ(alpha=0.1, kernel=Kernel("cosine", n_components=None)).fit(A, labels)
-    assert_same_distances(found.transform(A), DMLMJ().fit(unit, labels).transform(unit))
+    learner = KDMLMJ(alpha=0.1, kernel=Kernel("cosine", n_components=None)).fit(A, labels)
+    assert_same_distances(learner.transform(A), DMLMJ().fit(unit, labels).transform(unit))
 
 
 def test_kda_separates_circles_but_lda_does_not():
@@ -269,13 +269,13 @@ def test_orthonormal_coefficients_match_the_definition():
             total += sign / len(rows) * sum(np.outer(K[i] - K[j], K[i] - K[j]) for j in rows)
     values, V = np.linalg.eigh(total)
     kernel = Kernel(gamma=0.05, n_components=None)
-    found = KANMM(2, orthonormal="coefficients", kernel=kernel).fit(A, labels)
-    coefficients = found.transformer()
+    learner = KANMM(2, orthonormal="coefficients", kernel=kernel).fit(A, labels)
+    coefficients = learner.transformer()
     assert_allclose(coefficients @ coefficients.T, np.eye(2), atol=1e-12)
     assert_allclose(np.abs(coefficients), np.abs(V.T[::-1][:2]), atol=1e-8)
-    assert found.metadata()["margin"] == pytest.approx(values[::-1][:2].sum())
+    assert learner.metadata()["margin"] == pytest.approx(values[::-1][:2].sum())
     other = KANMM(2, kernel=kernel).fit(A, labels)
-    assert not np.allclose(pdist(other.transform(A)), pdist(found.transform(A)), rtol=0.1)
+    assert not np.allclose(pdist(other.transform(A)), pdist(learner.transform(A)), rtol=0.1)
 
 
 # scikit-learn conventions
@@ -358,6 +358,6 @@ def test_pairs_and_triplets_instead_of_labels():
 
 
 def test_unlabelled_samples_are_allowed():
-    some = np.where(np.arange(len(y)) % 3 == 0, y, -1)
-    learner = Kernelized(LMNN(unlabelled=-1, reg=0.1)).fit(X, some)
+    partial_labels = np.where(np.arange(len(y)) % 3 == 0, y, -1)
+    learner = Kernelized(LMNN(unlabelled=-1, reg=0.1)).fit(X, partial_labels)
     assert_array_equal(learner.classes_, [0, 1, 2])

@@ -66,11 +66,11 @@ def test_iterative_solution_matches_the_decomposition(kernel, k, monkeypatch, na
     monkeypatch.setattr(_coordinates, "DENSE_SAMPLES", 50)
     monkeypatch.setattr(_coordinates, "BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(classical_scaling, "BLOCK_ENTRIES", 1000)
-    found = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
-    assert_allclose(host(found.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
+    result = KPCA(k, kernel=kernel).fit(namespace.asarray(X))
+    assert_allclose(host(result.eigenvalues_), expected.eigenvalues_, rtol=1e-6)
     new = X[:9] * 0.9
     Z = expected.transform(new)
-    assert_same_distances(host(found.transform(namespace.asarray(new))), Z, 1e-6)
+    assert_same_distances(host(result.transform(namespace.asarray(new))), Z, 1e-6)
 
 
 def test_polynomial_kernel_matches_pca_of_monomials():
@@ -92,10 +92,10 @@ def test_named_function_and_precomputed_kernels_agree():
     named = KPCA(5, kernel=Kernel("poly", gamma=0.1, degree=2)).fit(X)
     params = {"gamma": 0.1, "degree": 2}
     called = KPCA(5, kernel=Kernel(polynomial_kernel, params=params)).fit(X)
-    given = KPCA(5, kernel="precomputed").fit(polynomial_kernel(X, **params))
+    precomputed = KPCA(5, kernel="precomputed").fit(polynomial_kernel(X, **params))
     Z = named.transform(new)
     assert_allclose(called.transform(new), Z, atol=1e-9)
-    assert_allclose(given.transform(polynomial_kernel(new, X, **params)), Z, atol=1e-9)
+    assert_allclose(precomputed.transform(polynomial_kernel(new, X, **params)), Z, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian"])
@@ -155,20 +155,20 @@ def test_more_landmarks_are_more_accurate(landmarks):
     X = digits(300)
     exact = KPCA(5).fit(X).eigenvalues_.sum()
     kernels = [Kernel(n_landmarks=m, landmarks=landmarks, random_state=0) for m in (10, 60, 299)]
-    found = [KPCA(5, kernel=kernel).fit(X).eigenvalues_.sum() for kernel in kernels]
-    assert found[0] < found[1] < found[2] <= exact * (1 + 1e-9)
-    assert found[2] > 0.99 * exact
+    result = [KPCA(5, kernel=kernel).fit(X).eigenvalues_.sum() for kernel in kernels]
+    assert result[0] < result[1] < result[2] <= exact * (1 + 1e-9)
+    assert result[2] > 0.99 * exact
 
 
 @pytest.mark.parametrize("landmarks", ["uniform", "greedy"])
 def test_landmarks_of_a_precomputed_kernel(landmarks):
     X, params = digits(200), {"n_landmarks": 40, "landmarks": landmarks, "random_state": 0}
     K = rbf_kernel(X, gamma=0.05)
-    given = KPCA(3, kernel=Kernel("precomputed", **params)).fit(K)
-    rows = given.landmarks_
-    expected = landmark_coordinates(given._kernel, K[:, rows], K[np.ix_(rows, rows)], 3)
-    assert_allclose(given.eigenvalues_, expected.eigenvalues)
-    assert given.transform(K[:5]).shape == (5, 3)
+    precomputed = KPCA(3, kernel=Kernel("precomputed", **params)).fit(K)
+    rows = precomputed.landmarks_
+    expected = landmark_coordinates(precomputed._kernel, K[:, rows], K[np.ix_(rows, rows)], 3)
+    assert_allclose(precomputed.eigenvalues_, expected.eigenvalues)
+    assert precomputed.transform(K[:5]).shape == (5, 3)
     with pytest.raises(ValueError, match="'kmeans' does not support a precomputed kernel"):
         KPCA(3, kernel=Kernel("precomputed", n_landmarks=9, landmarks="kmeans")).fit(K)
 
@@ -181,25 +181,25 @@ def test_greedy_landmarks_of_an_indefinite_kernel(X, coef0):
     exact = KPCA(3, kernel=Kernel("sigmoid", coef0=coef0)).fit(X)
     params = {"n_landmarks": len(X) - 1, "landmarks": "greedy"}
     with pytest.warns(UserWarning, match="The kernel is indefinite"):
-        found = KPCA(3, kernel=Kernel("sigmoid", coef0=coef0, **params)).fit(X)
-    assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=0.05)
+        learner = KPCA(3, kernel=Kernel("sigmoid", coef0=coef0, **params)).fit(X)
+    assert_allclose(learner.eigenvalues_, exact.eigenvalues_, rtol=0.05)
 
 
 def test_greedy_landmarks_of_a_kernel_without_an_origin():
     """The diagonal of minus squared distances is 0, so only differences of samples have lengths."""
     X = wine()[:, :5]
     K = -0.5 * ((X[:, None] - X[None]) ** 2).sum(2)
-    found = KPCA(5, kernel=Kernel("precomputed", n_landmarks=20, landmarks="greedy")).fit(K)
-    assert len(found.landmarks_) == 6  # 6 points span 5 dimensions
-    assert_same_distances(found.transform(K), X, 1e-7)
+    learner = KPCA(5, kernel=Kernel("precomputed", n_landmarks=20, landmarks="greedy")).fit(K)
+    assert len(learner.landmarks_) == 6  # 6 points span 5 dimensions
+    assert_same_distances(learner.transform(K), X, 1e-7)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_uniform_landmarks_are_distinct(seed):
     X = wine()[:20]
     many = np.vstack([np.repeat(X[:1], 300, axis=0), X])
-    found = KPCA(3, kernel=Kernel(n_landmarks=15, random_state=seed)).fit(many)
-    assert len(np.unique(found.X_fit_, axis=0)) == 15
+    learner = KPCA(3, kernel=Kernel(n_landmarks=15, random_state=seed)).fit(many)
+    assert len(np.unique(learner.X_fit_, axis=0)) == 15
     few = KPCA(3, kernel=Kernel(n_landmarks=50, random_state=seed)).fit(many)
     assert len(few.landmarks_) == 20
     assert_same_distances(few.transform(X), KPCA(3).fit(many).transform(X))
@@ -210,8 +210,8 @@ def test_errors_distinguish_identical_landmarks_from_identical_samples():
     with pytest.raises(ValueError, match=r"All landmarks are identical.*landmarks='greedy'"):
         KPCA(1, kernel=Kernel("precomputed", n_landmarks=2, random_state=0)).fit(X @ X.T)
     greedy = Kernel("precomputed", n_landmarks=3, landmarks="greedy")
-    found = KPCA(1, kernel=greedy).fit(X @ X.T)
-    assert len(found.landmarks_) == 3
+    learner = KPCA(1, kernel=greedy).fit(X @ X.T)
+    assert len(learner.landmarks_) == 3
     for landmarks in ("uniform", "greedy"):
         with pytest.raises(ValueError, match="All samples are identical under this kernel"):
             KPCA(1, kernel=Kernel(n_landmarks=9, landmarks=landmarks, random_state=0)).fit(X[:50])
@@ -227,8 +227,8 @@ def test_inverse_transform_matches_scikit_learn(kernel, namespace):
     ours = KPCA(6, kernel=Kernel(kernel, gamma=0.1), **params).fit(namespace.asarray(X))
     theirs = KernelPCA(6, kernel=kernel, gamma=0.1, **params).fit(X)
     back = theirs.inverse_transform(theirs.transform(X))
-    found = ours.inverse_transform(ours.transform(namespace.asarray(X)))
-    assert_allclose(host(found), back, atol=1e-6 * np.abs(back).max())
+    result = ours.inverse_transform(ours.transform(namespace.asarray(X)))
+    assert_allclose(host(result), back, atol=1e-6 * np.abs(back).max())
 
 
 def test_inverse_transform_requires_the_parameter():
@@ -309,7 +309,7 @@ def test_a_few_negative_eigenvalues_cause_a_warning(n, size, rng):
 
 @pytest.mark.parametrize("n", [20, 700])
 def test_error_for_a_kernel_without_positive_eigenvalues(n):
-    with pytest.raises(ValueError, match=r"no positive eigenvalue; its smallest one is -1\."):
+    with pytest.raises(ValueError, match=r"no positive eigenvalue\. Its smallest one is -1\."):
         KPCA(2, kernel="precomputed").fit(-np.eye(n))
 
 
@@ -361,12 +361,12 @@ def test_factor_reproduces_the_centred_kernel(rng):
     F = rng.normal(size=(50, 7)) + 3
     K = F @ F.T
     centred = (F - F.mean(axis=0)) @ (F - F.mean(axis=0)).T
-    found = factor(K, definite=True)
-    assert found.F.shape == (50, 7)
-    assert_allclose(found.F @ found.F.T, centred, atol=1e-10)
+    result = factor(K, definite=True)
+    assert result.F.shape == (50, 7)
+    assert_allclose(result.F @ result.F.T, centred, atol=1e-10)
     for r in (7, 3):  # maps of all coordinates, and of the first three
         L = rng.normal(size=(2, r))
-        assert_allclose(found.lift(L) @ centred, L @ found.F[:, :r].T, atol=1e-8)
+        assert_allclose(result.lift(L) @ centred, L @ result.F[:, :r].T, atol=1e-8)
 
 
 def test_factor_in_float32_is_accurate_up_to_rounding():

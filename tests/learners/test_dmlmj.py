@@ -13,7 +13,7 @@ from dimetric.linalg.spectral import fixed_signs
 
 def covariances(X, y, k, alpha):
     """Return Sigma_S and Sigma_D by their definitions, with loops over samples and neighbours."""
-    both = []
+    covariances = []
     for same in (True, False):
         means = []
         for i, x in enumerate(X):
@@ -24,8 +24,8 @@ def covariances(X, y, k, alpha):
             if len(differences):
                 means.append(differences.T @ differences / len(differences))
         S = np.mean(means, axis=0)
-        both.append((1 - alpha) * S + alpha * np.trace(S) / len(S) * np.eye(len(S)))
-    return both
+        covariances.append((1 - alpha) * S + alpha * np.trace(S) / len(S) * np.eye(len(S)))
+    return covariances
 
 
 def wine():

@@ -217,7 +217,7 @@ def test_a_learner_without_parameters_needs_no_parameter_constraints():
     ("attributes", "says"),
     [
         ({"returns": None}, "FakeLearner._fit must return the metadata, .*it returned NoneType"),
-        ({"returns": {"rank": 1}}, r"the key 'n_components'; it returned \['rank'\]"),
+        ({"returns": {"rank": 1}}, r"the key 'n_components', but it returned \['rank'\]"),
         ({"sets": ("components_",)}, "FakeLearner._fit must set offset_"),
         ({"sets": ()}, "FakeLearner._fit must set components_ and offset_"),
     ],

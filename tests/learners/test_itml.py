@@ -218,7 +218,7 @@ def test_dissimilar_pairs_of_identical_samples_are_ignored():
 BAD = {
     "bounds": (dict(bounds=(1.0, -1.0)), r"bounds=\(1.0, -1.0\) must be two positive numbers"),
     "three bounds": (dict(bounds=(1, 2, 3)), "must be two positive numbers"),
-    "shape": (dict(prior=np.eye(3)), r"prior has shape \(3, 3\); it must be \(4, 4\)"),
+    "shape": (dict(prior=np.eye(3)), r"prior has shape \(3, 3\), but must have shape \(4, 4\)"),
     "indefinite": (dict(prior=np.diag([1.0, 1, 1, -1])), "symmetric and positive definite"),
     "singular": (dict(prior=np.diag([1.0, 1, 1, 0])), "symmetric and positive definite"),
     "skew": (dict(prior=np.eye(4) + np.eye(4, k=1)), "symmetric and positive definite"),

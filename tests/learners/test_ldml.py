@@ -39,11 +39,11 @@ def test_objective_matches_a_loop(rng):
     labels = np.array([0] * 6 + [1] * 5 + [2] + [3] * 5)
     flat = np.append(L, b)
     learned = on_maps(PairwiseObjective(LDMLRule(), A - A.mean(0), labels, [b]))(flat)
-    given = on_maps(PairwiseObjective(LDMLRule(b), A - A.mean(0), labels))(L.ravel())
+    fixed = on_maps(PairwiseObjective(LDMLRule(b), A - A.mean(0), labels))(L.ravel())
     expected = approx_fprime(flat, lambda x: -naive(x[:-1].reshape(2, 3), x[-1], A, labels))
     np.testing.assert_allclose(learned[1], expected, atol=1e-6)
-    np.testing.assert_allclose(given[1], expected[:-1], atol=1e-6)
-    for value in (learned[0], given[0]):
+    np.testing.assert_allclose(fixed[1], expected[:-1], atol=1e-6)
+    for value in (learned[0], fixed[0]):
         np.testing.assert_allclose(value, -naive(L, b, A, labels), rtol=1e-12)
 
 
@@ -132,9 +132,9 @@ def test_learned_threshold_beats_given_ones():
     learned = LDML(tol=1e-8, max_iter=500).fit(X, y)
     best = learned.metadata()["final_objective"]
     for b in (0.5, 1.0, learned.b_, 10.0):
-        given = LDML(b=b, tol=1e-8, max_iter=500).fit(X, y).metadata()["final_objective"]
-        assert given <= best + 1e-6
-        assert (given > best - 1e-6) == (b == learned.b_)
+        with_fixed_b = LDML(b=b, tol=1e-8, max_iter=500).fit(X, y).metadata()["final_objective"]
+        assert with_fixed_b <= best + 1e-6
+        assert (with_fixed_b > best - 1e-6) == (b == learned.b_)
 
 
 def likelihoods(scale, b):

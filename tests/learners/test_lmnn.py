@@ -156,7 +156,7 @@ def test_mini_batches_come_close_to_the_optimum():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_objective_of_many_samples_is_estimated_from_mini_batches(rng):
     A, labels = overlapping(400, 4)
-    limits = {"MAX_SAMPLES_EVALUATED": 300, "MAX_FRIENDS_SEARCHED": 50}
+    limits = {"MAX_TERMS_EVALUATED": 300, "MAX_FRIENDS_SEARCHED": 50}
     with patch.multiple(lmnn, **limits):
         learner = LMNN(solver=SGD(batch_size=100), random_state=0, max_iter=30).fit(A, labels)
     facts = learner.metadata()
@@ -180,10 +180,10 @@ def test_targets_are_the_nearest_neighbours_of_the_class(rng):
 
 def test_given_targets_are_used(rng):
     A, labels = overlapping(50)
-    found = LMNN().fit(A, labels)
-    given = LMNN(targets=found.targets_, n_neighbors=7).fit(A, labels)
-    assert_array_equal(given.components_, found.components_)
-    assert_array_equal(given.targets_, found.targets_)
+    nearest = LMNN().fit(A, labels)
+    with_targets = LMNN(targets=nearest.targets_, n_neighbors=7).fit(A, labels)
+    assert_array_equal(with_targets.components_, nearest.components_)
+    assert_array_equal(with_targets.targets_, nearest.targets_)
     other = np.array([rng.choice(np.flatnonzero(labels == c), 2) for c in labels])
     other[other == np.arange(50)[:, None]] = -1
     learner = LMNN(targets=other).fit(A, labels)
@@ -333,8 +333,8 @@ def test_gap_after_an_early_stop_holds_for_large_metrics(rng):
 def test_optimum_of_triplets_matches_a_convex_solver(params):
     A, labels = overlapping(40, 3, 3)
     triplets = Triplets.from_labels(labels, 300, random_state=0)
-    oracle = {name: value for name, value in params.items() if name != "solver"}
-    _, best = oracles.triplets_optimum(A, triplets.rows, **oracle)
+    oracle_params = {name: value for name, value in params.items() if name != "solver"}
+    _, best = oracles.triplets_optimum(A, triplets.rows, **oracle_params)
     facts = LMNN(tol=1e-7, max_iter=2000, **params).fit(A, triplets=triplets).metadata()
     assert abs(facts["final_objective"] - best) < 1e-3 * max(1, abs(best))
     assert facts["final_objective"] - best <= facts["gap"] + 1e-6

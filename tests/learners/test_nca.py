@@ -61,9 +61,9 @@ def test_no_worse_than_scikit_learn():
     [(2, 3, "lda"), (3, 3, "pca"), (None, 3, "identity"), (1, 2, "lda")],
 )
 def test_auto_start_chooses_lda_pca_or_identity(n_components, n_classes, expected):
-    some = y < n_classes
+    is_used = y < n_classes
     auto, named = (
-        NCA(n_components, init=init).fit(X[some], y[some]) for init in ("auto", expected)
+        NCA(n_components, init=init).fit(X[is_used], y[is_used]) for init in ("auto", expected)
     )
     np.testing.assert_array_equal(auto.components_, named.components_)
 

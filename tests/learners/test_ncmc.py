@@ -15,8 +15,10 @@ X, y = load_iris(return_X_y=True)
 def likelihood(learner, X, y):
     """Return the mean log-likelihood of the labels, given distances to the centroids."""
     D = cdist(learner.transform(X), learner.transform(learner.centroids_), "sqeuclidean")
-    own = y[:, None] == learner.centroid_classes_
-    return np.mean(logsumexp(np.where(own, -D / 2, -np.inf), axis=1) - logsumexp(-D / 2, axis=1))
+    of_class = y[:, None] == learner.centroid_classes_
+    return np.mean(
+        logsumexp(np.where(of_class, -D / 2, -np.inf), axis=1) - logsumexp(-D / 2, axis=1)
+    )
 
 
 @pytest.mark.parametrize("n_centroids", [2, [1, 4, 2]])
@@ -57,9 +59,11 @@ def test_centroids_do_not_depend_on_shift_row_order_or_class_names(change, rng):
     order = rng.permutation(200) if change == "rows" else np.arange(200)
     shift = 1e3 if change == "shift" else 0.0
     labels = 1 - labels if change == "names" else labels
-    found = NCMC(n_centroids=5, random_state=0, reg=0.1).fit(A[order] + shift, labels[order])
-    found = found.centroids_ - shift
-    assert_allclose(np.roll(found, 5, axis=0) if change == "names" else found, expected, rtol=1e-9)
+    result = NCMC(n_centroids=5, random_state=0, reg=0.1).fit(A[order] + shift, labels[order])
+    result = result.centroids_ - shift
+    assert_allclose(
+        np.roll(result, 5, axis=0) if change == "names" else result, expected, rtol=1e-9
+    )
 
 
 def test_centroids_follow_random_state(rng):
@@ -100,8 +104,8 @@ def test_a_class_gets_no_more_centroids_than_it_has_distinct_samples():
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ([2, 2], r"n_centroids has shape \(2,\); .* each of the 3 classes"),
-        ([2], r"n_centroids has shape \(1,\); .* each of the 3 classes"),
+        ([2, 2], r"n_centroids has shape \(2,\), .* each of the 3 classes"),
+        ([2], r"n_centroids has shape \(1,\), .* each of the 3 classes"),
         ([[1, 1, 1]], r"n_centroids has shape \(1, 3\)"),
         ([1, 0, 2], r"n_centroids=\[1, 0, 2\] must contain integers of at least 1"),
         ([1, 1.5, 2], r"n_centroids=\[1, 1\.5, 2\] must contain integers"),

@@ -32,9 +32,9 @@ def test_objective_matches_the_likelihood(n_components):
 
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
 def test_the_optimum_is_found_in_any_unit(unit):
-    best, found = (NCMML(max_iter=500).fit(A, y).metadata() for A in (X, unit * X))
-    assert found["converged"]
-    assert_allclose(found["final_objective"], best["final_objective"], atol=1e-4)
+    best, result = (NCMML(max_iter=500).fit(A, y).metadata() for A in (X, unit * X))
+    assert result["converged"]
+    assert_allclose(result["final_objective"], best["final_objective"], atol=1e-4)
 
 
 def optimum(X, y, reg):

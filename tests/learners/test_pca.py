@@ -14,14 +14,14 @@ X = load_iris().data
 
 def by_deflation(X, k):
     """Find and remove the direction of largest variance k times, by power iteration."""
-    rest, rows = X - X.mean(0), []
+    remainder, rows = X - X.mean(0), []
     for _ in range(k):
         v = np.ones(X.shape[1])
         for _ in range(2000):
-            v = rest.T @ (rest @ v)
+            v = remainder.T @ (remainder @ v)
             v /= np.linalg.norm(v)
         rows.append(v)
-        rest = rest - np.outer(rest @ v, v)
+        remainder = remainder - np.outer(remainder @ v, v)
     return fixed_signs(np.array(rows))
 
 

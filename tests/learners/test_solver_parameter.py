@@ -155,9 +155,9 @@ def test_grid_search_over_a_solver_parameter():
         pipe = make_pipeline(learner, KNeighborsClassifier())
         return GridSearchCV(pipe, {"nca__solver__batch_size": [20, 30]}, cv=2).fit(X, y)
 
-    found = search(SGD())
-    assert found.best_estimator_[0].solver.batch_size in (20, 30)
-    assert len(set(found.cv_results_["mean_fit_time"])) == 2
+    result = search(SGD())
+    assert result.best_estimator_[0].solver.batch_size in (20, 30)
+    assert len(set(result.cv_results_["mean_fit_time"])) == 2
     with pytest.raises(ValueError, match=r"instead: NCA\(solver=SGD\(batch_size=20\)\)"):
         search("sgd")
 

@@ -93,12 +93,12 @@ def test_residual_variance_matches_correlation():
     G = geodesics(Neighborhood(6).graph(ROLL))
     r = pearsonr(squareform(G, checks=False), pdist(isomap.embedding_))[0]
     assert_allclose(isomap.residual_variance(), 1 - r**2)
-    some = Isomap(n_neighbors=6, n_landmarks=30, random_state=0).fit(ROLL)
-    rows = some.landmarks_
+    with_landmarks = Isomap(n_neighbors=6, n_landmarks=30, random_state=0).fit(ROLL)
+    rows = with_landmarks.landmarks_
     others = np.arange(len(ROLL)) != rows[:, None]
-    distances = cdist(some.embedding_[rows], some.embedding_)
+    distances = cdist(with_landmarks.embedding_[rows], with_landmarks.embedding_)
     r = pearsonr(G[rows][others], distances[others])[0]
-    assert_allclose(some.residual_variance(), 1 - r**2)
+    assert_allclose(with_landmarks.residual_variance(), 1 - r**2)
 
 
 def test_precomputed_graph_is_used_unchanged():
@@ -199,12 +199,12 @@ def test_scan_of_a_flat_sheet_finds_no_short_circuit(rng):
 
 def test_scan_input(namespace):
     expected = scan_neighbors(ROLL, [4, 6], random_state=0)
-    found = scan_neighbors(namespace.asarray(ROLL), [6, 4, 4], random_state=0)
-    assert_array_equal(found.drop, expected.drop)
+    result = scan_neighbors(namespace.asarray(ROLL), [6, 4, 4], random_state=0)
+    assert_array_equal(result.drop, expected.drop)
     n = len(ROLL)  # paths from all samples
-    given = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed", n_sources=n)
+    precomputed = scan_neighbors(cdist(ROLL, ROLL), [4, 6], metric="precomputed", n_sources=n)
     expected = scan_neighbors(ROLL[::-1], [4, 6], n_sources=n)
-    assert_allclose(given.mean_geodesic, expected.mean_geodesic)
+    assert_allclose(precomputed.mean_geodesic, expected.mean_geodesic)
     for numbers in ([2.7], [0, 3], []):
         with pytest.raises(ValueError, match="one or more ints, all of at least 1"):
             scan_neighbors(ROLL, numbers)

@@ -33,8 +33,8 @@ def assert_equal_up_to_signs(A, B, tol):
 def test_classical_scaling_of_euclidean_distances_matches_pca(X):
     scores = PCA(3, svd_solver="full").fit_transform(X)
     euclidean = MDS(3).fit(X)
-    given = MDS(3, metric="precomputed").fit(cdist(X, X))
-    for mds in (euclidean, given, MDS(3, metric="minkowski", metric_params={"p": 2}).fit(X)):
+    precomputed = MDS(3, metric="precomputed").fit(cdist(X, X))
+    for mds in (euclidean, precomputed, MDS(3, metric="minkowski", metric_params={"p": 2}).fit(X)):
         assert_equal_up_to_signs(mds.embedding_, scores, 1e-8)
         assert_allclose(mds.embedding_, euclidean.embedding_, atol=1e-8 * np.abs(scores).max())
         assert_allclose(mds.eigenvalues_, np.sum(scores**2, axis=0), rtol=1e-8)
@@ -59,8 +59,8 @@ def test_transform_matches_gowers_formula(metric):
     expected = 0.5 * (b - cdist(new, old, metric) ** 2) @ Z / np.sum(Z**2, axis=0)
     assert_allclose(mds.transform(new), expected, atol=1e-9)
     assert_allclose(mds.transform(old), Z, atol=1e-9)
-    given = MDS(metric="precomputed").fit(cdist(old, old, metric))
-    assert_allclose(given.transform(cdist(new, old, metric)), expected, atol=1e-9)
+    precomputed = MDS(metric="precomputed").fit(cdist(old, old, metric))
+    assert_allclose(precomputed.transform(cdist(new, old, metric)), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
@@ -83,8 +83,8 @@ def test_all_samples_as_landmarks_match_no_landmarks():
 
 def test_landmarks_approximate_the_full_embedding():
     exact = MDS(metric="cityblock").fit_transform(DIGITS)
-    some = MDS(metric="cityblock", n_landmarks=300, random_state=0).fit_transform(DIGITS)
-    assert procrustes(exact, some)[2] < 0.02
+    approximate = MDS(metric="cityblock", n_landmarks=300, random_state=0).fit_transform(DIGITS)
+    assert procrustes(exact, approximate)[2] < 0.02
 
 
 def test_negative_eigenvalues_warn():
@@ -141,14 +141,14 @@ def test_pull_and_stress_match_their_definitions(weighted, tile, namespace, rng,
     ratio = np.divide(W * D, cdist(Z, Z), out=np.zeros_like(D), where=D > 0)
     B = np.diag(ratio.sum(axis=1)) - ratio
     objective = Stress(namespace.asarray(D), W if weighted else None)
-    found = objective.evaluate(Z)
-    assert_allclose(found.pull, B @ Z, atol=1e-9)
-    assert_allclose(found.stress, stress_by_definition(D, Z, W), rtol=1e-9)
+    result = objective.evaluate(Z)
+    assert_allclose(result.pull, B @ Z, atol=1e-9)
+    assert_allclose(result.stress, stress_by_definition(D, Z, W), rtol=1e-9)
     assert_allclose(objective.value(Z), stress_by_definition(D, Z, W), rtol=1e-12)
-    assert_allclose(found.sum_of_squares, np.sum(W * cdist(Z, Z) ** 2) / 2)
+    assert_allclose(result.sum_of_squares, np.sum(W * cdist(Z, Z) ** 2) / 2)
     off_diagonal = W - np.diag(np.diag(W))
     V = np.diag(off_diagonal.sum(axis=1)) - off_diagonal
-    assert_allclose(objective.minimum(found.pull), np.linalg.pinv(V) @ B @ Z, atol=1e-9)
+    assert_allclose(objective.minimum(result.pull), np.linalg.pinv(V) @ B @ Z, atol=1e-9)
 
 
 def test_samples_at_the_same_point_do_not_pull_each_other(namespace):
@@ -172,9 +172,9 @@ def test_stress_never_increases(metric_mds, weighted, rng):
 def test_iterates_match_scikit_learn(rng):
     Z = rng.normal(size=(75, 2))
     expected, stress = reference_smacof(D, init=Z, n_init=1, max_iter=20, eps=0)
-    found = smacof(Stress(D), Z, max_iter=20, eps=0)
-    assert_allclose(found.x, expected, atol=1e-10)
-    assert_allclose(found.value, stress)
+    result = smacof(Stress(D), Z, max_iter=20, eps=0)
+    assert_allclose(result.x, expected, atol=1e-10)
+    assert_allclose(result.value, stress)
 
 
 def test_final_stress_is_at_most_that_of_scikit_learn(rng):
@@ -214,10 +214,10 @@ def test_more_starts_do_not_increase_the_stress():
 
 def test_init_can_be_an_array():
     start = IRIS[::2, :2]
-    found = smacof(Stress(D), start)
+    result = smacof(Stress(D), start)
     mds = MDS(algorithm="smacof", init=start).fit(HALF)
-    assert_allclose(mds.embedding_, found.x)
-    assert mds.n_iter_ == found.n_iter
+    assert_allclose(mds.embedding_, result.x)
+    assert mds.n_iter_ == result.n_iter
     with pytest.raises(
         ValueError, match=r"init has shape \(75, 3\), but must have shape \(75, 2\)"
     ):
@@ -369,8 +369,8 @@ def test_values_of_missing_dissimilarities_are_ignored(metric_mds, rng):
     scaling = MDS(algorithm="smacof", metric="precomputed", weights=W, metric_mds=metric_mds)
     expected = scaling.fit(D).embedding_
     for value in (0, 1000):
-        found = scaling.fit(np.where(W > 0, D, value * (1 - np.eye(40)))).embedding_
-        assert_allclose(found, expected, atol=1e-9)
+        result = scaling.fit(np.where(W > 0, D, value * (1 - np.eye(40)))).embedding_
+        assert_allclose(result, expected, atol=1e-9)
 
 
 def test_init_with_all_samples_at_the_same_point_raises():

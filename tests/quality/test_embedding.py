@@ -26,7 +26,7 @@ Z = PCA(2).fit_transform(X)
 
 
 def ranks_by_loops(D):
-    """Return r, where j is the r[i, j]-th nearest neighbour of i; ties are in row order."""
+    """Return r, where j is the r[i, j]-th nearest neighbour of i. Ties are in row order."""
     n = len(D)
     r = np.zeros((n, n), int)
     for i in range(n):
@@ -359,8 +359,8 @@ def test_ties_with_many_features_are_in_row_order(rng):
     Z, D = X[:, :9], cdist(X, X)
     expected = embedding_quality(D, Z, metric="precomputed")
     assert_allclose(trustworthiness(X, Z), expected.trustworthiness)
-    found = embedding_quality(X, Z).scores()
-    assert_allclose([found[name] for name in expected.scores()], list(expected.scores().values()))
+    result = embedding_quality(X, Z).scores()
+    assert_allclose([result[name] for name in expected.scores()], list(expected.scores().values()))
     assert embedding_quality(X, 3 * X).knn_preservation == 1
 
 
@@ -385,8 +385,8 @@ def test_scales_of_X_and_Z_may_differ_widely(rng):
 
 def test_metric_params(rng):
     X = rng.normal(size=(60, 4))
-    found = embedding_quality(X, X[:, :2], metric="minkowski", metric_params={"p": 3})
+    result = embedding_quality(X, X[:, :2], metric="minkowski", metric_params={"p": 3})
     D = cdist(X, X, "minkowski", p=3)
-    assert found.scores() | {"procrustes": None} == pytest.approx(
+    assert result.scores() | {"procrustes": None} == pytest.approx(
         embedding_quality(D, X[:, :2], metric="precomputed").scores() | {"procrustes": None}
     )

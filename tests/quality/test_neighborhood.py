@@ -17,26 +17,26 @@ X = StandardScaler().fit_transform(X)
 
 def test_neighbours_are_the_nearest():
     Z = LDA().fit(X, y).transform(X)
-    found = neighborhood(X, Z, 30, n_neighbors=7)
+    result = neighborhood(X, Z, 30, n_neighbors=7)
     for neighbours, distances, A in (
-        (found.before, found.distances_before, X),
-        (found.after, found.distances_after, Z),
+        (result.before, result.distances_before, X),
+        (result.after, result.distances_after, Z),
     ):
         expected = np.linalg.norm(A - A[30], axis=1)
         assert_allclose(distances, expected, atol=1e-12)
         assert_array_equal(neighbours, np.argsort(expected, kind="stable")[1:8])
-    assert set(found.kept) == set(found.before) & set(found.after)
-    assert set(found.new) == set(found.after) - set(found.before)
-    assert set(found.lost) == set(found.before) - set(found.after)
+    assert set(result.kept) == set(result.before) & set(result.after)
+    assert set(result.new) == set(result.after) - set(result.before)
+    assert set(result.lost) == set(result.before) - set(result.after)
 
 
 def test_places_keep_distances_and_plane_data_keep_angles():
-    found = neighborhood(X, X[:, :1], 3, n_neighbors=5, n_others=20)
+    result = neighborhood(X, X[:, :1], 3, n_neighbors=5, n_others=20)
     for places, distances in (
-        (found.places_before, found.distances_before),
-        (found.places_after, found.distances_after),
+        (result.places_before, result.distances_before),
+        (result.places_after, result.distances_after),
     ):
-        assert_allclose(np.linalg.norm(places, axis=1), distances[found.shown])
+        assert_allclose(np.linalg.norm(places, axis=1), distances[result.shown])
     plane = neighborhood(X[:, :2], X[:, :2], 3, n_neighbors=5)
     inner = (X[plane.shown, :2] - X[3, :2]) @ (X[plane.shown, :2] - X[3, :2]).T
     assert_allclose(plane.places_before @ plane.places_before.T, inner, atol=1e-9)
@@ -44,15 +44,15 @@ def test_places_keep_distances_and_plane_data_keep_angles():
 
 def test_places_after_are_rotated_to_match_places_before():
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(2, 2)))[0]
-    found = neighborhood(X[:, :2], 3 * X[:, :2] @ rotation, 9, n_neighbors=4)
-    assert_allclose(found.places_after, 3 * found.places_before, atol=1e-9)
+    result = neighborhood(X[:, :2], 3 * X[:, :2] @ rotation, 9, n_neighbors=4)
+    assert_allclose(result.places_after, 3 * result.places_before, atol=1e-9)
 
 
 def test_duplicates_are_in_row_order_without_the_sample():
     A = np.array([[0.0], [0.0], [0.0], [1.0]])
-    found = neighborhood(A, A, 1, n_neighbors=3)
-    assert_array_equal(found.before, [0, 2, 3])
-    assert np.all(np.isfinite(found.places_before))
+    result = neighborhood(A, A, 1, n_neighbors=3)
+    assert_array_equal(result.before, [0, 2, 3])
+    assert np.all(np.isfinite(result.places_before))
     assert neighborhood(A, A, -1, n_neighbors=1).row == 3
 
 
@@ -82,11 +82,11 @@ def test_before_and_after_apply_earlier_steps():
         (KNNClassifier(learner=nca).fit(frame, y), X, None),
         (make_pipeline(StandardScaler(), KNNClassifier()).fit(5 * frame, y), X, X),
     ):
-        given = 5 * frame if after is X else frame
-        found = before_and_after(model, given)
-        assert_allclose(found[0], before, atol=1e-9)
+        samples = 5 * frame if after is X else frame
+        result = before_and_after(model, samples)
+        assert_allclose(result[0], before, atol=1e-9)
         if after is not None:
-            assert_allclose(found[1], after, atol=1e-9)
+            assert_allclose(result[1], after, atol=1e-9)
 
 
 def test_model_without_a_map_raises():

@@ -34,26 +34,26 @@ def test_learner_without_eigenvalues_raises():
 
 
 def test_residual_variance_of_classical_scaling():
-    found = residual_variances(MDS(), X, [1, 3])
-    for k, value in found.items():
+    result = residual_variances(MDS(), X, [1, 3])
+    for k, value in result.items():
         Z = MDS(k).fit_transform(X)
         assert_allclose(value, 1 - np.corrcoef(pdist(X), pdist(Z))[0, 1] ** 2, rtol=1e-6)
 
 
 def test_residual_variance_of_smacof():
     rows = X[::6]
-    found = residual_variances(MDS(algorithm="smacof"), rows, [2])
+    result = residual_variances(MDS(algorithm="smacof"), rows, [2])
     Z = MDS(2, algorithm="smacof").fit_transform(rows)
-    assert_allclose(found[2], 1 - np.corrcoef(pdist(rows), pdist(Z))[0, 1] ** 2, rtol=1e-6)
+    assert_allclose(result[2], 1 - np.corrcoef(pdist(rows), pdist(Z))[0, 1] ** 2, rtol=1e-6)
 
 
 def test_residual_variance_of_isomap():
     sheet = make_s_curve(500, random_state=0).X
-    found = residual_variances(Isomap(n_neighbors=8), sheet)
-    assert list(found) == [1, 2, 3]
-    for k, value in found.items():
+    result = residual_variances(Isomap(n_neighbors=8), sheet)
+    assert list(result) == [1, 2, 3]
+    for k, value in result.items():
         assert_allclose(value, Isomap(n_neighbors=8, n_components=k).fit(sheet).residual_variance())
-    assert found[2] < 0.1 * found[1]
+    assert result[2] < 0.1 * result[1]
 
 
 def test_invalid_dimensions_or_estimator_raises():

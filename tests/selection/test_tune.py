@@ -45,12 +45,12 @@ X, y = samples(n=60)
 WINE = load_wine(return_X_y=True)
 
 
-def fold_scores(found):
+def fold_scores(result):
     """Return the scores of all candidates, one column per fold."""
-    splits = [name for name in found.cv_results_ if name.startswith("split")]
-    scores = np.stack([found.cv_results_[name] for name in splits], axis=1)
-    assert_allclose(found.cv_results_["mean_test_score"], scores.mean(axis=1))
-    assert_allclose(found.cv_results_["std_test_score"], scores.std(axis=1))
+    splits = [name for name in result.cv_results_ if name.startswith("split")]
+    scores = np.stack([result.cv_results_[name] for name in splits], axis=1)
+    assert_allclose(result.cv_results_["mean_test_score"], scores.mean(axis=1))
+    assert_allclose(result.cv_results_["std_test_score"], scores.std(axis=1))
     return scores
 
 
@@ -75,8 +75,8 @@ def test_cv_can_be_a_splitter_or_splits():
     expected = [(train.tolist(), test.tolist()) for train, test in splitter.split(X, y)]
     masks = [(np.isin(np.arange(60), train), test) for train, test in expected]
     for cv in (splitter, expected, iter(expected), masks):
-        found = splits(X, y, cv, random_state=5)
-        assert [(train.tolist(), test.tolist()) for train, test in found] == expected
+        result = splits(X, y, cv, random_state=5)
+        assert [(train.tolist(), test.tolist()) for train, test in result] == expected
     model = KNNClassifier(3)
     scores = cross_validate(model, X, y, cv=splitter).test_score
     assert_array_equal(scores, model_selection.cross_val_score(model, X, y, cv=splitter))
@@ -111,13 +111,13 @@ def test_too_many_folds_are_reduced():
 
 def test_regressor_folds_are_not_stratified():
     sizes = np.round(10 * X[:, 0])
-    found = cross_validate(KNNRegressor(), X, sizes, random_state=0)
+    result = cross_validate(KNNRegressor(), X, sizes, random_state=0)
     folds = splits(X, None, 5, random_state=0)
-    for score, (train, test) in zip(found.test_score, folds, strict=True):
+    for score, (train, test) in zip(result.test_score, folds, strict=True):
         assert score == KNNRegressor().fit(X[train], sizes[train]).score(X[test], sizes[test])
     tuned = tune(KNNRegressor(), X, sizes, {"n_neighbors": [3, 5]}, random_state=0)
     assert isinstance(tuned.best_estimator_, KNNRegressor)
-    assert_array_equal(fold_scores(tuned)[0], found.test_score)
+    assert_array_equal(fold_scores(tuned)[0], result.test_score)
     with pytest.raises(ValueError, match=r"KNNRegressor is a regressor\. Use criterion='score'"):
         tune(KNNRegressor(), X, sizes, {"n_neighbors": [3]}, criterion=3)
 
@@ -140,24 +140,24 @@ def test_bad_folds(options, sentence):
 
 @pytest.mark.parametrize("model", [KNNClassifier(learner=LDA()), NCMClassifier()])
 def test_cross_validation_matches_loop(model):
-    found = cross_validate(model, X, y, cv=3, n_repeats=2, random_state=4)
+    result = cross_validate(model, X, y, cv=3, n_repeats=2, random_state=4)
     for i, (train, test) in enumerate(splits(X, y, 3, 2, random_state=4)):
         fitted = clone(model).fit(X[train], y[train])
-        assert found.test_score[i] == fitted.score(X[test], y[test])
+        assert result.test_score[i] == fitted.score(X[test], y[test])
         on_train = fitted.score(X[train], y[train])
-        assert found.train_score[i] == (
+        assert result.train_score[i] == (
             fitted.score() if hasattr(fitted, "kneighbors") else on_train
         )
-        assert found.fit_time[i] > 0
+        assert result.fit_time[i] > 0
 
 
 def test_cross_validation_of_pipelines_and_regressors():
     pipeline = make_pipeline(MinMaxScaler(), KNNClassifier())
-    found = cross_validate(pipeline, X, y, cv=3, random_state=0)
+    result = cross_validate(pipeline, X, y, cv=3, random_state=0)
     train, test = splits(X, y, 3, random_state=0)[0]
     fitted = clone(pipeline).fit(X[train], y[train])
-    assert found.test_score[0] == fitted.score(X[test], y[test])
-    assert found.train_score[0] == fitted[-1].score()
+    assert result.test_score[0] == fitted.score(X[test], y[test])
+    assert result.train_score[0] == fitted[-1].score()
     assert cross_validate(KNNRegressor(), X, X[:, 0], random_state=0).test_score.mean() > 0.5
 
 
@@ -187,19 +187,19 @@ def test_estimator_without_score_raises():
 
 
 def test_metadata_matches_loop():
-    found = metadata_cross_validate(DMLMJ(2), X, y, cv=3, random_state=1)
+    result = metadata_cross_validate(DMLMJ(2), X, y, cv=3, random_state=1)
     for i, (train, _) in enumerate(splits(X, y, 3, random_state=1)):
         expected = DMLMJ(2).fit(X[train], y[train]).metadata()
-        assert found.keys() == expected.keys()
+        assert result.keys() == expected.keys()
         for key in set(expected) - {"time"}:
-            assert found[key][i] == expected[key]
-    assert found["time"].dtype == np.float64
+            assert result[key][i] == expected[key]
+    assert result["time"].dtype == np.float64
 
 
 def test_metadata_dtypes_and_pipelines():
-    found = metadata_cross_validate(NCA(), X, y, cv=3, random_state=0)
-    assert found["reason"].dtype == object
-    assert found["converged"].dtype == bool
+    result = metadata_cross_validate(NCA(), X, y, cv=3, random_state=0)
+    assert result["reason"].dtype == object
+    assert result["converged"].dtype == bool
     assert "n_components" in metadata_cross_validate(make_pipeline(MinMaxScaler(), PCA(2)), X)
     with pytest.raises(ValueError, match=r"learner=MinMaxScaler\(\) has no method metadata"):
         metadata_cross_validate(MinMaxScaler(), X)
@@ -210,34 +210,34 @@ def test_metadata_dtypes_and_pipelines():
 
 def test_tuning_by_knn_accuracy_matches_loop():
     grid = {"n_components": [1, 2, 3], "whiten": [True, False]}
-    found = tune(PCA(), *WINE, grid, criterion=5, cv=3, random_state=0)
+    result = tune(PCA(), *WINE, grid, criterion=5, cv=3, random_state=0)
     X, y = WINE
-    for params, scores in zip(found.cv_results_["params"], fold_scores(found), strict=True):
+    for params, scores in zip(result.cv_results_["params"], fold_scores(result), strict=True):
         for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
             model = KNNClassifier(5, learner=PCA(**params)).fit(X[train], y[train])
             assert score == model.score(X[test], y[test])
-    assert len(found.cv_results_["params"]) == 6
-    best = np.argmax(found.cv_results_["mean_test_score"])
-    assert found.best_params_ == found.cv_results_["params"][best]
-    assert found.best_score_ == fold_scores(found)[best].mean()
-    assert isinstance(found.best_estimator_, KNNClassifier)
-    assert found.best_estimator_.learner_.get_params() == PCA(**found.best_params_).get_params()
-    assert found.best_estimator_.n_samples_fit_ == len(X)
+    assert len(result.cv_results_["params"]) == 6
+    best = np.argmax(result.cv_results_["mean_test_score"])
+    assert result.best_params_ == result.cv_results_["params"][best]
+    assert result.best_score_ == fold_scores(result)[best].mean()
+    assert isinstance(result.best_estimator_, KNNClassifier)
+    assert result.best_estimator_.learner_.get_params() == PCA(**result.best_params_).get_params()
+    assert result.best_estimator_.n_samples_fit_ == len(X)
 
 
 def test_tuning_by_metadata():
-    found = tune(
+    result = tune(
         LMNN(), X, y, {"mu": [0.2, 0.8]}, criterion="final_objective", cv=2, random_state=0
     )
     values = [
         metadata_cross_validate(LMNN(mu=mu), X, y, cv=2, random_state=0)["final_objective"]
         for mu in (0.2, 0.8)
     ]
-    assert_allclose(fold_scores(found), values)
-    assert found.best_score_ == np.min(found.cv_results_["mean_test_score"])  # LMNN minimises
-    assert isinstance(found.best_estimator_, LMNN)
-    found = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
-    assert found.best_params_ == {"reg": 0.0}  # NCA maximises
+    assert_allclose(fold_scores(result), values)
+    assert result.best_score_ == np.min(result.cv_results_["mean_test_score"])  # LMNN minimises
+    assert isinstance(result.best_estimator_, LMNN)
+    result = tune(NCA(), X, y, {"reg": [0.0, 1.0]}, criterion="final_objective", random_state=0)
+    assert result.best_params_ == {"reg": 0.0}  # NCA maximises
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ def test_tuning_by_metadata():
     ],
 )
 def test_larger_objective_is_best_if_the_learner_maximises_it(learner, grid):
-    found = tune(learner, X, y, grid, criterion="final_objective", cv=2, random_state=0)
-    scores = found.cv_results_["mean_test_score"]
-    assert found.best_score_ == np.max(scores) > np.min(scores)
+    result = tune(learner, X, y, grid, criterion="final_objective", cv=2, random_state=0)
+    scores = result.cv_results_["mean_test_score"]
+    assert result.best_score_ == np.max(scores) > np.min(scores)
 
 
 def test_tuning_by_time(monkeypatch):
@@ -268,9 +268,9 @@ def test_tuning_by_time(monkeypatch):
 
     monkeypatch.setattr(PCA, "fit", slow)
     monkeypatch.setattr(_validation.time, "time", lambda: clock[0])
-    found = tune(PCA(), X, None, {"n_components": [1, 2, 3]}, criterion="time")
-    assert found.best_params_ == {"n_components": 3}
-    assert found.best_score_ == 0.5
+    result = tune(PCA(), X, None, {"n_components": [1, 2, 3]}, criterion="time")
+    assert result.best_params_ == {"n_components": 3}
+    assert result.best_score_ == 0.5
 
 
 def test_greater_is_better():
@@ -283,44 +283,44 @@ def test_greater_is_better():
 def test_tuning_of_parameters_that_depend_on_each_other():
     grid = [{"n_centroids": [k], "learner__n_centroids": [k]} for k in (1, 3)]
     model = NCMCClassifier(learner=NCMC(random_state=0), random_state=0)
-    found = tune(model, *load_iris(return_X_y=True), grid, cv=3, random_state=0)
-    assert len(found.cv_results_["params"]) == 2
-    assert found.best_params_["n_centroids"] == found.best_params_["learner__n_centroids"]
-    assert isinstance(found.best_estimator_, NCMCClassifier)
+    result = tune(model, *load_iris(return_X_y=True), grid, cv=3, random_state=0)
+    assert len(result.cv_results_["params"]) == 2
+    assert result.best_params_["n_centroids"] == result.best_params_["learner__n_centroids"]
+    assert isinstance(result.best_estimator_, NCMCClassifier)
 
 
 def test_tuning_of_the_ldml_threshold_b():
     grid = {"b": [0.1, 1.0, None]}
-    found = tune(LDML(), X, y, grid, cv=3, random_state=0)
-    assert found.best_params_["b"] in grid["b"]
+    result = tune(LDML(), X, y, grid, cv=3, random_state=0)
+    assert result.best_params_["b"] in grid["b"]
 
 
 def test_random_search_is_reproducible():
     options = {"criterion": 3, "n_iter": 4, "cv": 2, "random_state": 0}
-    found = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
-    assert len(found.cv_results_["params"]) == 4
+    result = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
+    assert len(result.cv_results_["params"]) == 4
     again = tune(Covariance(), X, y, {"reg": uniform(0, 1)}, **options)
-    assert found.cv_results_["params"] == again.cv_results_["params"]
+    assert result.cv_results_["params"] == again.cv_results_["params"]
 
 
 @pytest.mark.slow
 def test_tuning_of_pipelines_with_jobs():
     learner = make_pipeline(MinMaxScaler(), PCA())
     options = {"cv": 3, "random_state": 0}
-    found = tune(learner, *WINE, {"pca__n_components": [1, 4]}, **options)
+    result = tune(learner, *WINE, {"pca__n_components": [1, 4]}, **options)
     again = tune(learner, *WINE, {"pca__n_components": [1, 4]}, n_jobs=2, **options)
-    assert_array_equal(fold_scores(found), fold_scores(again))
-    assert found.best_params_ == {"pca__n_components": 4}
-    assert repr(found).startswith(
+    assert_array_equal(fold_scores(result), fold_scores(again))
+    assert result.best_params_ == {"pca__n_components": 4}
+    assert repr(result).startswith(
         "TuningResult(best_params_={'pca__n_components': 4}, best_score_=0.9"
     )
 
 
 def test_failed_candidate_is_not_best():
     with pytest.warns(FitFailedWarning):
-        found = tune(PCA(), X, y, {"n_components": [99, 2]}, random_state=0)
-    assert np.isnan(fold_scores(found)[0]).all()
-    assert found.best_params_ == {"n_components": 2}
+        result = tune(PCA(), X, y, {"n_components": [99, 2]}, random_state=0)
+    assert np.isnan(fold_scores(result)[0]).all()
+    assert result.best_params_ == {"n_components": 2}
 
 
 @pytest.mark.parametrize(
@@ -374,40 +374,40 @@ def test_unknown_parameter_raises():
 
 def test_tune_knn_matches_loop():
     grid = {"n_components": [1, 2]}
-    found = tune_knn(
+    result = tune_knn(
         PCA(), *WINE, grid, n_neighbors=[7, 1], weights="distance", cv=3, random_state=0
     )
     X, y = WINE
-    assert len(found.cv_results_["params"]) == 4
-    for params, scores in zip(found.cv_results_["params"], fold_scores(found), strict=True):
+    assert len(result.cv_results_["params"]) == 4
+    for params, scores in zip(result.cv_results_["params"], fold_scores(result), strict=True):
         for score, (train, test) in zip(scores, splits(X, y, 3, random_state=0), strict=True):
             learner = PCA(params["n_components"])
             model = KNNClassifier(params["n_neighbors"], learner=learner, weights="distance")
             assert score == model.fit(X[train], y[train]).score(X[test], y[test])
-    best = np.argmax(found.cv_results_["mean_test_score"])
-    assert found.best_params_ == found.cv_results_["params"][best]
-    assert found.best_estimator_.n_neighbors == found.best_params_["n_neighbors"]
-    assert found.best_estimator_.learner_.n_components == found.best_params_["n_components"]
+    best = np.argmax(result.cv_results_["mean_test_score"])
+    assert result.best_params_ == result.cv_results_["params"][best]
+    assert result.best_estimator_.n_neighbors == result.best_params_["n_neighbors"]
+    assert result.best_estimator_.learner_.n_components == result.best_params_["n_components"]
 
 
 def test_tune_knn_keeps_n_neighbors_of_the_learner_apart():
-    found = tune_knn(DMLMJ(), X, y, {"n_neighbors": [7]}, n_neighbors=[1, 3], random_state=0)
-    assert found.cv_results_["params"] == [
+    result = tune_knn(DMLMJ(), X, y, {"n_neighbors": [7]}, n_neighbors=[1, 3], random_state=0)
+    assert result.cv_results_["params"] == [
         {"n_neighbors": k, "learner__n_neighbors": 7} for k in (1, 3)
     ]
-    assert found.best_estimator_.n_neighbors == found.best_params_["n_neighbors"]
-    assert found.best_estimator_.learner_.n_neighbors == 7
+    assert result.best_estimator_.n_neighbors == result.best_params_["n_neighbors"]
+    assert result.best_estimator_.learner_.n_neighbors == 7
     dependent = [{"n_neighbors": [5], "n_components": [2]}, {"n_neighbors": [7]}]
-    found = tune_knn(DMLMJ(), X, y, dependent, n_neighbors=[3], random_state=0)
-    assert found.cv_results_["params"] == [
+    result = tune_knn(DMLMJ(), X, y, dependent, n_neighbors=[3], random_state=0)
+    assert result.cv_results_["params"] == [
         {"n_neighbors": 3, "learner__n_neighbors": 5, "n_components": 2},
         {"n_neighbors": 3, "learner__n_neighbors": 7},
     ]
 
 
 def test_tune_knn_without_a_learner_and_with_invalid_input():
-    found = tune_knn(None, X, y, random_state=0)
-    assert [each["n_neighbors"] for each in found.cv_results_["params"]] == [1, 3, 5, 7, 9]
+    result = tune_knn(None, X, y, random_state=0)
+    assert [each["n_neighbors"] for each in result.cv_results_["params"]] == [1, 3, 5, 7, 9]
     with pytest.raises(ValueError, match="parameters of a learner, but learner=None"):
         tune_knn(None, X, y, {"reg": [1]})
     for k in (0, 2.5):
@@ -436,9 +436,9 @@ def test_dimension_by_threshold(threshold):
 
 
 def test_dimension_by_knn_accuracy():
-    found = choose_dimension(PCA(), *WINE, dimensions=[8, 1], cv=3, random_state=0)
+    result = choose_dimension(PCA(), *WINE, dimensions=[8, 1], cv=3, random_state=0)
     tuned = tune(PCA(), *WINE, {"n_components": [1, 8]}, cv=3, random_state=0)
-    assert found == tuned.best_params_["n_components"]
+    assert result == tuned.best_params_["n_components"]
     assert choose_dimension(LDA(), *load_iris(return_X_y=True), dimensions=[1, 2]) in (1, 2)
 
 
@@ -458,5 +458,5 @@ def test_bad_dimensions(learner, options, sentence):
 
 
 def test_cross_validation_of_a_scikit_learn_regressor():
-    found = cross_validate(LinearRegression(), X, X @ np.ones(4), random_state=0)
-    assert found.test_score.min() > 0.99
+    result = cross_validate(LinearRegression(), X, X @ np.ones(4), random_state=0)
+    assert result.test_score.min() > 0.99

@@ -38,35 +38,37 @@ def exact_sign_test(alpha):
 
     The components are gamma variables divided by their sum, so each probability is an integral.
     """
-    found = []
+    result = []
     for i in range(3):
         others = [stats.gamma(alpha[j]) for j in range(3) if j != i]
-        own = stats.gamma(alpha[i])
-        found.append(
+        component = stats.gamma(alpha[i])
+        result.append(
             quad(
-                lambda x, own=own, others=others: own.pdf(x) * np.prod([o.cdf(x) for o in others]),
+                lambda x, component=component, others=others: (
+                    component.pdf(x) * np.prod([o.cdf(x) for o in others])
+                ),
                 0,
                 200,
                 points=[alpha[i]],
                 limit=400,
             )[0]
         )
-    return found
+    return result
 
 
 @pytest.mark.parametrize(("z0", "counts"), [(0.0, (9, 8, 5)), (0.5, (9, 6, 7)), (-0.5, (11, 6, 5))])
 def test_sign_test_matches_exact_probabilities(z0, counts):
     z = np.repeat([-0.1, 0.0, 0.1], [9, 6, 5])
-    found = bayes.sign_test(np.zeros(20), z, random_state=0, s=2.0, z0=z0, n_samples=200_000)
-    assert_allclose(probabilities(found), exact_sign_test(counts), atol=0.005)
+    result = bayes.sign_test(np.zeros(20), z, random_state=0, s=2.0, z0=z0, n_samples=200_000)
+    assert_allclose(probabilities(result), exact_sign_test(counts), atol=0.005)
 
 
 def test_region_without_differences_has_fraction_0():
-    found = bayes.sign_test([0.5, 0.5], [0.9, 0.9], random_state=0)
-    assert_array_equal(found.samples[:, 0], 0)
-    assert found.left == 0
-    found = bayes.sign_test([0.5], [0.9], random_state=0, s=0)
-    assert probabilities(found) == (0, 0, 1)
+    result = bayes.sign_test([0.5, 0.5], [0.9, 0.9], random_state=0)
+    assert_array_equal(result.samples[:, 0], 0)
+    assert result.left == 0
+    result = bayes.sign_test([0.5], [0.9], random_state=0, s=0)
+    assert probabilities(result) == (0, 0, 1)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -94,10 +96,10 @@ def test_signed_rank_test_without_rope_matches_baycomp(n):
 def test_signed_rank_test_matches_loop(monkeypatch):
     monkeypatch.setattr(bayes, "BLOCK_VALUES", 64)  # several blocks
     a, b = scores(6)
-    found = bayes.signed_rank_test(a, b, 0.01, random_state=3, s=2.0, z0=0.05, n_samples=20)
+    result = bayes.signed_rank_test(a, b, 0.01, random_state=3, s=2.0, z0=0.05, n_samples=20)
     z = [0.05, *(b - a)]
     weights = np.random.RandomState(3).dirichlet([2.0] + 6 * [1.0], 20)
-    for w, fractions in zip(weights, found.samples, strict=True):
+    for w, fractions in zip(weights, result.samples, strict=True):
         left = sum(w[i] * w[j] for i in range(7) for j in range(7) if z[i] + z[j] < -0.02)
         right = sum(w[i] * w[j] for i in range(7) for j in range(7) if z[i] + z[j] > 0.02)
         assert_allclose(fractions, [left, 1 - left - right, right])
@@ -117,24 +119,24 @@ def test_correlated_t_test_matches_baycomp(runs, rope):
 def test_equal_difference_in_all_folds():
     a = np.array([0.8, 0.7, 0.9])
     for shift, expected in [(0.1, (0, 0, 1)), (-0.1, (1, 0, 0)), (0.01, (0, 1, 0))]:
-        found = bayes.correlated_t_test(a, a + shift)
-        assert probabilities(found) == expected
-        assert_allclose(found.samples, shift)
+        result = bayes.correlated_t_test(a, a + shift)
+        assert probabilities(result) == expected
+        assert_allclose(result.samples, shift)
 
 
 @pytest.mark.parametrize("test", TESTS)
 def test_size_sum_seed_and_symmetry(test):
     a, b = scores(12)
-    found = test(a, b, random_state=5, n_samples=1000)
-    assert len(found.samples) == 1000
-    assert_allclose(sum(probabilities(found)), 1)
+    result = test(a, b, random_state=5, n_samples=1000)
+    assert len(result.samples) == 1000
+    assert_allclose(sum(probabilities(result)), 1)
     again = test(list(a), tuple(b), random_state=5, n_samples=1000)
-    assert_array_equal(found.samples, again.samples)
-    assert probabilities(found) == probabilities(again)
-    assert not np.array_equal(found.samples, test(a, b, random_state=6, n_samples=1000).samples)
+    assert_array_equal(result.samples, again.samples)
+    assert probabilities(result) == probabilities(again)
+    assert not np.array_equal(result.samples, test(a, b, random_state=6, n_samples=1000).samples)
     swapped = test(b, a, random_state=5, n_samples=50_000)
-    assert_allclose(probabilities(swapped)[::-1], probabilities(found), atol=0.06)
-    assert repr(found).startswith("Posterior(left=0.")
+    assert_allclose(probabilities(swapped)[::-1], probabilities(result), atol=0.06)
+    assert repr(result).startswith("Posterior(left=0.")
 
 
 @pytest.mark.parametrize("test", TESTS)

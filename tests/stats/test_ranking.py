@@ -14,10 +14,10 @@ def test_ranks_match_scipy():
     expected = np.array([stats.rankdata(-row, method="average") for row in table])
     assert_array_equal(ranks(table), expected)
     assert_array_equal(ranks(table, greater_is_better=False), 8 - expected)
-    found = averages(table)
-    assert_allclose(found.scores, table.mean(axis=0))
-    assert_allclose(found.ranks, expected.mean(axis=0))
-    assert_allclose(found.ranks.sum(), 7 * 8 / 2)
+    result = averages(table)
+    assert_allclose(result.scores, table.mean(axis=0))
+    assert_allclose(result.ranks, expected.mean(axis=0))
+    assert_allclose(result.ranks.sum(), 7 * 8 / 2)
 
 
 def test_rounding_errors_do_not_break_ties():

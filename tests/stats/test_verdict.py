@@ -31,9 +31,9 @@ def test_inconclusive_percentage_stays_below_95(probability):
 @pytest.mark.parametrize("seed", range(5))
 def test_tied_outcomes_are_all_named(seed):
     a, b = np.zeros(20), np.repeat([-0.1, 0.1], 10)
-    found = sign_test(a, b, random_state=seed)
-    assert found.left != found.right  # because the samples are random
-    assert verdict("PCA", "NCA", found).startswith(
+    result = sign_test(a, b, random_state=seed)
+    assert result.left != result.right  # because the samples are random
+    assert verdict("PCA", "NCA", result).startswith(
         "Inconclusive: it is about equally likely that NCA is worse than PCA and that NCA is "
         "better than PCA ("
     )

@@ -47,7 +47,10 @@ class DistanceEstimator(BaseEstimator, ABC):
         """Fit the learner and store what predictions require."""
 
     def _fit_learner(self, X: Array, y: Any, learner: Any = None) -> Array:
-        """Fit a copy of `learner`, by default ``self.learner``; return the mapped samples."""
+        """Fit a copy of `learner` and return the mapped samples.
+
+        `learner` is by default ``self.learner``.
+        """
         rescale_for_squares(X)  # raises if the dtype cannot hold squares of the values
         learner = self.learner if learner is None else learner
         self.learner_ = None if learner is None else clone(learner)
@@ -100,13 +103,13 @@ class DistanceClassifier(ClassifierMixin, DistanceEstimator):
         Returns
         -------
         labels : array of shape (n_samples,)
-            Predicted classes. Ties go to the class that is first in ``classes_``. Numeric labels
-            are in the array namespace of X.
+            Predicted classes. If classes have the same score, the first in ``classes_`` is
+            predicted. Numeric labels are in the array namespace of X.
         """
         return self._best_classes(self._class_scores(X), X)
 
     def _best_classes(self, scores: Array, X: Array) -> Array:
-        """Return the class with the highest score; numeric classes are in the namespace of X."""
+        """Return the class with the highest score. Numeric classes are in the namespace of X."""
         best = np.argmax(to_host(scores), axis=1)
         return values_like(self.classes_[best], X)
 
@@ -154,5 +157,5 @@ def values_like(values: np.ndarray, X: Any) -> Array:
 
 
 def _as_array(Z: Any) -> Array:
-    """Return mapped samples as an array: a learner may be configured to return a data frame."""
+    """Return mapped samples as an array, even if the learner returns a data frame."""
     return np.asarray(Z) if hasattr(Z, "columns") else Z

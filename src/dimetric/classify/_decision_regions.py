@@ -14,6 +14,7 @@ from dimetric._arrays.validation import checked_array
 __all__ = ["DecisionRegions", "decision_regions", "feature_names_of"]
 
 DEFAULT_RESOLUTION = {1: 500, 2: 200, 3: 26}  # grid points per feature, by number of features
+MAX_LISTED_NAMES = 20  # feature names in an error message
 RELATIVE_MARGIN = 0.08  # margin of the grid around the samples, as a fraction of their range
 
 
@@ -52,7 +53,7 @@ def decision_regions(
 ) -> DecisionRegions:
     """Return the class that a classifier predicts at each point of a grid.
 
-    One to three features vary over the range of the samples; the others are fixed.
+    One to three features vary over the range of the samples. The other features are fixed.
     :class:`~dimetric.plot.RegionsDisplay` plots the result.
 
     Parameters
@@ -62,13 +63,13 @@ def decision_regions(
     X : array-like of shape (n_samples, n_features)
         Samples. The grid covers their range.
     features : sequence of one to three int or str, optional
-        Indices or names of the features that vary. By default all features, if there are at most
-        three.
+        Indices or names of the features that vary. By default, all features vary, if there are at
+        most three.
     section : {"mean", "median"}, int or array-like of shape (n_features,), default="mean"
         Values of the other features: their mean, their median, the values of one row of X (int),
-        or given values (array).
+        or any values (array).
     resolution : int, optional
-        Number of grid points per feature. By default 500, 200 or 26 for one, two or three
+        Number of grid points per feature. The default is 500, 200 or 26 for one, two or three
         features.
 
     Returns
@@ -79,8 +80,9 @@ def decision_regions(
     --------
     >>> from dimetric import KNNClassifier
     >>> X = np.array([[0.0, 1.0], [3.0, 1.0]])
-    >>> found = decision_regions(KNNClassifier(1).fit(X, ["a", "b"]), X, features=[0], resolution=4)
-    >>> found.grid[0].round(2), found.classes[found.codes], found.section
+    >>> model = KNNClassifier(1).fit(X, ["a", "b"])
+    >>> regions = decision_regions(model, X, features=[0], resolution=4)
+    >>> regions.grid[0].round(2), regions.classes[regions.codes], regions.section
     (array([-0.24,  0.92,  2.08,  3.24]), array(['a', 'a', 'b', 'b'], dtype='<U1'),
      array([1.5, 1. ]))
     """
@@ -103,7 +105,7 @@ def decision_regions(
 
 
 def feature_names_of(X: Any, d: int) -> list[str]:
-    """Return the column names of a data frame; for an array "feature 0", "feature 1", ...
+    """Return the column names of a data frame, or "feature 0", "feature 1", ... for an array.
 
     Examples
     --------
@@ -126,17 +128,19 @@ def _varying_features(features: Any, names: list[str]) -> tuple[int, ...]:
         return tuple(range(d))
     if isinstance(features, str | Integral):
         features = [features]
-    found = []
+    indices = []
     for each in features:
         if isinstance(each, str) and each in names:
-            found.append(names.index(each))
+            indices.append(names.index(each))
         elif isinstance(each, Integral) and -d <= int(each) < d:
-            found.append(int(each) % d)
+            indices.append(int(each) % d)
         else:
-            raise ValueError(f"features: {each!r} is not a feature of X. Choose from {names[:20]}.")
-    if not 1 <= len(found) <= 3 or len(set(found)) < len(found):
+            raise ValueError(
+                f"features: {each!r} is not a feature of X. Choose from {names[:MAX_LISTED_NAMES]}."
+            )
+    if not 1 <= len(indices) <= 3 or len(set(indices)) < len(indices):
         raise ValueError(f"features={features!r} must be one to three different features.")
-    return tuple(found)
+    return tuple(indices)
 
 
 def _section(section: Any, samples: np.ndarray) -> np.ndarray:

@@ -15,13 +15,14 @@ from dimetric.classify._base import DistanceEstimator
 from dimetric.neighbors.euclidean_search import euclidean_neighbors
 from dimetric.neighbors.metric_search import TREE_FEATURES, distances_between, metric_neighbors
 
+MAX_DISTANCES_PER_BLOCK = 2**22  # 32 MiB in float64
 MAX_PRODUCT_SAMPLES = 5_000  # with fewer, a matrix product beats importing compiled code
 
 Weights = str | Callable[[np.ndarray], np.ndarray] | None
 
 
 class NeighborsEstimator(DistanceEstimator):
-    """Base class of nearest-neighbour classifiers and regressors; it stores the mapped samples."""
+    """Base class of nearest-neighbour classifiers and regressors. Stores the mapped samples."""
 
     n_neighbors: int
     weights: Weights
@@ -45,14 +46,14 @@ class NeighborsEstimator(DistanceEstimator):
     def kneighbors(
         self, X: Array | None = None, n_neighbors: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nearest training samples of each sample, in order of distance.
+        """Return the training samples nearest to each sample, in order of distance.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, the training samples; a sample is then not its own neighbour.
+            Samples. If None, the training samples are used, and a sample is not its own neighbour.
         n_neighbors : int, optional
-            Number of neighbours. By default the parameter `n_neighbors` of the estimator.
+            Number of neighbours. The default is the parameter `n_neighbors` of the estimator.
 
         Returns
         -------
@@ -95,10 +96,10 @@ class NeighborsEstimator(DistanceEstimator):
 def nearest_in_order(
     Z: Array, k: int, points: Array | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest points of each row of Z; ties go to the first points.
+    """Return the k points nearest to each row of Z.
 
-    A search may return any of several points at the same distance. Votes must not depend on this
-    choice.
+    Of points at equal distance, those with the lowest index are chosen. A search may return any of
+    them, but votes must not depend on this choice.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def nearest_in_order(
     k : int
         Number of neighbours.
     points : array or sparse array of shape (m, d), optional
-        Points to search. By default Z itself; a row is then not its own neighbour.
+        Points to search. By default, Z itself is searched, and a row is not its own neighbour.
 
     Returns
     -------
@@ -126,7 +127,7 @@ def nearest_in_order(
     distances, indices = (to_host(a) for a in search(Z, n_requested, points))
     tied = np.flatnonzero((distances[:, k - 1] == distances[:, -1]) & (n_requested > k))
     distances, indices = distances[:, :k].copy(), indices[:, :k].copy()
-    for block in row_blocks(len(tied), max(1, 2**22 // available)):
+    for block in row_blocks(len(tied), max(1, MAX_DISTANCES_PER_BLOCK // available)):
         rows = tied[block]
         distances[rows], indices[rows] = _nearest_with_ties_in_order(
             _host(Z), _host(points), rows, k
@@ -151,7 +152,10 @@ def _host(points: Array | None) -> Any:
 def _nearest_with_ties_in_order(
     Z: Any, points: Any, rows: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute all distances of some rows and return the k nearest; ties go to the first points."""
+    """Return the k points nearest to each of the rows, computed from all distances.
+
+    Of points at equal distance, those with the lowest index are chosen.
+    """
     D = distances_between(Z[rows], Z if points is None else points)
     if points is None:
         D[np.arange(len(rows)), rows] = np.inf
@@ -166,7 +170,7 @@ def _nearest_with_ties_in_order(
 def points_like(points: Array, Z: Array) -> Array:
     """Return points in the namespace of Z.
 
-    If Z is a NumPy or SciPy array, the points keep their dtype; otherwise they get that of Z.
+    If Z is a NumPy or SciPy array, the points keep their dtype. Otherwise they get the dtype of Z.
     """
     if is_foreign(Z):
         return asarray_like(points, Z)
@@ -185,28 +189,28 @@ def weights_of(distances: np.ndarray, weights: Weights) -> np.ndarray:
     if weights is None or weights == "uniform":
         return np.ones_like(distances)
     if callable(weights):
-        found = np.asarray(weights(distances), dtype=np.float64)
-        if found.shape != distances.shape:
+        values = np.asarray(weights(distances), dtype=np.float64)
+        if values.shape != distances.shape:
             raise ValueError(
                 "weights must return an array of the same shape as the distances, "
-                f"{distances.shape}, but returned shape {found.shape}."
+                f"{distances.shape}, but returned shape {values.shape}."
             )
-        if not np.all(np.isfinite(found) & (found >= 0)):
+        if not np.all(np.isfinite(values) & (values >= 0)):
             raise ValueError(
                 "weights must return finite numbers of at least 0, but returned negative, infinite "
                 "or NaN values."
             )
     else:
         with np.errstate(divide="ignore"):
-            found = 1 / distances
-        at_zero = np.isinf(found)  # includes distances so small that their inverse overflows
-        found = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, found)
-    if np.any(np.all(found == 0, axis=1)):
+            values = 1 / distances
+        at_zero = np.isinf(values)  # includes distances so small that their inverse overflows
+        values = np.where(np.any(at_zero, axis=1, keepdims=True), at_zero, values)
+    if np.any(np.all(values == 0, axis=1)):
         raise ValueError(
             "All neighbours of a sample have weight 0. weights must return at least one positive "
             "weight for each sample."
         )
-    return found
+    return values
 
 
 def votes(codes: np.ndarray, weights: np.ndarray, n_classes: int) -> np.ndarray:

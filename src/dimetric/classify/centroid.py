@@ -37,7 +37,8 @@ class CentroidClassifier(DistanceClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, or an array of any array-API namespace.
+            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array-API
+            namespace.
         y : array-like of shape (n_samples,)
             Class labels.
 

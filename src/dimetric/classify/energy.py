@@ -33,7 +33,7 @@ class EnergyClassifier(DistanceClassifier):
               + \mu \sum_{j \to x} \sum_{l: y_l \ne c} [1 + d^2_{xj} - d^2_{xl}]_+
               + \mu \sum_{i: y_i \ne c} \sum_{j \to i} [1 + d^2_{ij} - d^2_{ix}]_+
 
-    The energy of a class c is the increase of the objective if x is added to c. The targets
+    The energy of a class c is the increase in the objective if x is added to c. The targets
     :math:`j \to x` are the nearest neighbours of x in c. The three terms are the squared distances
     to the targets, the violations of the margins of x by samples of other classes, and the
     violations of the margins of these samples by x [1]_.
@@ -45,12 +45,12 @@ class EnergyClassifier(DistanceClassifier):
         :class:`~dimetric.learners.lmnn.LMNN` with the parameters below is used. The margin of 1
         is a squared learned distance, so the scale of the learned distance matters.
     n_neighbors : int or None, default=None
-        Number of targets of a sample. If None, the ``n_neighbors`` of the learner, or 3 if it has
-        none. In a class with fewer samples, the sums over the targets of x are scaled up to
-        `n_neighbors` targets.
+        Number of targets of a sample. If None, the ``n_neighbors`` of the learner is used, or 3
+        if the learner has none. In a class with fewer samples, the sums over the targets of x are
+        scaled up to `n_neighbors` targets.
     mu : float or None, default=None
-        Weight of the margin terms, between 0 and 1. If None, the ``mu`` of the learner, or 0.5 if
-        it has none.
+        Weight of the margin terms, between 0 and 1. If None, the ``mu`` of the learner is
+        used, or 0.5 if the learner has none.
 
     Attributes
     ----------
@@ -100,7 +100,8 @@ class EnergyClassifier(DistanceClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, or an array of any array-API namespace.
+            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array-API
+            namespace.
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -165,10 +166,11 @@ class EnergyClassifier(DistanceClassifier):
         third_term = violations_by_class @ asarray_like(1 - np.eye(n_classes), D)
         energies = []
         for c in range(n_classes):
-            own, k = slice(starts[c], starts[c + 1]), min(self._k, starts[c + 1] - starts[c])
-            near = smallest_in_rows(D[:, own], k)[0]
+            members = slice(starts[c], starts[c + 1])
+            k = min(self._k, members.stop - members.start)
+            near = smallest_in_rows(D[:, members], k)[0]
             violations_by_others = xp.zeros_like(D[:, 0])
-            for others in (D[:, : own.start], D[:, own.stop :]):
+            for others in (D[:, : members.start], D[:, members.stop :]):
                 for rank in range(k):
                     value = hinge(1 + near[:, rank][:, None] - others, 0.0)[0]
                     violations_by_others = violations_by_others + xp.sum(value, axis=1)
@@ -194,12 +196,15 @@ class EnergyClassifier(DistanceClassifier):
 
     def _targets(self, order: np.ndarray) -> np.ndarray:
         """Return the targets of the training samples in class order."""
-        given = getattr(self.learner_, "targets_", None)
-        if given is None:
+        targets = getattr(self.learner_, "targets_", None)
+        if targets is None:
             return nearest_targets(self._points, self._codes, self._k)
-        return checked_targets(given, self._codes, order)
+        return checked_targets(targets, self._codes, order)
 
     def _setting(self, name: str, default: Any) -> Any:
-        """Return a parameter; if it is None, that of the learner, or a default if it has none."""
-        own = getattr(self, name)
-        return getattr(self.learner, name, default) if own is None else own
+        """Return a parameter of the classifier.
+
+        If it is None, return the parameter of the learner, or `default` if the learner has none.
+        """
+        value = getattr(self, name)
+        return getattr(self.learner, name, default) if value is None else value

@@ -20,7 +20,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
     .. math:: \hat y(x) = \arg\max_c \sum_{j \in N_k(x)} w_j\, [y_j = c], \qquad
               d(x, x_j) = |L x - L x_j|
 
-    :math:`N_k(x)` are the k nearest training samples of x, and L is the map of the learner.
+    :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
+    learner.
 
     Parameters
     ----------
@@ -30,9 +31,10 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Learner of the distance, or any transformer. A copy of it is fitted, and neighbours are
         searched among the mapped samples. If None, the Euclidean distance is used.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
-        Weights w of the votes. ``"uniform"`` or None: all weights are 1. ``"distance"``: the
-        inverse of the distance; if there are neighbours at distance 0, only they vote. A callable
-        takes an array of distances and returns an array of weights.
+        Weights w of the votes. With ``"uniform"`` or None, all weights are 1. With
+        ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
+        distance 0, only these neighbours vote. A callable takes an array of distances and returns
+        an array of weights.
 
     Attributes
     ----------
@@ -47,8 +49,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
 
     Notes
     -----
-    Ties between training samples at equal distance go to the first rows. Ties between classes go
-    to the first of ``classes_``.
+    If training samples are at equal distance, those in the first rows are chosen. If classes have
+    equally many votes, the one that is first in ``classes_`` is predicted.
 
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
@@ -72,7 +74,8 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, sparse, or an array of any array-API namespace.
+            Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
+            array-API namespace.
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -92,7 +95,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples.
+            Samples. If None, leave-one-out results for the training samples are returned.
 
         Returns
         -------
@@ -107,7 +110,7 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples.
+            Samples. If None, leave-one-out results for the training samples are returned.
 
         Returns
         -------
@@ -124,9 +127,9 @@ class KNNClassifier(NeighborsEstimator, DistanceClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples.
+            Samples. If None, leave-one-out results for the training samples are returned.
         y : array-like of shape (n_samples,), or None
-            True classes. With ``X=None``, by default the classes of the training samples.
+            True classes. If X and y are None, the classes of the training samples are used.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights.
         """
@@ -146,7 +149,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
     .. math:: \hat y(x) = \frac{\sum_{j \in N_k(x)} w_j\, y_j}{\sum_{j \in N_k(x)} w_j}, \qquad
               d(x, x_j) = |L x - L x_j|
 
-    :math:`N_k(x)` are the k nearest training samples of x, and L is the map of the learner.
+    :math:`N_k(x)` is the set of the k training samples nearest to x, and L is the map of the
+    learner.
 
     Parameters
     ----------
@@ -156,9 +160,10 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Learner of the distance, or any transformer. A copy of it is fitted to X and y, and
         neighbours are searched among the mapped samples. If None, the Euclidean distance is used.
     weights : {"uniform", "distance"}, callable or None, default="uniform"
-        Weights w of the targets. ``"uniform"`` or None: all weights are 1. ``"distance"``: the
-        inverse of the distance; if there are neighbours at distance 0, only they count. A callable
-        takes an array of distances and returns an array of weights.
+        Weights w of the targets. With ``"uniform"`` or None, all weights are 1. With
+        ``"distance"``, the weight is the inverse of the distance. If there are neighbours at
+        distance 0, only these neighbours count. A callable takes an array of distances and returns
+        an array of weights.
 
     Attributes
     ----------
@@ -171,7 +176,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
 
     Notes
     -----
-    Ties between training samples at equal distance go to the first rows.
+    If training samples are at equal distance, those in the first rows are chosen.
 
     With ``X=None``, methods return leave-one-out results for the training samples: a sample is not
     its own neighbour. This costs one search, because the distance is not learned again.
@@ -192,7 +197,8 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, sparse, or an array of any array-API namespace.
+            Samples, as a NumPy or sparse array, a pandas or polars data frame, or an array of any
+            array-API namespace.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets, one or several per sample.
 
@@ -220,7 +226,7 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples.
+            Samples. If None, leave-one-out results for the training samples are returned.
 
         Returns
         -------
@@ -240,9 +246,9 @@ class KNNRegressor(RegressorMixin, NeighborsEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or None
-            Samples. If None, leave-one-out results for the training samples.
+            Samples. If None, leave-one-out results for the training samples are returned.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
-            True targets. With ``X=None``, by default the targets of the training samples.
+            True targets. If X and y are None, the targets of the training samples are used.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights.
         """

@@ -14,6 +14,7 @@ from dimetric.objectives.margins.multi_metric import MultiMetricMargins
 from dimetric.solvers import LBFGS, Result
 
 HINGE_WIDTHS = (0.1, 0.01)  # width of the smooth part of the hinge, in two solver stages
+START_SCALES = 2.0 ** np.arange(-3, 5)  # multiples of the identity that are tried as the start
 
 
 class MultiMetricKNNClassifier(KNNClassifier):
@@ -113,7 +114,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Samples: NumPy, pandas, polars, or an array of any array-API namespace.
+            Samples, as a NumPy array, a pandas or polars data frame, or an array of any array-API
+            namespace.
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -150,9 +152,10 @@ class MultiMetricKNNClassifier(KNNClassifier):
             ridge = reg / (C * d)
             return value + ridge * float(flat @ flat), grad.ravel() + 2 * ridge * flat
 
-        scales = 2.0 ** np.arange(-3, 5)
-        values = [value_and_grad(scale * identity.ravel(), HINGE_WIDTHS[0])[0] for scale in scales]
-        flat, n_iter = scales[np.argmin(values)] * identity.ravel(), 0
+        values = [
+            value_and_grad(scale * identity.ravel(), HINGE_WIDTHS[0])[0] for scale in START_SCALES
+        ]
+        flat, n_iter = START_SCALES[np.argmin(values)] * identity.ravel(), 0
         if C == 1:  # without impostors, the targets would contract all samples to a point
             return flat.reshape(C, d, d), Result(
                 flat, values[0], 0, True, "y has only one class", ()
@@ -162,22 +165,22 @@ class MultiMetricKNNClassifier(KNNClassifier):
             if remaining == 0:
                 break
             function = partial(value_and_grad, width=width)
-            found = LBFGS().minimise(function, flat, max_iter=remaining, tol=self.tol)
-            flat, n_iter = found.x, n_iter + found.n_iter
+            result = LBFGS().minimise(function, flat, max_iter=remaining, tol=self.tol)
+            flat, n_iter = result.x, n_iter + result.n_iter
         return flat.reshape(C, d, d), Result(
-            flat, found.value, n_iter, found.converged, found.reason, found.history
+            flat, result.value, n_iter, result.converged, result.reason, result.history
         )
 
     def _search(self, Z: Array | None, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the neighbours of samples, searching each class in its own metric."""
+        """Return the neighbours of samples. Each class is searched in its own metric."""
         n = self.n_samples_fit_ if Z is None else Z.shape[0]
         all_distances, all_indices = [], []
         for members, L in zip(self._members, to_host(self.components_), strict=True):
             distances = np.full((n, k), np.inf)
             indices = np.full((n, k), self.n_samples_fit_)
-            for rows, (found_distances, found) in self._search_class(Z, k, members, L):
-                distances[rows, : found.shape[1]] = found_distances
-                indices[rows, : found.shape[1]] = members[found]
+            for rows, (class_distances, nearest) in self._search_class(Z, k, members, L):
+                distances[rows, : nearest.shape[1]] = class_distances
+                indices[rows, : nearest.shape[1]] = members[nearest]
             all_distances.append(distances)
             all_indices.append(indices)
         distances = np.concatenate(all_distances, axis=1)
@@ -196,6 +199,8 @@ class MultiMetricKNNClassifier(KNNClassifier):
         if Z is not None:
             yield slice(None), nearest_in_order(queries @ L.T, min(k, size), points @ L.T)
             return
+        # Without Z, the queries are the training samples. The members of the class are searched
+        # separately, because a sample is not its own neighbour.
         others = np.setdiff1d(np.arange(self.n_samples_fit_), members)
         if len(others):
             other_queries = take_rows(queries, others)

@@ -51,10 +51,10 @@ class KernelMetric(PairScoringMixin, Learner):
     _named_objects: ClassVar[NamedObjects] = {"kernel": dict.fromkeys(sorted(NAMES), Kernel)}
     kernel: KernelLike
 
-    def _object_for(self, name: str, given: Any = None) -> Any:
+    def _object_for(self, name: str, value: Any = None) -> Any:
         if name != "kernel":
-            return super()._object_for(name, given)
-        return as_kernel(self.kernel if given is None else given)
+            return super()._object_for(name, value)
+        return as_kernel(self.kernel if value is None else value)
 
     def transform(self, X: Array) -> Array:
         """Map samples by the learned map, ``(k(X, S) - offset_) @ components_.T``.
@@ -119,12 +119,12 @@ class KernelMetric(PairScoringMixin, Learner):
         self, X: Array, n_components: float | None, *, principal: bool
     ) -> Coordinates:
         """Store the kernel and its reference samples, and return coordinates of the samples."""
-        found = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
-        self._kernel, self.gamma_ = found.function, found.function.gamma
-        self.X_fit_ = found.references
-        if found.landmark_rows is not None:
-            self.landmarks_ = asarray_like(found.landmark_rows, X, dtype=namespace(X).int64)
-        return found.coordinates
+        space = feature_space(X, checked_kernel(self.kernel), n_components, principal=principal)
+        self._kernel, self.gamma_ = space.function, space.function.gamma
+        self.X_fit_ = space.references
+        if space.landmark_rows is not None:
+            self.landmarks_ = asarray_like(space.landmark_rows, X, dtype=namespace(X).int64)
+        return space.coordinates
 
     def _map_attributes(self, coordinates: Coordinates, L: Array, X: Array) -> dict[str, Array]:
         """Return `components_` and `offset_` for a map L of the coordinates."""

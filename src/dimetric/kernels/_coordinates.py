@@ -37,6 +37,10 @@ from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import fixed_signs
 from dimetric.linalg.symmetric import PackedSymmetric, SymmetricProduct
 
+MIN_SAMPLES_PER_COORDINATE = 8  # with fewer, a factorisation is used instead of iterations
+EIGENVECTOR_TOL = 1e-9  # tolerance of iterated eigenvectors in float64
+PIVOTS_PER_COORDINATE = 2  # the span of k pivots contains k principal axes only approximately
+
 LANDMARKS_IDENTICAL = (
     "All landmarks are identical under this kernel. Increase n_landmarks, or set "
     "landmarks='greedy'. If all samples are identical too, choose another kernel or gamma, or "
@@ -60,8 +64,8 @@ class Coordinates:
     compute : callable
         Computes the coordinates, of shape (n, rank), as float64 in the namespace of the samples.
     eigenvalue_sum : float
-        Sum of all eigenvalues of the centred kernel. With landmarks or a truncated factor, of its
-        approximation.
+        Sum of all eigenvalues of the centred kernel, or of its approximation if landmarks or a
+        truncated factor are used.
     eigenvalues : ndarray of shape (rank,) or None
         The largest eigenvalues, descending. None if the coordinates are not principal coordinates.
     """
@@ -82,26 +86,27 @@ def cholesky_coordinates(K: Array, n_components: float | None, *, definite: bool
     K : array of shape (n, n)
         Symmetric kernel matrix. It is not modified.
     n_components : int, float in (0, 1) or None
-        Maximum number of coordinates, fraction of the variance, or None for all coordinates; see
+        Maximum number of coordinates, fraction of the variance, or None for all coordinates. See
         :class:`~dimetric.kernels.Kernel`.
     definite : bool
         Whether K is known to have no negative eigenvalues.
     """
-    max_rank = 2 * int(n_components) if isinstance(n_components, Integral) else None
-    found = factor(to_host(K), definite=definite, max_rank=max_rank)
-    F = found.F
-    columns = np.sum(F * F, axis=0)
-    rank, total, V = F.shape[1], float(np.sum(columns)), None
-    if isinstance(n_components, Integral) and n_components < rank:
+    k = int(n_components) if isinstance(n_components, Integral) else None
+    max_rank = None if k is None else PIVOTS_PER_COORDINATE * k
+    factored = factor(to_host(K), definite=definite, max_rank=max_rank)
+    F = factored.F
+    squared_norms = np.sum(F * F, axis=0)  # of the columns
+    rank, total, V = F.shape[1], float(np.sum(squared_norms)), None
+    if k is not None and k < rank:
         F = F[:, :max_rank]
-        _, V = _principal(Moments.of_all(F, root=False), int(n_components), eigenvalue_noise(K))
-        F, rank = F @ V.T, int(n_components)
-    elif n_components is not None and not isinstance(n_components, Integral):
-        rank = int(np.argmax(np.cumsum(columns) >= n_components * total)) + 1
+        _, V = _principal(Moments.of_all(F, root=False), k, eigenvalue_noise(K))
+        F, rank = F @ V.T, k
+    elif n_components is not None and k is None:
+        rank = int(np.argmax(np.cumsum(squared_norms) >= n_components * total)) + 1
         F = F[:, :rank]
     return Coordinates(
         rank=rank,
-        lift=found.lift if V is None else lambda L: found.lift(L @ V),
+        lift=factored.lift if V is None else lambda L: factored.lift(L @ V),
         mean=_row_means(K),
         compute=lambda: asarray_like(F, K, dtype=_float64(K)),
         eigenvalue_sum=total,
@@ -109,11 +114,13 @@ def cholesky_coordinates(K: Array, n_components: float | None, *, definite: bool
 
 
 def is_iterative(n_components: float | None, n: int) -> bool:
-    """Tell whether principal coordinates are computed iteratively, by products with K only.
+    """Return whether principal coordinates are computed iteratively, by products with K only.
 
     This is faster than a factorisation for a few coordinates of many samples.
     """
-    return isinstance(n_components, Integral) and n > DENSE_SAMPLES and 8 * n_components <= n
+    if not isinstance(n_components, Integral):
+        return False
+    return n > DENSE_SAMPLES and n >= MIN_SAMPLES_PER_COORDINATE * n_components
 
 
 def pca_coordinates(
@@ -126,15 +133,15 @@ def pca_coordinates(
     """
     if isinstance(K, PackedSymmetric) or is_iterative(n_components, K.shape[0]):
         return _coordinates_by_products(K, int(n_components or 0), definite)
-    found = factor(to_host(K), definite=definite)
-    F = found.F
+    factored = factor(to_host(K), definite=definite)
+    F = factored.F
     values, V = _principal(Moments.of_all(F, root=False), n_components, eigenvalue_noise(K))
     scores = V @ F.T
     signed = fixed_signs(scores)
     V = np.where(np.any(signed != scores, axis=1, keepdims=True), -V, V)
     return Coordinates(
         rank=len(V),
-        lift=lambda L: found.lift(L @ V),
+        lift=lambda L: factored.lift(L @ V),
         mean=_row_means(K),
         compute=lambda: asarray_like(signed.T, K, dtype=_float64(K)),
         eigenvalue_sum=float(np.sum(F * F)),
@@ -156,8 +163,10 @@ def landmark_coordinates(
     """
     xp, n, m = namespace(X), X.shape[0], S.shape[0]
     W = kernel.gram(S)
-    found = factor(to_host(W), definite=kernel.is_definite, identical_message=LANDMARKS_IDENTICAL)
-    B = asarray_like(found.lift(np.eye(found.F.shape[1])).T, X, dtype=xp.float64)
+    factored = factor(
+        to_host(W), definite=kernel.is_definite, identical_message=LANDMARKS_IDENTICAL
+    )
+    B = asarray_like(factored.lift(np.eye(factored.F.shape[1])).T, X, dtype=xp.float64)
 
     def blocks() -> Iterator[Array]:
         for rows in row_blocks(n, max(1, BLOCK_ENTRIES // m)):
@@ -169,7 +178,7 @@ def landmark_coordinates(
     axes = asarray_like(V.T, X, dtype=xp.float64)
     return Coordinates(
         rank=len(V),
-        lift=lambda L: found.lift(L @ V),
+        lift=lambda L: factored.lift(L @ V),
         mean=to_host(mean),
         compute=lambda: xp.concat([(K - mean) @ B @ axes for K in blocks()]),
         eigenvalue_sum=float(np.trace(moments.spread)),
@@ -181,20 +190,21 @@ def _coordinates_by_products(K: Array | PackedSymmetric, k: int, definite: bool)
     """Return the first k principal coordinates, computed by products with K only."""
     n, entries = K.shape[0], K.tiles if isinstance(K, PackedSymmetric) else K
     with one_blas_thread():  # the products use their own threads, and the other work is small
-        tol = max(1e-9, eps(entries) / 100)
+        tol = max(EIGENVECTOR_TOL, eps(entries) / 100)
         noise = eigenvalue_noise(K)
-        found = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
-        mean, largest = _row_means(K), float(found.values[0])
+        eigenpairs = largest_eigenvectors(centred_product(K), n, k, tol=tol, noise=noise)
+        mean, largest = _row_means(K), float(eigenpairs.values[0])
     if not definite:  # a negative Ritz value implies a negative eigenvalue
-        check_eigenvalues(found.smallest, largest, noise)
+        check_eigenvalues(eigenpairs.smallest, largest, noise)
     if largest <= noise:
         raise ValueError(SAMPLES_IDENTICAL)
-    values = np.where(found.values > noise, found.values, 0.0)
-    inverse = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
-    V = found.V - found.V.mean(axis=1, keepdims=True)  # remove rounding errors
+    values = np.where(eigenpairs.values > noise, eigenpairs.values, 0.0)
+    inverse_roots = np.where(values > 0, 1 / np.sqrt(np.where(values > 0, values, 1.0)), 0.0)
+    # The mean of each row is 0 up to rounding. Subtracting it removes the rounding error.
+    V = eigenpairs.V - eigenpairs.V.mean(axis=1, keepdims=True)
     return Coordinates(
         rank=k,
-        lift=lambda L: (L * inverse) @ V,
+        lift=lambda L: (L * inverse_roots) @ V,
         mean=mean,
         compute=lambda: asarray_like(V.T * np.sqrt(values), entries, dtype=_float64(entries)),
         eigenvalue_sum=max(_trace(K) - float(np.sum(mean)), float(np.sum(values))),
@@ -205,7 +215,7 @@ def _coordinates_by_products(K: Array | PackedSymmetric, k: int, definite: bool)
 def _principal(
     moments: Moments, n_components: float | None, noise: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return eigenvalues and principal axes. Those requested beyond the rank are 0."""
+    """Return eigenvalues and principal axes, padded with zeros if more are requested than exist."""
     p = moments.spread.shape[0]
     axes = axes_from_moments(moments, p)
     values = axes.s**2

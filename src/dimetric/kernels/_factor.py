@@ -17,9 +17,11 @@ SAMPLES_IDENTICAL = (
     "All samples are identical under this kernel. Choose another kernel or gamma, or scale X."
 )
 NO_POSITIVE_EIGENVALUE = (
-    "The centred kernel has no positive eigenvalue; its smallest one is {smallest:.3g}. If X holds "
+    "The centred kernel has no positive eigenvalue. Its smallest one is {smallest:.3g}. If X holds "
     "distances D, pass -D**2 / 2 instead."
 )
+
+MIN_SAMPLES_PER_PIVOT = 4  # with fewer, LAPACK computes the whole factor
 
 Lift = Callable[[np.ndarray], np.ndarray]
 
@@ -59,7 +61,8 @@ def factor(
     definite : bool
         Whether K is known to have no negative eigenvalues.
     max_rank : int, optional
-        Number of coordinates that the caller needs. If K is definite, further ones may be omitted.
+        Number of coordinates that the caller needs. If K is definite, further coordinates may be
+        omitted.
     identical_message : str
         Error message if all samples are identical under the kernel.
     """
@@ -68,18 +71,18 @@ def factor(
     tol = max(4 * n**1.5 * 2.0**-52, n * eps(K)) * largest_of(K)
     mean = K.mean(axis=1, dtype=np.float64)
     shift = mean - mean.mean() / 2  # the centred kernel is K - shift - shift.T
-    if definite and max_rank is not None and 4 * max_rank < n:
+    if definite and max_rank is not None and n > MIN_SAMPLES_PER_PIVOT * max_rank:
         F, pivots = greedy_factor(
             lambda i: K[i] - shift - shift[i], np.diagonal(K) - 2 * shift, max_rank, tol
         )
     else:
         F, pivots = _cholesky(K, shift, tol)
-    found = Factor(F, partial(_lifted, F, pivots))
+    result = Factor(F, partial(_lifted, F, pivots))
     if not definite and not _is_exact(K, F, tol):
-        found = _positive_part(K, shift, noise)
-    if found.F.shape[1] == 0:
+        result = _positive_part(K, shift, noise)
+    if result.F.shape[1] == 0:
         raise ValueError(identical_message)
-    return found
+    return result
 
 
 def _cholesky(K: np.ndarray, shift: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndarray]:
@@ -119,20 +122,20 @@ def greedy_factor(
         If K is indefinite, the outer products of columns with negative pivots have to be subtracted
         instead of added.
     pivots : ndarray of shape (p,)
-        Row indices. Each row is the farthest in feature space from the span of those before it.
+        Row indices. Each row is the farthest in feature space from the span of the rows before it.
     """
-    rest = diagonal.astype(np.float64)
-    F, pivots = np.zeros((len(rest), max_rank), order="F"), list[int]()
+    residual = diagonal.astype(np.float64)
+    F, pivots = np.zeros((len(residual), max_rank), order="F"), list[int]()
     signs = np.ones(max_rank)
     for j in range(max_rank):
-        i = int(np.argmax(np.abs(rest)))
-        if np.abs(rest[i]) <= tol:
+        i = int(np.argmax(np.abs(residual)))
+        if np.abs(residual[i]) <= tol:
             break
-        signs[j] = np.sign(rest[i])
-        F[:, j] = (row(i) - F[:, :j] @ (signs[:j] * F[i, :j])) / np.sqrt(np.abs(rest[i]))
-        rest -= signs[j] * F[:, j] ** 2
+        signs[j] = np.sign(residual[i])
+        F[:, j] = (row(i) - F[:, :j] @ (signs[:j] * F[i, :j])) / np.sqrt(np.abs(residual[i]))
+        residual -= signs[j] * F[:, j] ** 2
         pivots.append(i)
-        rest[pivots] = 0.0  # exactly, without rounding errors
+        residual[pivots] = 0.0  # exactly 0, without rounding errors
     return F[:, : len(pivots)], np.array(pivots, dtype=np.int64)
 
 
@@ -150,12 +153,15 @@ def _lifted(F: np.ndarray, pivots: np.ndarray, L: np.ndarray) -> np.ndarray:
 
 
 def _is_exact(K: np.ndarray, F: np.ndarray, tol: float) -> bool:
-    """Test with random vectors whether J K J = F F^T. This is false if K is indefinite."""
+    """Return whether F F^T equals the centred kernel J K J, tested with random vectors.
+
+    It never does if K is indefinite.
+    """
     V = np.random.default_rng(0).standard_normal((len(K), 4))
     V -= V.mean(axis=0)
     KV = K @ V
-    rest = KV - KV.mean(axis=0) - F @ (F.T @ V)
-    return bool(np.abs(rest).max() <= 10 * len(K) ** 0.5 * tol)
+    residual = KV - KV.mean(axis=0) - F @ (F.T @ V)
+    return bool(np.abs(residual).max() <= 10 * len(K) ** 0.5 * tol)
 
 
 def _positive_part(K: np.ndarray, shift: np.ndarray, noise: float) -> Factor:

@@ -76,10 +76,10 @@ def feature_space(
         first = first_of_equals(to_host(ordered))[inverse]
     function = KernelFunction.for_samples(ordered, kernel)
     if kernel.n_landmarks is not None and kernel.n_landmarks < n:
-        found = _with_landmarks(ordered, order, kernel, function, n_components)
-        coordinates = found.coordinates
+        space = _with_landmarks(ordered, order, kernel, function, n_components)
+        coordinates = space.coordinates
         adjusted = replace(coordinates, compute=lambda: take_rows(coordinates.compute(), first))
-        return replace(found, coordinates=adjusted)
+        return replace(space, coordinates=adjusted)
     coordinates = _with_all_samples(ordered, order, function, n_components, principal)
     in_user_order = replace(
         coordinates,

@@ -34,7 +34,7 @@ class KernelFunction:
     Attributes
     ----------
     name : str or callable
-        Name or function; see :class:`~dimetric.kernels.Kernel`.
+        Name or function. See :class:`~dimetric.kernels.Kernel`.
     gamma, degree, coef0 : float
         Parameters of the named kernels.
     params : dict
@@ -117,7 +117,7 @@ class KernelFunction:
         return checked_values(self._with_unit_diagonal(K))
 
     def can_pack(self, X: Array) -> bool:
-        """Tell whether :meth:`packed` supports X: a NumPy array and a named kernel."""
+        """Return whether :meth:`packed` supports X: a NumPy array and a named kernel."""
         return compat.is_numpy_array(X) and self.name in NAMES - {"precomputed"}
 
     def packed(self, X: np.ndarray) -> PackedSymmetric:
@@ -258,7 +258,7 @@ def _call_user_kernel(
 
 
 def _exp_nonpositive(K: Array) -> Array:
-    """Return exp(min(K, 0)), because exponents can only be positive by rounding.
+    """Return exp(min(K, 0)). Exponents are never positive, except for rounding errors.
 
     NumPy arrays are overwritten.
     """

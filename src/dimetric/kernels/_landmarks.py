@@ -26,7 +26,7 @@ def landmark_rows(
     kernel : KernelFunction
         The kernel function.
     X : array of shape (n, d)
-        Samples, where identical samples are adjacent; or a precomputed kernel matrix.
+        Samples, where identical samples are adjacent, or a precomputed kernel matrix.
     m : int
         Number of landmarks, less than n. Fewer are returned if there are fewer distinct samples, or
         if fewer landmarks span all samples.
@@ -97,8 +97,8 @@ def kmeans_landmarks(X: Array, m: int, random_state: Any) -> Array:
     from sklearn.cluster import KMeans  # slow to import
 
     random = check_random_state(random_state)
-    found = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
-    return asarray_like(found.cluster_centers_, X)
+    clusters = KMeans(m, n_init=1, max_iter=30, random_state=random).fit(to_host(X))
+    return asarray_like(clusters.cluster_centers_, X)
 
 
 def _diagonal(kernel: KernelFunction, X: Array) -> np.ndarray:

@@ -21,11 +21,11 @@ class KANMM(KernelizedMetric):
 
     .. math:: \max_{L L^T = I} \mathrm{tr}(L (S - C) L^T), \qquad L = A\, \Phi
 
-    S and C are the scatter matrices of the differences to enemies and to friends in feature space
-    [1]_. Friends are the nearest samples of the same class, enemies the nearest samples of other
-    classes. :math:`\Phi` holds the reference samples in feature space. With the linear kernel, this
-    is :class:`~dimetric.ANMM`. Some publications state the constraint :math:`A A^T = I` instead,
-    which gives a different map; see `orthonormal`.
+    S and C are the scatter matrices of the differences between a sample and its enemies (S) or
+    friends (C) in feature space [1]_. Friends are the nearest samples of the same class, enemies
+    the nearest samples of other classes. :math:`\Phi` holds the reference samples in feature
+    space. With the linear kernel, this is :class:`~dimetric.ANMM`. Some publications state the
+    constraint :math:`A A^T = I` instead, which gives a different map. See `orthonormal`.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class KANMM(KernelizedMetric):
     orthonormal : {"map", "coefficients"}, default="map"
         Matrix with orthonormal rows: "map" is the map L in feature space, "coefficients" is A.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`.
+        The kernel. See :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ class KDA(KernelizedMetric):
         covariance in feature space. With 0, a kernel that separates all samples maps each class of
         the training set to a single point, and does not generalise.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`.
+        The kernel. See :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------

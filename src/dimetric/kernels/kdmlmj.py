@@ -36,7 +36,7 @@ class KDMLMJ(KernelizedMetric):
     alpha : float in [0, 1), default=0.03
         Shrinkage of both covariances, as in :class:`~dimetric.DMLMJ`. It is `reg` in the metadata.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`.
+        The kernel. See :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------

@@ -51,21 +51,21 @@ class Kernel(BaseEstimator):
         Keyword arguments for `name`, if it is a function.
     n_components : int, float in (0, 1), None or "auto", default="auto"
         Number of coordinates of the feature space that the learner gets. An integer k first
-        selects 2k samples, each the farthest in feature space from the span of those before it, and
-        then takes the k principal coordinates in their span. A float selects samples until their
+        selects 2k samples, each the farthest in feature space from the span of the earlier ones.
+        Then it takes the k principal coordinates in their span. A float selects samples until their
         span contains this fraction of the variance. None keeps all coordinates. Many kernels then
         separate all training samples, so that learners overfit, and time is cubic in the number of
-        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for the others. KPCA
-        has its own parameter `n_components` instead.
+        samples. "auto" is the default of the learner: 30 for KLMNN, and 100 for others. KPCA has
+        its own parameter `n_components` instead.
     n_landmarks : int or None, default=None
         Number of landmarks. The span of the landmarks approximates the span of all samples in
         feature space (the Nyström method [1]_), and `n_components` selects principal coordinates in
-        this span. Time is then linear in the number of samples, and memory is ``n_landmarks**2``.
-        If None or at least the number of samples, the feature space is exact.
+        this span. Time is then linear in the number of samples, and memory grows as
+        ``n_landmarks**2``. If None or at least the number of samples, the feature space is exact.
     landmarks : {"uniform", "greedy", "kmeans"}, default="uniform"
         How landmarks are chosen. "uniform" chooses random samples. "greedy" chooses samples one by
-        one, each the farthest in feature space from the span of those before it [2]_, and needs
-        memory of ``n_samples * n_landmarks``. "kmeans" takes the centres of clusters [3]_.
+        one, each the farthest in feature space from the span of the earlier ones [2]_, and stores
+        ``n_samples * n_landmarks`` numbers. "kmeans" takes the centres of clusters [3]_.
     random_state : int, RandomState or None, default=None
         Random seed for the choice of landmarks.
 
@@ -152,11 +152,11 @@ def checked_kernel(kernel: KernelLike) -> Kernel:
     """Return a Kernel object as :func:`as_kernel` does, after checking its parameters."""
     if kernel is Kernel:
         raise TypeError("kernel must be an object, not the class Kernel. Use kernel=Kernel().")
-    found = as_kernel(kernel)
-    check_params(found)
-    if found.params and not callable(found.name):
+    checked = as_kernel(kernel)
+    check_params(checked)
+    if checked.params and not callable(checked.name):
         raise ValueError(
-            f"params={found.params} requires a kernel that is a function, but the kernel is "
-            f"{found.name!r}. Set gamma, degree or coef0 instead."
+            f"params={checked.params} requires a kernel that is a function, but the kernel is "
+            f"{checked.name!r}. Set gamma, degree or coef0 instead."
         )
-    return found
+    return checked

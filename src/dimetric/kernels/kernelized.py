@@ -16,7 +16,7 @@ from dimetric.supervision.labels import Supervision
 
 
 class KernelizedMetric(KernelMetric):
-    """A linear learner in the feature space of a kernel. Subclasses define it by ``_linear``."""
+    """A linear learner in the feature space of a kernel. Subclasses return it by ``_linear``."""
 
     _default_rank: ClassVar[int] = 100  # number of coordinates for Kernel(n_components="auto")
     _default_components: ClassVar[int | None] = None  # upper limit for n_components=None
@@ -111,7 +111,7 @@ class Kernelized(KernelizedMetric):
     of the learner also depends on
 
     - the axes of the features, as for ITML and ``LDA(shrinkage="auto")``;
-    - directions without variance, because these are not among the coordinates. A ridge or shrinkage
+    - directions without variance, because no coordinates correspond to them. A ridge or shrinkage
       relative to the mean variance then averages over the coordinates only. LDA and DMLMJ without
       regularisation give different maps if there are fewer samples than features;
     - the local optimum that a solver finds, as for NCA, LMNN and NCMC.
@@ -122,7 +122,7 @@ class Kernelized(KernelizedMetric):
         The linear learner, such as ``NCA()``. Its parameters, such as `n_components` and `reg`,
         refer to the coordinates. :meth:`fit` accepts pairs or triplets if the learner does.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel, and the number of coordinates; see :class:`~dimetric.kernels.Kernel`.
+        The kernel, and the number of coordinates. See :class:`~dimetric.kernels.Kernel`.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Kernelized(KernelizedMetric):
         The reference samples S: the training samples or the landmarks. None if the kernel is
         precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Row indices of the landmarks. Only set if landmarks are used and are samples.
+        Row indices of the landmarks. Not set without landmarks, or if they are cluster centres.
     gamma_ : float
         Value of the kernel's gamma.
     classes_ : ndarray of shape (n_classes,)

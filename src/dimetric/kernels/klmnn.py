@@ -37,7 +37,7 @@ class KLMNN(KernelizedMetric):
     max_iter : int, default=300
         Maximum number of iterations of all passes together.
     tol : float, default=1e-6
-        Tolerance; see :class:`~dimetric.LMNN`.
+        Tolerance. See :class:`~dimetric.LMNN`.
     reg : float, default=0.0
         Weight of the ridge penalty on the map in feature space.
     verbose : int, default=0
@@ -45,7 +45,7 @@ class KLMNN(KernelizedMetric):
     random_state : int, RandomState or None, default=None
         Random seed for mini-batches. The `random_state` of the kernel controls the landmarks.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`. By default, 30 coordinates are used,
+        The kernel. See :class:`~dimetric.kernels.Kernel`. By default, 30 coordinates are used,
         because time grows with their number.
 
     Attributes

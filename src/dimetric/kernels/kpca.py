@@ -42,7 +42,7 @@ class KPCA(KernelMetric):
         :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge t`. None keeps all components with
         :math:`\lambda_i > 0`.
     kernel : str, callable or Kernel, default="rbf"
-        The kernel; see :class:`~dimetric.kernels.Kernel`. Its own `n_components` must be "auto".
+        The kernel. See :class:`~dimetric.kernels.Kernel`. Its own `n_components` must be "auto".
     fit_inverse_transform : bool, default=False
         Whether to learn an inverse map for :meth:`inverse_transform`, which takes O(n^3) time.
     alpha : float, default=1.0
@@ -60,11 +60,11 @@ class KPCA(KernelMetric):
         The reference samples: the training samples or the landmarks. None if the kernel is
         precomputed.
     landmarks_ : array of shape (n_landmarks,)
-        Row indices of the landmarks. Only set if landmarks are used and are samples.
+        Row indices of the landmarks. Not set without landmarks, or if they are cluster centres.
     gamma_ : float
         Value of the kernel's gamma.
     dual_coef_ : array of shape (n_references, n_features)
-        Coefficients of the inverse map. Only set if `fit_inverse_transform` is True.
+        Coefficients of the inverse map. Set only if `fit_inverse_transform` is True.
     n_features_in_ : int
         Number of features. ``feature_names_in_`` holds their names, if X has column names.
 

@@ -51,14 +51,14 @@ class Learner(
 
     @abstractmethod
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
-        """Set the fitted attributes from validated samples and supervision; return the metadata.
+        """Learn from validated samples and supervision, and set the fitted attributes.
 
-        The metadata is a dictionary with at least the key ``"n_components"``. Supervision is None
-        for unsupervised learners.
+        Return the metadata, a dictionary with at least the key ``"n_components"``. Supervision is
+        None for unsupervised learners.
         """
 
     def _max_steps(self) -> int:
-        """Return the maximum number of iterations of a fit; 0 for learners without iterations."""
+        """Return the maximum number of iterations of a fit, or 0 if there are no iterations."""
         return getattr(self, "max_iter", 0)
 
     @fit_method
@@ -107,14 +107,14 @@ class Learner(
         progress.end()
         return self
 
-    def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
+    def fit_transform(self, X: Array, y: Array | None = None, **constraints: Any) -> Array:
         """Learn the map and return the mapped samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples. None if the pairs or triplets contain the samples, which are then mapped.
-        y, **given
+        y, **constraints
             Labels, pairs or triplets, as in :meth:`fit`.
 
         Returns
@@ -123,9 +123,9 @@ class Learner(
             Mapped samples, in the array library, dtype and device of X. A data frame if X is one.
         """
         if X is None:
-            points = [getattr(constraints, "points", None) for constraints in given.values()]
+            points = [getattr(each, "points", None) for each in constraints.values()]
             X = points[0] if len(points) == 1 else None
-        return super().fit_transform(X, y, **given)
+        return super().fit_transform(X, y, **constraints)
 
     def metadata(self) -> dict[str, Any]:
         """Return information about the fit, such as the objective, iterations and time."""
@@ -148,18 +148,18 @@ class Learner(
         """
         for key, value in params.items():
             name, _, inner = key.partition("__")
-            given = params.get(name, getattr(self, name, None))
-            if not inner or hasattr(given, "set_params"):
+            outer_value = params.get(name, getattr(self, name, None))
+            if not inner or hasattr(outer_value, "set_params"):
                 continue
             if name in self._named_objects:
-                raise ValueError(self._nested_parameter_message(name, given, inner, value))
-            if isinstance(given, str):
-                raise ValueError(f"{key} cannot be set: {name}={given!r} has no parameters.")
+                raise ValueError(self._nested_parameter_message(name, outer_value, inner, value))
+            if isinstance(outer_value, str):
+                raise ValueError(f"{key} cannot be set: {name}={outer_value!r} has no parameters.")
         return super().set_params(**params)
 
-    def _nested_parameter_message(self, name: str, given: Any, inner: str, value: Any) -> str:
+    def _nested_parameter_message(self, name: str, outer_value: Any, inner: str, value: Any) -> str:
         """Return the error message for a nested parameter, and suggest an object that has it."""
-        current = self._object_for(name, given)
+        current = self._object_for(name, outer_value)
         others = [cls() for cls in dict.fromkeys(self._named_objects[name].values())]
         match = next((each for each in (current, *others) if inner in each.get_params()), None)
         learner = type(self).__name__
@@ -169,29 +169,29 @@ class Learner(
         example = f"{learner}({name}={match.set_params(**{inner: value})!r})"
         if match is current:
             return (
-                f"{name}__{inner} cannot be set while {name}={given!r}. Pass an object from "
+                f"{name}__{inner} cannot be set while {name}={outer_value!r}. Pass an object from "
                 f"{module} instead: {example}."
             )
         return (
-            f"{name}={given!r} has no parameter {inner!r}. Use {type(match).__name__} from "
+            f"{name}={outer_value!r} has no parameter {inner!r}. Use {type(match).__name__} from "
             f"{module} instead: {example}."
         )
 
-    def _object_for(self, name: str, given: Any = None) -> Any:
+    def _object_for(self, name: str, value: Any = None) -> Any:
         """Return the object for a parameter whose value is an object or the name of one.
 
-        If `given` is not None, it is used instead of the value of the parameter.
+        If `value` is not None, it is used instead of the value of the parameter.
         """
-        given = getattr(self, name) if given is None else given
+        value = getattr(self, name) if value is None else value
         known = self._named_objects[name]
-        if isinstance(given, str) and given in known:
-            return known[given]()
-        if isinstance(given, tuple(known.values())):
-            return given
+        if isinstance(value, str) and value in known:
+            return known[value]()
+        if isinstance(value, tuple(known.values())):
+            return value
         names = ", ".join(repr(each) for each in known)
         objects = ", ".join(f"{cls.__name__}()" for cls in dict.fromkeys(known.values()))
         raise ValueError(
-            f"{type(self).__name__} cannot use {name}={given!r}. Use one of the names {names}, or "
+            f"{type(self).__name__} cannot use {name}={value!r}. Use one of the names {names}, or "
             f"one of the objects {objects}."
         )
 
@@ -204,8 +204,8 @@ class Learner(
         if not isinstance(metadata, dict) or "n_components" not in metadata:
             returned = list(metadata) if isinstance(metadata, dict) else type(metadata).__name__
             raise TypeError(
-                f"{method} must return the metadata, a dictionary with the key 'n_components'; "
-                f"it returned {returned}."
+                f"{method} must return the metadata, a dictionary with the key 'n_components', "
+                f"but it returned {returned}."
             )
 
     def _delete_fitted_attributes(self) -> None:
@@ -213,20 +213,24 @@ class Learner(
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
-    def _validated_input(self, X: Array | None, **given: Any) -> tuple[Array, Supervision | None]:
+    def _validated_input(
+        self, X: Array | None, **supervision: Any
+    ) -> tuple[Array, Supervision | None]:
         """Return the samples as an array, and the supervision.
 
         Labels equal to the learner's parameter ``unlabelled`` count as missing.
         """
-        kind = supervision_source(self, self._supervision_kinds, **given)
+        kind = supervision_source(self, self._supervision_kinds, **supervision)
         for name in ("classes_", "targets_", "threshold_"):  # set by an earlier fit
             self.__dict__.pop(name, None)
         if kind is None:
             return checked_samples(self, X, reset=True, min_samples=self._min_samples), None
         if kind != "y":
-            return checked_constraints(self, X, given[kind], kind, min_samples=self._min_samples)
+            return checked_constraints(
+                self, X, supervision[kind], kind, min_samples=self._min_samples
+            )
         samples, y = checked_samples_with_labels(
-            self, X, given["y"], reset=True, min_samples=self._min_samples
+            self, X, supervision["y"], reset=True, min_samples=self._min_samples
         )
         self.classes_, codes = encode_labels(y, getattr(self, "unlabelled", None))
         if len(self.classes_) < self._min_classes:
@@ -237,7 +241,7 @@ class Learner(
         return samples, Labels(codes, self.classes_)
 
     def _checked_mapped(self, Z: Array) -> Array:
-        """Return mapped samples as an array; raise if the number of components is wrong."""
+        """Return mapped samples as an array. Raise if the number of components is wrong."""
         Z = checked_array(Z, "Z")
         if Z.shape[1] != self._n_features_out:
             raise ValueError(

@@ -10,6 +10,8 @@ from sklearn.utils import check_random_state
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.row_order import canonical_order
 
+MAX_LISTED_CLASSES = 5  # classes named in a warning
+
 
 def class_clusters(
     X: Array, codes: np.ndarray, n_centroids: Any, classes: np.ndarray, random_state: Any
@@ -23,8 +25,8 @@ def class_clusters(
     codes : ndarray of shape (n,)
         Class of each sample, as integers from 0.
     n_centroids : int or array-like of shape (n_classes,)
-        Number of clusters per class: one number for all classes, or one per class. A class with
-        fewer distinct samples gets one cluster per distinct sample, with a warning.
+        Number of clusters per class: one number for all classes, or one per class. If a class has
+        fewer distinct samples, a warning is issued and each distinct sample is a cluster.
     classes : ndarray of shape (n_classes,)
         Class labels.
     random_state : int, RandomState or None
@@ -43,22 +45,22 @@ def class_clusters(
     array([2])
     """
     wanted = _centroids_per_class(n_centroids, len(classes))
-    # All classes use the same seed, so that the clusters of a class do not depend on the others.
+    # All classes use the same seed, so the clusters of a class do not depend on other classes.
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     A = to_host(X).astype(np.float64, copy=False)
     order = canonical_order(A, codes)
     members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
-    clusters, found = np.empty_like(codes), np.zeros_like(wanted)
+    clusters, n_clusters = np.empty_like(codes), np.zeros_like(wanted)
     for c, rows in enumerate(members):
         labels = _k_means(A[rows], int(wanted[c]), seed)
-        clusters[rows] = np.sum(found) + labels
-        found[c] = np.max(labels) + 1
-    short = np.flatnonzero(found < wanted)
+        clusters[rows] = np.sum(n_clusters) + labels
+        n_clusters[c] = np.max(labels) + 1
+    short = np.flatnonzero(n_clusters < wanted)
     if len(short):
+        names = classes[short[:MAX_LISTED_CLASSES]].tolist()
         warnings.warn(
             f"{len(short)} of {len(wanted)} classes have fewer distinct samples than n_centroids: "
-            f"{classes[short[:5]].tolist()}. Each distinct sample of these classes becomes a "
-            "centroid.",
+            f"{names}. Each distinct sample of these classes becomes a centroid.",
             stacklevel=4,
         )
     return clusters
@@ -69,7 +71,7 @@ def _centroids_per_class(n_centroids: Any, n_classes: int) -> np.ndarray:
     wanted = np.asarray(n_centroids)
     if wanted.shape not in ((), (n_classes,)):
         raise ValueError(
-            f"n_centroids has shape {wanted.shape}; it must be a single integer, or one integer "
+            f"n_centroids has shape {wanted.shape}, but must be a single integer, or one integer "
             f"for each of the {n_classes} classes."
         )
     if wanted.dtype.kind not in "iu" or np.any(wanted < 1):

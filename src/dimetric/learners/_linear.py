@@ -14,6 +14,8 @@ from dimetric.learners._base import Learner
 from dimetric.learners._pair_scoring import PairScoringMixin
 from dimetric.linalg.psd import metric_of
 
+BLOCK_ENTRIES = 2**22  # numbers in a block of differences, which take 32 MiB in float64
+
 
 class LinearMetric(PairScoringMixin, Learner):
     r"""Base class of learners of a linear map, which defines a Mahalanobis distance.
@@ -97,7 +99,7 @@ class LinearMetric(PairScoringMixin, Learner):
     def _distances(self, points: Array, rows: np.ndarray) -> Array:
         L = asarray_like(self.components_, points)
         xp = namespace(points)
-        blocks = row_blocks(max(1, len(rows)), max(1, 2**22 // points.shape[1]))
+        blocks = row_blocks(max(1, len(rows)), max(1, BLOCK_ENTRIES // points.shape[1]))
         distances = [
             _row_norms((take_rows(points, rows[b, 0]) - take_rows(points, rows[b, 1])) @ L.T)
             for b in blocks

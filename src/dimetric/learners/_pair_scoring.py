@@ -14,6 +14,7 @@ from dimetric.supervision.pairs import Pairs
 from dimetric.supervision.triplets import Triplets
 
 STRATEGIES = ("accuracy", "f_beta", "tpr")
+RATE_ROUNDING = 1e-12  # relative rounding error of a rate times a number of pairs
 
 
 class PairScoringMixin:
@@ -196,7 +197,7 @@ def calibrated_threshold(
     elif strategy == "f_beta":
         quality = true_positives / (true_positives + false_positives + beta**2 * n_similar)
     else:
-        quality = true_positives >= rate * n_similar * (1 - 1e-12)
+        quality = true_positives >= rate * n_similar * (1 - RATE_ROUNDING)
     best = int(np.argmax(quality))
     if strategy == "accuracy" and quality[best] <= n_dissimilar:
         # Predicting every pair to be dissimilar is at least as accurate.

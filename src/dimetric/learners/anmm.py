@@ -26,17 +26,19 @@ class ANMM(LinearMetric):
 
     The friends :math:`F_i` of a sample are the `n_friends` nearest other samples of its class. Its
     enemies :math:`E_i` are the `n_enemies` nearest samples of other classes. The trace is the
-    margin: the mean squared distance to enemies minus that to friends after mapping, summed over
-    the samples. The rows of L are the eigenvectors of S - C for its k largest eigenvalues, and the
-    sum of these eigenvalues is the largest margin [1]_. ANMM learns a subspace, not a scale: with
-    n_features rows, L is a rotation, and the learned distance is Euclidean.
+    margin after mapping: the mean squared distance to enemies minus the mean squared distance to
+    friends, summed over the samples. The rows of L are the eigenvectors of S - C for its k largest
+    eigenvalues, and the sum of these eigenvalues is the largest margin [1]_. ANMM learns a
+    subspace, not a scale: with n_features rows, L is a rotation, and the learned distance is
+    Euclidean.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Number of components k. None stands for ``n_features``.
     n_friends : int, default=3
-        Number of friends. Samples of smaller classes have fewer friends, with a warning.
+        Number of friends. If a class is too small, a warning is issued and its samples have fewer
+        friends.
     n_enemies : int, default=1
         Number of enemies.
 
@@ -54,9 +56,9 @@ class ANMM(LinearMetric):
 
     Notes
     -----
-    ``metadata()`` contains the `margin`, and `accumulated_eigenvalues`, the fraction of the sum of
-    all positive eigenvalues that the k components keep. Once the fraction is 1, more components do
-    not increase the margin.
+    ``metadata()`` contains the `margin` and the `accumulated_eigenvalues`: the sum of the positive
+    ones among the k largest eigenvalues, divided by the sum of all positive eigenvalues. When this
+    fraction is 1, additional components cannot increase the margin.
 
     References
     ----------

@@ -33,6 +33,11 @@ from dimetric.supervision.pairs import Pairs
 
 ROUGH_TOL = 1e-3  # tolerance of all smoothing levels except the last
 SMALLEST_TOL = 1e-13  # tolerances below this are not lowered further
+# The following numbers are chosen by experiment.
+DEFAULT_SMOOTHING_IN_TOLS = 1e4
+DEFAULT_SMOOTHING_RANGE = (1e-4, 0.1)
+TOLERATED_GAP_IN_TOLS = 100  # a gap may exceed the error of smoothing by this many tol
+CERTIFICATE_SMOOTHINGS = (1.0, 0.3, 0.1)  # factors of mu; each gives another bound
 
 _Gain: TypeAlias = RegularizedGain[SoftMinimum]
 
@@ -57,7 +62,7 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
     ----------
     smoothing : float or None, default=None
         Final :math:`\mu`, relative to the smallest squared distance between dissimilar samples.
-        Small values approximate the minimum well; larger values are faster and often classify
+        Small values approximate the minimum well. Larger values are faster and often classify
         better. None stands for ``10000 * tol``, limited to [0.0001, 0.1].
     reg : float, default=1.0
         Strength of a factor that prevents M from collapsing to low rank. The objective is
@@ -155,7 +160,10 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         return SoftminObjective(points, checked_labels(supervision).codes, originals)
 
     def _minimise(self, problem: Problem[_Gain], solver: Solver, callback: MapCallback) -> Solution:
-        """Solve with decreasing smoothing; solvers over metrics use the final smoothing only."""
+        """Solve with decreasing smoothing.
+
+        Solvers that step over metrics use only the final smoothing.
+        """
         gain, L, done, history = problem.objective, problem.start, 0, tuple[float, ...]()
         if solver.steps_over == "metrics":
             mu = np.asarray([self._final_smoothing() * _positive_min_squared_distance(gain, L)])
@@ -193,14 +201,14 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         n_iter, history = 0, tuple[float, ...]()
         while True:
             left = self.max_iter - done - n_iter
-            found = solve(
+            solution = solve(
                 GainOverMaps(gain, L, mu),
                 solver,
                 max_iter=left,
                 tol=tol,
                 callback=with_iteration_offset(callback, done + n_iter),
             )
-            L, result = found.map, found.result
+            L, result = solution.map, solution.result
             n_iter, history = n_iter + result.n_iter, history + result.history[bool(history) :]
             gap_is_small, reason = self._is_within_smoothing_error(gain, L, mu), result.reason
             if reason == STOPPED_BY_CALLBACK:
@@ -220,17 +228,21 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
         """Return the final smoothing, relative to the smallest squared distance."""
         if self.smoothing is not None:
             return float(self.smoothing)
-        return min(0.1, max(1e4 * self.tol, 1e-4))
+        smallest, largest = DEFAULT_SMOOTHING_RANGE
+        return min(largest, max(DEFAULT_SMOOTHING_IN_TOLS * self.tol, smallest))
 
     def _is_within_smoothing_error(self, gain: _Gain, L: np.ndarray, mu: np.ndarray) -> bool:
-        """Tell whether the gap of a map is within the error of the smooth minimum.
+        """Return whether the gap of a map is within the error of the smooth minimum.
 
         The smooth minimum exceeds the smallest squared distance by at most mu log |D|.
         """
         smallest = _min_squared_distance(gain, L)
-        tolerated = float(mu[0]) * np.log(gain.objective.n_pairs) + 100 * self.tol * smallest
-        found = _certificates(gain, L, mu, smallest)
-        return any(gap * smallest <= tolerated * value for value, gap in found)
+        tolerated = (
+            float(mu[0]) * np.log(gain.objective.n_pairs)
+            + TOLERATED_GAP_IN_TOLS * self.tol * smallest
+        )
+        certificates = _certificates(gain, L, mu, smallest)
+        return any(gap * smallest <= tolerated * value for value, gap in certificates)
 
     def _exact_gain(self, gain: _Gain, L: np.ndarray) -> float:
         return _min_squared_distance(gain, L)
@@ -238,8 +250,8 @@ class DMLEig(ConstrainedMetric[SoftMinimum]):
     def _objective_and_gap(
         self, gain: _Gain, L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, float]:
-        found = _certificates(gain, L, theta, _min_squared_distance(gain, L))
-        return min(found, key=lambda certificate: certificate[1])
+        certificates = _certificates(gain, L, theta, _min_squared_distance(gain, L))
+        return min(certificates, key=lambda certificate: certificate[1])
 
 
 def _certificates(
@@ -250,7 +262,7 @@ def _certificates(
     The smallest squared distance is at most any weighted mean of the squared distances. Each mu
     gives different weights, and no mu gives the smallest gap in all cases.
     """
-    for mu in theta * [[1.0], [0.3], [0.1]]:
+    for mu in theta * [[factor] for factor in CERTIFICATE_SMOOTHINGS]:
         _, S = gain.value_and_metric_gradient(L, mu)
         yield gain.objective_and_gap(smallest, L, float(np.vdot(L @ S, L)), S)
 

@@ -29,8 +29,8 @@ class DMLMJ(LinearMetric):
               \Sigma_D = \frac{1}{n} \sum_i \frac{1}{|E_i|} \sum_{j \in E_i}
               (x_i - x_j)(x_i - x_j)^T
 
-    L maximises the Jeffrey divergence between two Gaussians: that of the differences between
-    samples and their friends, and that of the differences between samples and their enemies. The
+    L maximises the Jeffrey divergence between two Gaussians: one of the differences between
+    samples and their friends, and one of the differences between samples and their enemies. The
     friends :math:`F_i` of a sample are the `n_neighbors` nearest other samples of its class. Its
     enemies :math:`E_i` are the `n_neighbors` nearest samples of other classes. Samples without
     friends (or enemies) are left out of the sum and of n. The rows of L are the eigenvectors of
@@ -44,14 +44,14 @@ class DMLMJ(LinearMetric):
         Number of rows k of L. None stands for ``n_features``, or for the rank of
         :math:`\Sigma_S` if `alpha` is 0.
     n_neighbors : int, default=3
-        Number of friends and of enemies. Samples of smaller classes have fewer friends, with a
-        warning.
+        Number of friends and of enemies. If a class is too small, a warning is issued and its
+        samples have fewer friends.
     alpha : float in [0, 1), default=0.1
         Shrinkage: each covariance is replaced by
         :math:`(1 - \alpha) \Sigma + \alpha\, \mathrm{tr}(\Sigma) / d\, I`. Without
         shrinkage, directions in which friends hardly differ, such as pixels that are almost
         constant, would dominate :math:`\Sigma_S^{-1}`. With many features and few samples, 0.1
-        classifies much better than 0; otherwise it classifies equally well. With 0,
+        classifies much better than 0. Otherwise, 0.1 and 0 classify equally well. With 0,
         directions in which no friends differ are dropped.
 
     Attributes
@@ -136,7 +136,7 @@ class DMLMJ(LinearMetric):
         }
 
     def _covariance(self, Z: Array, role: Neighbors, d: int) -> Array:
-        """Return the covariance of the differences to neighbours, or a root R of it if alpha is 0.
+        """Return the covariance of the differences from neighbours, or a root R if alpha is 0.
 
         The root avoids the rounding errors of squaring. Shrinkage makes it unnecessary, because no
         eigenvalue is then close to 0. Z contains the samples in at most d coordinates.
@@ -160,7 +160,7 @@ class DMLMJ(LinearMetric):
         if T.shape[0] == 0:
             raise ValueError(
                 "Every sample has distance 0 from its friends or has no friends, so the covariance "
-                "of differences to friends is zero. Increase n_neighbors or remove duplicates."
+                "of differences from friends is zero. Increase n_neighbors or remove duplicates."
             )
         return T
 

@@ -32,6 +32,9 @@ from dimetric.supervision.labels import Labels, Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
 MAX_DEFAULT_CONSTRAINTS = 5000  # similar pairs, and as many dissimilar pairs
+# The default bounds are percentiles over all pairs of so few samples, or else over random pairs.
+MAX_SAMPLES_WITH_ALL_PAIRS = 200  # 19,900 pairs
+N_SAMPLED_PAIRS = 20_000
 
 
 class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
@@ -42,15 +45,15 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
               d^2_{ij} \le \xi_{ij} \text{ in } S, \; d^2_{ij} \ge \xi_{ij} \text{ in } D
 
     ITML searches for a metric M near a prior :math:`M_0` [1]_. The squared distances
-    :math:`d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)` of similar pairs S should be at most u, and those
-    of dissimilar pairs D at least l. The slacks :math:`\xi` allow violations, with the penalty
-    :math:`\phi(x) = x - \log x - 1`. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1}) - \log\det(M
-    M_0^{-1}) - d` is the LogDet divergence. It is proportional to the Kullback-Leibler divergence
-    between Gaussians with the precision matrices M and :math:`M_0`.
+    :math:`d^2_{ij} = (x_i - x_j)^T M (x_i - x_j)` of similar pairs S should be at most u, and the
+    squared distances of dissimilar pairs D at least l. The slacks :math:`\xi` allow violations,
+    with the penalty :math:`\phi(x) = x - \log x - 1`. :math:`D(M, M_0) = \mathrm{tr}(M M_0^{-1}) -
+    \log\det(M M_0^{-1}) - d` is the LogDet divergence. It is proportional to the Kullback-Leibler
+    divergence between Gaussians with the precision matrices M and :math:`M_0`.
 
     The problem is convex, and M is positive definite if the prior is. If the prior meets all
-    bounds, it is the solution. ``metadata()["gap"]`` is a proven bound on the distance to the
-    optimal objective, computed from the dual problem.
+    bounds, it is the solution. ``metadata()["gap"]`` is a proven bound on the difference from
+    the optimal objective, computed from the dual problem.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
     prior : {"identity", "covariance"} or array of shape (n_features, n_features), \
             default="identity"
         The positive definite prior :math:`M_0`. "covariance" is the inverse of the sample
-        covariance. If that is singular (constant or repeated features, fewer samples than
+        covariance. If the covariance is singular (constant or repeated features, fewer samples than
         features), the pseudo-inverse is used, and M has the same null space.
     n_constraints : int or None, default=None
         Number of similar pairs, and of dissimilar pairs, that are sampled from labels. If there
@@ -166,7 +169,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
         check_dissimilar("ITML", X, supervision)
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[ListedObjective[ITMLRule]]:
-        # Not sorted by class, so that the sampled pairs do not depend on the names of classes.
+        # Do not sort by class, so that the sampled pairs do not depend on the names of classes.
         X, supervision, _ = in_canonical_order(X, supervision, by_class=False)
         X, factor = rescale_for_squares(X, affected="prior and bounds")
         xp, rng = namespace(X), check_random_state(self.random_state)
@@ -195,7 +198,7 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
             return to_host(Covariance().fit(X).components_).astype(np.float64)
         M0 = check_array(to_host(self.prior), dtype=np.float64, input_name="prior")
         if M0.shape != (d, d):
-            raise ValueError(f"prior has shape {M0.shape}; it must be ({d}, {d}).")
+            raise ValueError(f"prior has shape {M0.shape}, but must have shape ({d}, {d}).")
         is_symmetric = np.allclose(M0, M0.T, rtol=1e-6, atol=1e-9 * np.abs(M0).max())
         if not is_symmetric or np.linalg.eigvalsh((M0 + M0.T) / 2)[0] <= 0:
             raise ValueError("prior must be symmetric and positive definite.")
@@ -213,10 +216,10 @@ class ITML(IterativeMetric[ListedObjective[ITMLRule]]):
                 )
             return float(bounds[0]), float(bounds[1])
         X = to_host(points)
-        if len(X) <= 200:
+        if len(X) <= MAX_SAMPLES_WITH_ALL_PAIRS:
             i, j = np.triu_indices(len(X), 1)
         else:
-            i, j = rng.randint(len(X), size=(2, 20_000))
+            i, j = rng.randint(len(X), size=(2, N_SAMPLED_PAIRS))
         squares = np.sum((X[i] - X[j]) ** 2, axis=1)
         squares = squares[squares > 0]
         if not len(squares):  # all samples are identical

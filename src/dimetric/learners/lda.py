@@ -106,7 +106,7 @@ class LDA(LinearMetric):
         X, factor = rescale_for_squares(X)
         if X.shape[0] <= n_classes:
             raise ValueError(
-                "The number of samples must be more than the number of classes; there are "
+                "The number of samples must be more than the number of classes, but there are "
                 f"{X.shape[0]} samples and {n_classes} classes."
             )
         labels = asarray_like(codes, X, dtype=namespace(X).int64)
@@ -205,7 +205,7 @@ class LDA(LinearMetric):
         if not s:
             return _Pencil(within, moments.is_root, deviations, True, ridge, basis)
         p = within.shape[1]
-        # Shrinkage adds this to all eigenvalues of S_b, also to those outside the span.
+        # Shrinkage adds this to all eigenvalues of S_b, also to the eigenvalues outside the span.
         floor = s / d * xp.sum(deviations**2)
         eye = xp.eye(p, dtype=within.dtype, device=within.device)
         between = (1 - s) * deviations.T @ deviations + floor * eye
@@ -245,7 +245,7 @@ class LDA(LinearMetric):
         return self.n_components or largest
 
     def _cast_to_dtype_of(self, X: Array) -> dict[str, Any]:
-        """Cast the fitted attributes from float64 to the dtype of X; return the metadata."""
+        """Cast the fitted attributes from float64 to the dtype of X, and return the metadata."""
         xp = namespace(self.components_)
         for name in ("components_", "offset_", "means_", "explained_variance_ratio_"):
             setattr(self, name, asarray_like(getattr(self, name), X))
@@ -257,7 +257,7 @@ class LDA(LinearMetric):
 
 
 def _merged_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the sorted union of two sets of classes; raise if their types cannot be compared."""
+    """Return the sorted union of two sets of classes. Raise if their types cannot be compared."""
     if (known.dtype.kind in "biuf") != (new.dtype.kind in "biuf"):
         raise ValueError(
             f"y has labels such as {new[0]!r}, but earlier blocks have labels such as "

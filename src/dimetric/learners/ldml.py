@@ -21,6 +21,8 @@ from dimetric.solvers import LBFGS, Result, Solver
 from dimetric.supervision.labels import Supervision, checked_labels
 from dimetric.supervision.pairs import Pairs
 
+THRESHOLD_TOL = 1e-8  # tolerance of the best threshold; it is tight, because the gap depends on it
+
 
 class LDMLRule(Rule):
     r"""The loss of LDML: minus the log-likelihood of the similarity of each pair.
@@ -62,7 +64,7 @@ class LDMLRule(Rule):
         return float(xp.sum(losses, dtype=xp.float64)), w, -float(xp.sum(w, dtype=xp.float64))
 
     def _terms(self, xp: Any, D: Array, same: Array, theta: np.ndarray) -> tuple[Array, Array]:
-        """Return the loss of each pair, and its derivative in the squared distance."""
+        """Return the loss of each pair, and its derivative with respect to the squared distance."""
         sign = xp.where(same, xp.ones_like(D), -xp.ones_like(D))
         U = sign * (D - self._threshold(theta))
         E = xp.exp(-xp.abs(U))
@@ -264,4 +266,4 @@ def likeliest_threshold(objective: Objective, L: np.ndarray, theta: np.ndarray) 
         loss, _, slope = objective.evaluate(Z, Z[:, :1], b)
         return loss / n, np.asarray([slope / n])
 
-    return LBFGS().minimise(value_and_grad, theta, tol=1e-8, infimum=objective.infimum)
+    return LBFGS().minimise(value_and_grad, theta, tol=THRESHOLD_TOL, infimum=objective.infimum)

@@ -38,12 +38,11 @@ from dimetric.supervision.triplets import Triplets
 # multiple of tol. The second stage runs only if the gap after the first is not yet small. Later
 # stages have a looser tolerance, because sharp hinges are hard to minimise and change little.
 STAGES = ((0.1, 1.0), (0.1, 0.1), (0.01, 10.0), (0.001, 10.0))
-MAX_SMOOTHING_ERROR_IN_TOLS = 300.0
+MAX_SMOOTHING_ERROR_IN_TOLS = 300.0  # the hinge is sharp enough below this error of the objective
 TIGHT_GAP_RATIO = 0.007  # a gap is small if it is at most this fraction of the objective
 # With SGD, larger classes are split into random groups of this size to search for targets.
 MAX_FRIENDS_SEARCHED = 5_000
-# With SGD and more samples or triplets than this, the objective is estimated from mini-batches.
-MAX_SAMPLES_EVALUATED = 20_000
+MAX_TERMS_EVALUATED = 20_000  # with SGD and more terms, mini-batches estimate the objective
 
 
 class LMNN(MeanLossMetric[Smoothable]):
@@ -55,9 +54,9 @@ class LMNN(MeanLossMetric[Smoothable]):
 
     The target neighbours :math:`j \to i` of a sample i are its nearest neighbours of the same class
     in the original space. The first term pulls targets closer. The second term pushes away
-    impostors: samples l of other classes whose squared distance to i is less than that of a target
-    plus 1 [1]_. N is the number of samples. If triplets (i, j, l) are given instead of labels, both
-    sums run over the triplets, and N is their number.
+    impostors: samples l of other classes whose squared distance to i is less than the squared
+    distance of a target plus 1 [1]_. N is the number of samples. If triplets (i, j, l) are given
+    instead of labels, both sums run over the triplets, and N is their number.
 
     The objective is convex in :math:`M = L^T L`. ``metadata()["gap"]`` bounds how far it is above
     its minimum: over all metrics if ``gap_proven``, else over metrics of trace at most
@@ -72,7 +71,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     mu : float, default=0.5
         Weight of the push term, between 0 and 1. The pull term has the weight ``1 - mu``.
     targets : array of shape (n_samples, k) or None, default=None
-        Row indices of the targets of each sample; -1 marks missing targets. None chooses the
+        Row indices of the targets of each sample. -1 marks missing targets. None chooses the
         nearest neighbours. Only for labels, not for triplets.
     n_passes : int, default=1
         Number of times that targets are chosen. Each pass after the first chooses them by the
@@ -111,7 +110,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     offset_ : array of shape (n_features,)
         Zeros.
     targets_ : array of shape (n_samples, k)
-        Row indices of the targets in the last pass; -1 marks missing targets. Only for labels.
+        Row indices of the targets in the last pass. -1 marks missing targets. Only for labels.
     classes_ : ndarray of shape (n_classes,)
         Class labels, if the learner was fitted with labels.
     n_iter_ : int
@@ -185,13 +184,14 @@ class LMNN(MeanLossMetric[Smoothable]):
         self.unlabelled = unlabelled
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
-        given = "triplets" if isinstance(supervision, Triplets) else "targets"
-        if given == "triplets" and self.targets is not None:
+        has_triplets = isinstance(supervision, Triplets)
+        if has_triplets and self.targets is not None:
             raise ValueError("targets cannot be used with triplets. Set targets=None.")
-        if self.n_passes > 1 and (given == "triplets" or self.targets is not None):
+        if self.n_passes > 1 and (has_triplets or self.targets is not None):
+            name = "triplets" if has_triplets else "targets"
             raise ValueError(
-                f"n_passes={self.n_passes} chooses new targets, but {given} are given. Set "
-                f"n_passes=1 or {given}=None."
+                f"n_passes={self.n_passes} chooses new targets, but {name} are given. Set "
+                f"n_passes=1 or {name}=None."
             )
         super()._check_supervision(X, supervision)
 
@@ -215,7 +215,7 @@ class LMNN(MeanLossMetric[Smoothable]):
     def _minimise(
         self, problem: Problem[Smoothable], solver: Solver, callback: MapCallback
     ) -> Solution:
-        """Solve in passes; after the first pass, choose targets by the current map."""
+        """Solve in passes. After the first pass, choose targets by the current map."""
         objective, start, ridge = problem.objective, problem.start, problem.ridge
         if len(getattr(self, "classes_", ())) == 1:  # the pull term alone would lead to a map of 0
             self._set_targets(objective, objective)
@@ -233,14 +233,16 @@ class LMNN(MeanLossMetric[Smoothable]):
                 problem = replace(problem, objective=retargeted, start=L)
             # Iterations that a pass does not use go to the later passes.
             limit = -(-(self.max_iter - done) // passes_left)
-            found = self._solve_pass(problem, solver, with_iteration_offset(callback, done), limit)
-            L, done = found.map, done + found.result.n_iter
-            history += found.result.history
-            if found.result.reason == STOPPED_BY_CALLBACK:
+            pass_callback = with_iteration_offset(callback, done)
+            solution = self._solve_pass(problem, solver, pass_callback, limit)
+            L, done = solution.map, done + solution.result.n_iter
+            history += solution.result.history
+            if solution.result.reason == STOPPED_BY_CALLBACK:
                 break
         self._set_targets(objective, problem.objective)
         history[0] = self._sharp_objective(objective, start, ridge, estimate=history[0])
-        return replace(found, result=replace(found.result, n_iter=done, history=tuple(history)))
+        result = replace(solution.result, n_iter=done, history=tuple(history))
+        return replace(solution, result=result)
 
     def _with_new_targets(self, objective: Smoothable, L: np.ndarray) -> Smoothable | None:
         """Return the objective with targets chosen by a map, or None if they do not change."""
@@ -279,8 +281,8 @@ class LMNN(MeanLossMetric[Smoothable]):
             stage = replace(problem, objective=objective.smoothed(width), start=L)
             function = loss_over(solver, stage, preconditioner=T, random_state=self.random_state)
             offset_callback = with_iteration_offset(callback, done)
-            found = solve(function, solver, max_iter=left, tol=tol, callback=offset_callback)
-            L, result, last_width = found.map, found.result, width
+            solution = solve(function, solver, max_iter=left, tol=tol, callback=offset_callback)
+            L, result, last_width = solution.map, solution.result, width
             value = self._sharp_objective(objective, L, ridge, estimate=result.value)
             done, history = done + result.n_iter, [*history, *result.history]
             if bounds is not None:
@@ -300,13 +302,13 @@ class LMNN(MeanLossMetric[Smoothable]):
             elif certificate is not None and is_tight:
                 converged, reason = True, f"at most {certificate.gap:.2g} above the optimum"
         result = Result(L.ravel(), value, done, converged, reason, tuple(history))
-        return Solution(L, found.theta, result, certificate)
+        return Solution(L, solution.theta, result, certificate)
 
     def _sharp_objective(
         self, objective: Smoothable, L: np.ndarray, ridge: float, *, estimate: float
     ) -> float:
         """Return the objective without smoothing, or the estimate if evaluation takes too long."""
-        if self._solver().uses_batches and objective.n_terms > MAX_SAMPLES_EVALUATED:
+        if self._solver().uses_batches and objective.n_terms > MAX_TERMS_EVALUATED:
             return estimate
         return on_maps(objective, ridge=ridge)(L.ravel())[0]
 

@@ -19,6 +19,21 @@ from dimetric.linalg.scatter import Moments
 from dimetric.linalg.spectral import lanczos_svd, randomized_svd
 from dimetric.supervision.labels import Supervision
 
+# svd_solver="auto" chooses by the same limits as scikit-learn.
+MAX_COVARIANCE_FEATURES = 1000  # with more, S is too large
+MIN_SAMPLES_PER_FEATURE = 10  # with fewer, S does not save time
+MAX_FULL_SIZE = 500  # if X is larger, a few components are computed by the randomised solver
+FEW_COMPONENTS = 0.8  # less than this fraction of all components counts as few
+# The limits for sparse X are chosen by experiment.
+MAX_SPARSE_COVARIANCE_FEATURES = 500
+MAX_SPARSE_COVARIANCE_FEATURES_ALL = 5000  # if more than a few components are needed
+MAX_DENSE_ENTRIES = 2**27  # larger sparse X is not made dense; this many take 1 GiB in float64
+
+
+def covariance_is_fast(n: int, d: int) -> bool:
+    """Return whether "auto" computes the covariance of n dense samples with d features."""
+    return d <= MAX_COVARIANCE_FEATURES and n >= MIN_SAMPLES_PER_FEATURE * d
+
 
 class PCA(LinearMetric):
     r"""Principal component analysis: the directions of largest variance.
@@ -193,7 +208,7 @@ class PCA(LinearMetric):
         """Return the solver, chosen by shape as in scikit-learn if `svd_solver` is "auto"."""
         n, d = X.shape
         k = self.n_components
-        few_components = isinstance(k, Integral) and k < 0.8 * min(n, d)
+        few_components = isinstance(k, Integral) and k < FEW_COMPONENTS * min(n, d)
         if self.svd_solver != "auto":
             if sparse.issparse(X) and self.svd_solver in _DENSE_SOLVERS:
                 raise TypeError(
@@ -203,22 +218,25 @@ class PCA(LinearMetric):
             return self.svd_solver
         if sparse.issparse(X):
             return self._choose_sparse_solver(X, few_components)
-        if d <= 1000 and n >= 10 * d:
+        if covariance_is_fast(n, d):
             return "covariance_eigh"
-        return "randomized" if few_components and max(n, d) > 500 else "full"
+        return "randomized" if few_components and max(n, d) > MAX_FULL_SIZE else "full"
 
     def _choose_sparse_solver(self, X: Array, few_components: bool) -> str:
         """Return the solver for sparse X."""
         n, d = X.shape
-        if d <= 500 or (d <= 5000 and not few_components):
+        max_features = (
+            MAX_SPARSE_COVARIANCE_FEATURES if few_components else MAX_SPARSE_COVARIANCE_FEATURES_ALL
+        )
+        if d <= max_features:
             return "covariance_eigh"
         if few_components:
             return "arpack"
-        if n * d <= 2**27:  # at most 1 GiB when dense
+        if n * d <= MAX_DENSE_ENTRIES:
             return "full"
         raise ValueError(
-            f"n_components={self.n_components} is not supported for sparse X of shape {X.shape}; "
-            f"it must be an int below {0.8 * min(n, d):.0f}."
+            f"n_components={self.n_components} is not supported for sparse X of shape {X.shape}. "
+            f"It must be an int below {FEW_COMPONENTS * min(n, d):.0f}."
         )
 
     def _check_n_components(self, largest: int, solver: str) -> None:
@@ -250,8 +268,8 @@ class PCA(LinearMetric):
             start = random.uniform(-1, 1, size=smaller)
             return axes_by_iteration(X, k, partial(lanczos_svd, start=start, tol=self.tol))
         start = random.normal(size=(X.shape[1], min(k + self.n_oversamples, smaller)))
-        default = 7 if k < 0.1 * smaller else 4
-        n_iter = default if self.iterated_power == "auto" else int(self.iterated_power)
+        default_n_iter = 7 if k < 0.1 * smaller else 4  # as in scikit-learn
+        n_iter = default_n_iter if self.iterated_power == "auto" else int(self.iterated_power)
         return axes_by_iteration(X, k, partial(randomized_svd, start=start, n_iter=n_iter))
 
     def _int_n_components(self, default: int) -> int:
@@ -260,7 +278,7 @@ class PCA(LinearMetric):
         return int(k) if isinstance(k, Integral) else default
 
     def _set_fitted_attributes(self, axes: PrincipalAxes, X: Array) -> dict[str, Any]:
-        """Set the fitted attributes in the dtype of X; return the metadata."""
+        """Set the fitted attributes in the dtype of X, and return the metadata."""
         n, s, total = axes.n, axes.s, axes.total
         xp = namespace(s)
         ratio = s**2 / xp.where(total > 0, total, xp.ones_like(total))
@@ -278,7 +296,7 @@ class PCA(LinearMetric):
         return {"n_components": k, "accumulated_eigenvalues": float(xp.sum(ratio))}
 
     def _deviations(self, s: Array, n: int, X: Array) -> Array:
-        """Return the standard deviations; infinite for components without variance."""
+        """Return the standard deviations, which are infinite for components without variance."""
         xp = namespace(s)
         flat = s <= max(n, self.n_features_in_) * eps(X) * s[0]
         if bool(xp.any(flat)):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, namespace, take_rows, to_host
-from dimetric.learners.pca import PCA
+from dimetric.learners.pca import MAX_COVARIANCE_FEATURES, PCA, covariance_is_fast
 from dimetric.linalg.classical_scaling import (
     PrincipalCoordinates,
     additive_constant,
@@ -18,7 +18,9 @@ from dimetric.neighbors.metric_search import Metric, distances_between
 
 @dataclass(frozen=True)
 class Axes:
-    """Principal axes of samples, which give the principal coordinates of Euclidean distances.
+    """Principal axes of samples.
+
+    The coordinates along them are the principal coordinates of the Euclidean distances.
 
     Attributes
     ----------
@@ -29,14 +31,14 @@ class Axes:
     L : array of shape (k, d)
         Axes, padded with rows of zeros if there are fewer than k. Along each axis, the
         coordinate of largest absolute value is positive.
-    share : float
-        Fraction of the eigenvalues: the sum of `values` divided by the trace of the Gram matrix.
+    fraction : float
+        Sum of `values` divided by the trace of the Gram matrix.
     """
 
     values: np.ndarray
     offset: Array
     L: Array
-    share: float
+    fraction: float
 
     def place(self, X: Array) -> Array:
         """Return the coordinates of samples."""
@@ -56,8 +58,9 @@ def principal_axes(X: Array, k: int) -> Axes:
     """
     n, d = X.shape
     n_axes = min(k, n, d)
-    solver = "auto" if d <= 1000 and n >= 10 * d else "full"
-    if solver == "full" and min(n, d) > 1000 and n_axes < min(n, d):
+    # PCA's "auto" would choose the approximate "randomized" solver for other shapes.
+    solver = "auto" if covariance_is_fast(n, d) else "full"
+    if solver == "full" and min(n, d) > MAX_COVARIANCE_FEATURES and n_axes < min(n, d):
         solver = "arpack"
     pca = PCA(n_axes, svd_solver=solver, random_state=0).fit(X)
     L, scores = to_host(pca.components_), to_host(pca.transform(X)).T
@@ -77,12 +80,13 @@ class References:
     points : ndarray of shape (m, d) or None
         The reference samples. None if dissimilarities are precomputed.
     rows : ndarray of shape (m,) or None
-        Row indices of the references among the training samples. None if all are references.
+        Row indices of the references among the training samples. None if all samples are
+        references.
     metric, metric_params
         As in :func:`sklearn.metrics.pairwise_distances`.
     constant : float
-        Constant added to all dissimilarities except those of a sample to itself. If a new sample
-        has dissimilarity 0 to a reference, it counts as this reference (the first one, if several).
+        Constant added to all dissimilarities except those of a sample to itself. A new sample with
+        dissimilarity 0 to references is treated as the first of these references.
     """
 
     points: np.ndarray | None
@@ -94,8 +98,8 @@ class References:
     def dissimilarities(self, X: Array, *, is_training: bool = False) -> Array:
         """Return the dissimilarities of samples to the references, of shape (n, m).
 
-        They are in the array namespace and on the device of X. `is_training` says that X holds the
-        training samples.
+        The dissimilarities are in the array namespace and on the device of X. `is_training` says
+        that X holds the training samples.
         """
         xp = namespace(X)
         if self.points is not None:
@@ -113,18 +117,19 @@ class References:
         return D if self.constant == 0 else self._with_constant(D, is_training)
 
     def rows_of(self, D: Array) -> Array:
-        """Return the rows of D that belong to the references; D has a row for each sample."""
+        """Return the rows of the references in D, which has a row for each training sample."""
         return D if self.rows is None else take_rows(D, self.rows)
 
     def _with_constant(self, D: Array, is_training: bool) -> Array:
         """Return dissimilarities plus the constant, except those of a sample to itself."""
         xp = namespace(D)
-        own = to_host(xp.argmin(D, axis=1))
-        own = np.where(to_host(xp.min(D, axis=1)) == 0, own, -1)
+        nearest = to_host(xp.argmin(D, axis=1))
+        column_of_itself = np.where(to_host(xp.min(D, axis=1)) == 0, nearest, -1)
         if is_training:
-            own[slice(None) if self.rows is None else self.rows] = np.arange(D.shape[1])
+            rows = slice(None) if self.rows is None else self.rows
+            column_of_itself[rows] = np.arange(D.shape[1])
         columns = np.arange(D.shape[1])
-        itself = asarray_like(own[:, None] == columns, D, dtype=xp.bool)
+        itself = asarray_like(column_of_itself[:, None] == columns, D, dtype=xp.bool)
         return xp.where(itself, 0.0, D + self.constant)
 
 

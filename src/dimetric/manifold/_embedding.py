@@ -30,7 +30,7 @@ class Embedding(Learner, ABC):
     def _place(self, X: Array) -> Array:
         """Return the coordinates of validated new samples, in any namespace."""
 
-    def fit_transform(self, X: Array, y: Array | None = None, **given: Any) -> Array:
+    def fit_transform(self, X: Array, y: Array | None = None, **constraints: Any) -> Array:
         """Fit the embedding and return the coordinates of the training samples, ``embedding_``.
 
         ``fit(X).transform(X)`` may differ, because it places X like new samples.
@@ -41,15 +41,15 @@ class Embedding(Learner, ABC):
             Samples.
         y : object
             Ignored.
-        **given : object
+        **constraints : object
             Pairs and triplets raise an error, because embeddings are unsupervised.
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            Coordinates, in the array namespace, dtype and device of X; a data frame if X is one.
+            Coordinates, in the array namespace, dtype and device of X. A data frame if X is one.
         """
-        return wrap_like_input(self.fit(X, y, **given).embedding_, X, self)
+        return wrap_like_input(self.fit(X, y, **constraints).embedding_, X, self)
 
     def transform(self, X: Array) -> Array:
         """Return the coordinates of new samples.
@@ -62,7 +62,7 @@ class Embedding(Learner, ABC):
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            Coordinates, in the array namespace, dtype and device of X; a data frame if X is one.
+            Coordinates, in the array namespace, dtype and device of X. A data frame if X is one.
         """
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="embedding_", method="transform")
@@ -96,15 +96,15 @@ class LandmarkEmbedding(Embedding):
             raise ValueError(f"n_components={self.n_components} must be at most {name}={m}.")
         return m
 
-    def _landmark_rows(self, X: Array, on_host: Any) -> np.ndarray | None:
-        """Choose landmarks, set ``landmarks_`` and return their rows; None if all samples are used.
+    def _landmark_rows(self, X: Array, host_X: Any) -> np.ndarray | None:
+        """Choose landmarks, set ``landmarks_`` and return the row indices of the landmarks.
 
-        `on_host` is X in host memory.
+        Return None if all samples are used. `host_X` is X in host memory.
         """
         n = X.shape[0]
         if self.n_landmarks is None or self.n_landmarks >= n:
             return None
-        features = None if self.metric == "precomputed" else on_host
+        features = None if self.metric == "precomputed" else host_X
         rows = draw_landmarks(n, self.n_landmarks, self.random_state, features)
         self.landmarks_ = asarray_like(rows, X, dtype=namespace(X).int64)
         return rows

@@ -31,8 +31,8 @@ class NeighborScan:
     mean_geodesic : ndarray
         Mean length of the shortest paths that exist.
     drop : ndarray
-        Relative decrease of the mean since the previous number of neighbours, over the paths that
-        exist in both graphs. 0 for the first number.
+        Relative decrease in the sum of geodesic distances since the previous number of neighbours,
+        over the pairs that the previous graph connects. 0 for the first number.
     """
 
     n_neighbors: np.ndarray
@@ -49,8 +49,9 @@ class NeighborScan:
     def short_circuit(self) -> np.ndarray:
         """Whether geodesic distances drop suddenly.
 
-        Each additional neighbour shortens them a little, by less and less. A drop of at least 2 %
-        that is more than three times the smallest earlier drop indicates an edge across a gap.
+        Each additional neighbour shortens the distances a little, by less and less. A drop of at
+        least 2 % that is more than three times the smallest earlier drop indicates an edge across
+        a gap.
         """
         drops = np.where(np.arange(len(self.drop)) == 0, np.inf, self.drop)
         before = np.r_[np.inf, np.minimum.accumulate(drops)[:-1]]
@@ -78,17 +79,17 @@ def scan_neighbors(
     X : array-like of shape (n_samples, n_features)
         Samples, or all pairwise distances if `metric` is ``"precomputed"``.
     n_neighbors : iterable of int, default=range(3, 31)
-        Numbers of neighbours, below the number of samples.
+        Numbers of neighbours, less than the number of samples.
     metric, metric_params
         As in :class:`Isomap`.
     n_sources : int, default=50
         Number of random samples whose geodesic distances to all others are computed.
     random_state : int, RandomState or None, default=None
-        Random seed of these samples.
+        Random seed for the choice of these samples.
 
     Examples
     --------
-    On this Swiss roll four neighbours are enough, and sixteen create edges between its turns:
+    On this Swiss roll, four neighbours are enough, and sixteen create edges between its turns:
 
     >>> from dimetric.data import make_swiss_roll
     >>> X = make_swiss_roll(1000, random_state=0).X
@@ -125,9 +126,12 @@ def scan_neighbors(
 
 
 def _drop(previous: np.ndarray | None, G: np.ndarray) -> float:
-    """Return the relative decrease of geodesic distances, over the paths of the previous graph."""
+    """Return the relative decrease in the sum of geodesic distances.
+
+    The sums are over the pairs that the previous graph connects.
+    """
     if previous is None:
         return 0.0
-    both = np.isfinite(previous)
-    before = previous[both].sum()
-    return 1 - G[both].sum() / before if before > 0 else 0.0
+    connected = np.isfinite(previous)
+    before = previous[connected].sum()
+    return 1 - G[connected].sum() / before if before > 0 else 0.0

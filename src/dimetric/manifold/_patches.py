@@ -15,6 +15,8 @@ from scipy import sparse
 
 from dimetric._arrays.blocks import row_blocks
 
+BLOCK_ENTRIES = 2**20  # numbers in the patches of a block, which take 8 MiB
+
 Patch = Callable[[np.ndarray], np.ndarray]  # from (b, p, d) coordinates to (b, p, p) matrices
 
 
@@ -187,12 +189,12 @@ def _null_ratio(X: np.ndarray, neighbors: np.ndarray, n_components: int) -> floa
 def _n_kept(spread: np.ndarray, n_components: int, k: int, limit: float) -> np.ndarray:
     """Return the number of directions of each patch that are not null directions.
 
-    The spread in null directions is less than `limit` times the spread in the others. The number
-    is at least the dimension of the tangent space, and at most k - 1.
+    The spread in null directions is less than `limit` times the spread in the other directions.
+    The number is at least the dimension of the tangent space, and at most k - 1.
     """
     total = np.cumsum(spread, axis=1)
-    rest = total[:, -1:] / total[:, :-1] - 1
-    kept = spread.shape[1] - np.sum(rest < limit, axis=1)
+    ratio = total[:, -1:] / total[:, :-1] - 1  # spread in the further directions, over the first
+    kept = spread.shape[1] - np.sum(ratio < limit, axis=1)
     return np.clip(kept, min(n_components, k - 1), k - 1)
 
 
@@ -210,11 +212,11 @@ def _sum_of_patches(patch: Patch, X: np.ndarray, members: np.ndarray) -> Any:
     n, p = len(X), members.shape[1]
     M = sparse.csc_array((n, n))
     for b in _blocks(len(members), p, X.shape[1]):
-        own = members[b]
-        shape = (len(own), p, p)
-        rows = np.broadcast_to(own[:, :, None], shape).ravel()
-        columns = np.broadcast_to(own[:, None, :], shape).ravel()
-        M = M + sparse.csc_array((patch(X[own]).ravel(), (rows, columns)), shape=(n, n))
+        rows_of_patch = members[b]
+        shape = (len(rows_of_patch), p, p)
+        rows = np.broadcast_to(rows_of_patch[:, :, None], shape).ravel()
+        columns = np.broadcast_to(rows_of_patch[:, None, :], shape).ravel()
+        M = M + sparse.csc_array((patch(X[rows_of_patch]).ravel(), (rows, columns)), shape=(n, n))
     return M
 
 
@@ -222,10 +224,10 @@ def _patch_members(neighbors: np.ndarray) -> np.ndarray:
     """Return the members of each patch: the sample, then its neighbours."""
     n = len(neighbors)
     # 32-bit indices make sparse products faster.
-    dtype = np.int32 if n < 2**31 else np.int64
+    dtype = np.int32 if n <= np.iinfo(np.int32).max else np.int64
     return np.hstack([np.arange(n)[:, None], neighbors]).astype(dtype)
 
 
 def _blocks(n: int, p: int, d: int) -> Iterator[slice]:
     """Yield blocks of samples whose patches take a few megabytes."""
-    return row_blocks(n, max(1, 2**20 // (p * max(p, d))))
+    return row_blocks(n, max(1, BLOCK_ENTRIES // (p * max(p, d))))

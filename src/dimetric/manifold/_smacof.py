@@ -28,6 +28,7 @@ from dimetric.neighbors.paths import geodesics
 from dimetric.solvers.result import STOPPED_BY_CALLBACK, Result, max_iter_reached
 
 STRESS_NO_DECREASE = "stress no longer decreases"  # a reason to stop
+RELATIVE_PERTURBATION = 0.01  # of coordinates that are 0, relative to the largest spread
 
 
 def smacof(
@@ -57,8 +58,8 @@ def smacof(
     Examples
     --------
     >>> D = cdist(np.eye(3), np.eye(3))
-    >>> found = smacof(Stress(D), np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]))
-    >>> found.reason, bool(found.value < 1e-5)
+    >>> result = smacof(Stress(D), np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]))
+    >>> result.reason, bool(result.value < 1e-5)
     ('stress no longer decreases', True)
     """
     stress, _, pull = objective.evaluate(Z)
@@ -85,7 +86,7 @@ def best_smacof(
     eps: float,
     callback: Callable[[Stress, np.ndarray, float, int], bool],
 ) -> tuple[Result, Stress]:
-    """Run SMACOF from several starts; return the result of lowest stress and its objective.
+    """Run SMACOF from several starts. Return the result of lowest stress and its objective.
 
     ``callback(objective, Z, stress, n_iter)`` is called after each iteration. If it returns True,
     no further start is tried.
@@ -93,8 +94,8 @@ def best_smacof(
     results = []
     for start in starts:
         objective = make_objective()
-        own_callback = partial(callback, objective)
-        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=own_callback)
+        step_callback = partial(callback, objective)
+        result = smacof(objective, start, max_iter=max_iter, eps=eps, callback=step_callback)
         results.append((result, objective))
         if result.reason == STOPPED_BY_CALLBACK:
             break
@@ -104,7 +105,7 @@ def best_smacof(
 def starting_coordinates(
     D: Array, W: np.ndarray | None, k: int, init: str | Array, n_init: int, random_state: Any
 ) -> Iterator[np.ndarray]:
-    """Yield starting coordinates: the first given by `init`, the others random.
+    """Yield starting coordinates. The first are defined by `init`, and the others are random.
 
     If some dissimilarities have weight 0, classical scaling uses the shortest paths over the
     others instead.
@@ -128,7 +129,9 @@ def starting_coordinates(
         # Perturb coordinates that are 0 for all samples, because SMACOF would never change them.
         flat = classical.lengths == 0
         size = float(classical.lengths.max()) / shape[0] ** 0.5
-        yield classical.coordinates + flat * 1e-2 * size * random.normal(size=shape)
+        yield classical.coordinates + flat * RELATIVE_PERTURBATION * size * random.normal(
+            size=shape
+        )
     else:
         yield random.normal(size=shape)
     for _ in range(n_init - 1):
@@ -152,10 +155,10 @@ class Configuration:
     steps: tuple[np.ndarray, np.ndarray] | None = None
 
     def place(self, D: Array, *, max_iter: int = 300, tol: float = 1e-9) -> Array:
-        """Return the coordinates of lowest stress of each new sample; training samples are fixed.
+        """Return the coordinates of lowest stress for each new sample.
 
-        A new sample starts at the least dissimilar training sample, and stays there if the
-        dissimilarity is 0.
+        The training samples do not move. A new sample starts at the least dissimilar training
+        sample, and stays there if the dissimilarity is 0.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ class Stress:
     D : array of shape (n, n)
         Dissimilarities, in any namespace.
     W : ndarray of shape (n, n), optional
-        Symmetric weights, 0 for missing dissimilarities. By default all weights are 1.
+        Symmetric weights, 0 for missing dissimilarities. By default, all weights are 1.
     """
 
     def __init__(self, D: Array, W: np.ndarray | None = None) -> None:
@@ -62,14 +62,14 @@ class Stress:
     def _set_target(self, D: Array) -> None:
         self._D = D
         self._weighted = D if self._W is None else asarray_like(to_host(D) * self._W, D)
-        self._square = self.value(np.zeros((self._n, 1)))
+        self._eta_squared = self.value(np.zeros((self._n, 1)))
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
         """Return the stress at Z, and B(Z) Z for the next step."""
         pull = pull_of(self._weighted, Z)
         sum_of_squares = self.sum_of_squares(Z)
-        stress = self._square + sum_of_squares - 2 * float(np.vdot(Z, pull))
-        if stress < 1e-9 * self._square:  # cancellation has made the difference inaccurate
+        stress = self._eta_squared + sum_of_squares - 2 * float(np.vdot(Z, pull))
+        if stress < 1e-9 * self._eta_squared:  # cancellation has made the difference inaccurate
             stress = self.value(Z)
         return Evaluation(stress, sum_of_squares, pull)
 
@@ -109,22 +109,22 @@ class NonmetricStress(Stress):
         weights = np.ones_like(condensed) if W is None else squareform(W, checks=False)
         self._known = np.flatnonzero(weights)
         self._weights = weights[self._known]
-        rounding = 100 * float(eps(D))
+        rounding = 100 * float(eps(D))  # relative to the largest dissimilarity
         self.levels, self._level_index = _levels(condensed[self._known], rounding)
         self._level_weights = np.bincount(self._level_index, self._weights)
         self._condensed = np.zeros_like(condensed)
-        self._started = False
+        self._is_evaluated = False
         super().__init__(self._disparity_matrix(self.levels), W)
 
     def evaluate(self, Z: np.ndarray) -> Evaluation:
         """Return the stress at Z with the best disparities, and B(Z) Z for the next step."""
-        if self._started:
+        if self._is_evaluated:
             distances = pdist(Z)[self._known]
             sums = np.bincount(self._level_index, self._weights * distances)
             means = sums / self._level_weights
             increasing = isotonic_regression(means, weights=self._level_weights).x
             self._set_target(self._disparity_matrix(increasing))
-        self._started = True
+        self._is_evaluated = True
         return super().evaluate(Z)
 
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -134,9 +134,14 @@ class NonmetricStress(Stress):
         return self.levels[corner], self.disparities[corner]
 
     def _disparity_matrix(self, increasing: np.ndarray) -> np.ndarray:
-        """Set the disparity of each level, given increasing values; return those of all pairs."""
-        square = float(np.sum(self._level_weights * increasing**2)) / float(np.sum(self._weights))
-        self.disparities = increasing / square**0.5 if square > 0 else increasing
+        """Scale increasing values to the disparities of the levels.
+
+        Return the matrix of the disparities of all pairs.
+        """
+        mean_square = float(np.sum(self._level_weights * increasing**2)) / float(
+            np.sum(self._weights)
+        )
+        self.disparities = increasing / mean_square**0.5 if mean_square > 0 else increasing
         self._condensed[self._known] = self.disparities[self._level_index]
         return squareform(self._condensed)
 
@@ -149,7 +154,7 @@ def _levels(values: np.ndarray, rounding: float) -> tuple[np.ndarray, np.ndarray
 
 
 def checked_weights(W: Array, n: int) -> np.ndarray:
-    """Return weights as an array; raise if they are invalid or do not connect all samples."""
+    """Return the weights as an array. Raise if they are invalid or do not connect all samples."""
     W = check_array(to_host(W), dtype=np.float64, input_name="weights")
     if W.shape != (n, n):
         raise ValueError(
@@ -200,15 +205,15 @@ def _pull_from_upper_triangle(D: np.ndarray, Z: np.ndarray) -> np.ndarray:
     def work(tasks: Iterator[slice]) -> np.ndarray:
         buffer, total = np.empty(rows * n), np.zeros((n, k + 1))
         for b in tasks:
-            height, rest = b.stop - b.start, slice(b.start, n)
+            height, from_block = b.stop - b.start, slice(b.start, n)
             ratio = buffer[: height * (n - b.start)].reshape(height, n - b.start)
-            np.matmul(left[b], right[:, rest], out=ratio)
+            np.matmul(left[b], right[:, from_block], out=ratio)
             np.maximum(ratio, bound, out=ratio)
             np.sqrt(ratio, out=ratio)
-            np.divide(D[b, rest], ratio, out=ratio)
+            np.divide(D[b, from_block], ratio, out=ratio)
             ratio[:, :height] = np.triu(ratio[:, :height], 1)  # count each pair once
-            total[b] += ratio @ Z1[rest]
-            total[rest] += ratio.T @ Z1[b]
+            total[b] += ratio @ Z1[from_block]
+            total[from_block] += ratio.T @ Z1[b]
         return total
 
     total = np.sum(run_on_threads(work, blocks), axis=0)

@@ -25,6 +25,7 @@ from dimetric.neighbors.paths import geodesics
 from dimetric.supervision.labels import Supervision
 
 BLOCK_ENTRIES = 2**22  # distances per block
+MAX_DENSE_ENTRIES = 2**25  # sparse samples with at most this many entries are made dense (256 MiB)
 MAX_DOUBLE_GEODESICS = 2**23  # up to this many geodesic distances are stored in double precision
 
 
@@ -58,9 +59,9 @@ class Isomap(LandmarkEmbedding):
 
     New samples are linked to their neighbours and placed by their geodesic distances.
 
-    With too few neighbours the graph has several components (an open circuit). They are joined by
-    the shortest possible edges, with a warning. With too many neighbours, edges cross gaps (a short
-    circuit). :func:`dimetric.manifold.scan_neighbors` detects both.
+    With too few neighbours, the graph has several connected components (an open circuit). They are
+    joined by the shortest possible edges, and a warning is issued. With too many neighbours, edges
+    cross gaps (a short circuit). :func:`dimetric.manifold.scan_neighbors` detects both.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ class Isomap(LandmarkEmbedding):
 
     def _fit(self, X: Array, supervision: Supervision | None, progress: Progress) -> dict[str, Any]:
         self._check_parameters(X)
-        given = X
+        unscaled = X
         X, self._factor = rescale_for_squares(X)
-        samples = self._on_host(X)
+        samples = self._host_samples(X)
         graph = self._neighborhood().graph(samples, connected=True)
         rows = self._landmark_rows(X, samples)
         n, m = X.shape[0], X.shape[0] if rows is None else len(rows)
@@ -183,7 +184,7 @@ class Isomap(LandmarkEmbedding):
         self.eigenvalues_ = asarray_like(model.values / self._factor**2, X)
         if self.regressor is not None:
             target = to_host(self.embedding_)
-            self.regressor_ = clone(self.regressor).fit(self._on_host(given), target)
+            self.regressor_ = clone(self.regressor).fit(self._host_samples(unscaled), target)
         return {
             "n_components": self.n_components,
             "smallest_eigenvalue": model.smallest / self._factor**2,
@@ -204,7 +205,7 @@ class Isomap(LandmarkEmbedding):
         Parameters
         ----------
         n_components : int, optional
-            Number of leading coordinates to use. By default all.
+            Number of leading coordinates to use. By default, all are used.
         """
         check_is_fitted(self)
         G, Z = self._map.lengths, to_host(self.embedding_).astype(np.float64)[:, :n_components]
@@ -215,11 +216,11 @@ class Isomap(LandmarkEmbedding):
 
     def _place(self, X: Array) -> Array:
         if self.regressor is not None:
-            return self.regressor_.predict(self._on_host(X)).reshape(X.shape[0], -1)
-        given = X.data if sparse.issparse(X) else X
-        if self.metric == "precomputed" and bool(namespace(given).any(given < 0)):
+            return self.regressor_.predict(self._host_samples(X)).reshape(X.shape[0], -1)
+        values = X.data if sparse.issparse(X) else X
+        if self.metric == "precomputed" and bool(namespace(values).any(values < 0)):
             raise ValueError("Distances must not be negative.")
-        links = self._links(self._on_host(X * self._factor))
+        links = self._links(self._host_samples(X * self._factor))
         G, model = self._map.lengths, self._map.coordinates
         rows = max(1, BLOCK_ENTRIES // (G.shape[1] * max(1, int(np.diff(links.indptr).max()))))
         blocks = row_blocks(X.shape[0], rows)
@@ -257,11 +258,11 @@ class Isomap(LandmarkEmbedding):
         radius = None if self.radius is None else self.radius * self._factor
         return Neighborhood(self.n_neighbors, radius, self.metric, self.metric_params)
 
-    def _on_host(self, X: Any) -> Any:
+    def _host_samples(self, X: Any) -> Any:
         """Return samples in host memory, as a dense array unless X is a graph or too large."""
         if not sparse.issparse(X):
             return to_host(X)
-        dense = self.metric != "precomputed" and X.shape[0] * X.shape[1] <= 8 * BLOCK_ENTRIES
+        dense = self.metric != "precomputed" and X.shape[0] * X.shape[1] <= MAX_DENSE_ENTRIES
         return X.toarray() if dense else X
 
     def _check_parameters(self, X: Any) -> None:

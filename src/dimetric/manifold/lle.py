@@ -19,6 +19,9 @@ from dimetric.neighbors.graph import directed
 from dimetric.neighbors.metric_search import metric_neighbors
 from dimetric.supervision.labels import Supervision
 
+MAX_DENSE_SAMPLES = 200  # up to this many samples, all eigenvectors of a dense M are computed
+DENSE_SAMPLES_PER_VECTOR = 4  # also with at most this many samples per eigenvector needed
+
 
 class LLE(Embedding):
     r"""Locally linear embedding: coordinates that preserve how neighbours reconstruct samples.
@@ -37,8 +40,8 @@ class LLE(Embedding):
     three recover the coordinates on the sheet up to a linear map.
 
     Duplicate samples count once and get the same coordinates. If the neighbour graph has several
-    connected components, each is embedded separately, then rotated, scaled and shifted to match the
-    principal components of all samples, with a warning.
+    connected components, a warning is issued and each is embedded separately. The embeddings are
+    then rotated, scaled and shifted to match the principal components of all samples.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ class LLE(Embedding):
     reg : float, default=1e-3
         Ridge of the weights, relative to the squared distances to the neighbours.
     method : {"standard", "modified", "hessian", "ltsa"}, default="standard"
-        Definition of the matrix M; see above.
+        Definition of the matrix M, as described above.
     eigen_solver : {"auto", "arpack", "dense"}, default="auto"
         ``"arpack"`` uses Lanczos iterations with a factorisation of the sparse M. ``"dense"``
         computes all eigenvectors of a dense M. ``"auto"`` uses ``"dense"`` if there are at most 200
@@ -117,14 +120,14 @@ class LLE(Embedding):
         _, neighbors = metric_neighbors(points, k)
         parts = _components(neighbors)
         if self.method == "standard":
-            _warn_of_closed_groups(neighbors, len(parts))
+            _warn_about_closed_groups(neighbors, len(parts))
         if len(parts) == 1:
             Y, error = self._embed_component(points, neighbors)
         else:
-            within = [np.searchsorted(rows, neighbors[rows]) for rows in parts]
+            neighbors_within = [np.searchsorted(rows, neighbors[rows]) for rows in parts]
             embedded = [
-                self._embed_component(points[rows], own)
-                for rows, own in zip(parts, within, strict=True)
+                self._embed_component(points[rows], part_neighbors)
+                for rows, part_neighbors in zip(parts, neighbors_within, strict=True)
             ]
             Y = _align_components(points, parts, [piece for piece, _ in embedded])
             error = sum(error for _, error in embedded)
@@ -155,30 +158,30 @@ class LLE(Embedding):
         n, k = len(points), int(self.n_components)
         M = alignment_matrix(points, neighbors, k, method=self.method, reg=self.reg)
         n_vectors = min(k, n - 1)  # a small connected component has fewer vectors
-        small = n <= 200 or 4 * n_vectors >= n
+        small = n <= MAX_DENSE_SAMPLES or n <= DENSE_SAMPLES_PER_VECTOR * n_vectors
         dense = small if self.eigen_solver == "auto" else self.eigen_solver == "dense"
         values, V = smallest_eigenvectors(M, n_vectors, dense=dense or n_vectors >= n - 1)
         return np.pad(V.T, [(0, 0), (0, k - n_vectors)]), float(values.sum())
 
-    def _checked_neighbors(self, n: int, d: int, distinct: int) -> int:
-        """Return the number of neighbours to use; raise if parameters do not fit the samples."""
+    def _checked_neighbors(self, n: int, d: int, n_distinct: int) -> int:
+        """Return the number of neighbours to use. Raise if parameters do not fit the samples."""
         k, n_components = self.n_neighbors, self.n_components
-        if distinct == 1:
+        if n_distinct == 1:
             raise ValueError("All samples are equal, so there is nothing to embed.")
-        if n_components > d or n_components >= distinct:
+        if n_components > d or n_components >= n_distinct:
             raise ValueError(
                 f"n_components={n_components} must be at most n_features = {d} and less than the "
-                f"number of distinct samples, {distinct} (n_samples = {n})."
+                f"number of distinct samples, {n_distinct} (n_samples = {n})."
             )
         if k >= n:
             raise ValueError(f"n_neighbors={k} must be at most n_samples - 1 = {n - 1}.")
-        if k >= distinct:
+        if k >= n_distinct:
             warnings.warn(
-                f"X has only {distinct} distinct samples. n_neighbors={k} was reduced to "
-                f"{distinct - 1}.",
+                f"X has only {n_distinct} distinct samples. n_neighbors={k} was reduced to "
+                f"{n_distinct - 1}.",
                 stacklevel=2,
             )
-        k = min(int(k), distinct - 1)
+        k = min(int(k), n_distinct - 1)
         least = {
             "standard": 1,
             "modified": n_components + 1,
@@ -199,7 +202,7 @@ def _neighbor_graph(neighbors: np.ndarray) -> Any:
 
 
 def _components(neighbors: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each connected component; warn if there are several."""
+    """Return the row indices of each connected component. Warn if there are several."""
     n_parts, label = csgraph.connected_components(_neighbor_graph(neighbors), directed=False)
     if n_parts > 1:
         warnings.warn(
@@ -211,8 +214,8 @@ def _components(neighbors: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(label == part) for part in range(n_parts)]
 
 
-def _warn_of_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
-    """Warn of groups in a connected component whose samples have no neighbour outside the group.
+def _warn_about_closed_groups(neighbors: np.ndarray, n_parts: int) -> None:
+    """Warn about groups in a connected component whose samples have no neighbour outside the group.
 
     M has a null vector for each such group. In a null vector, all samples of a group have the same
     value, and all other samples interpolate between groups.

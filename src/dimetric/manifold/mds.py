@@ -44,7 +44,7 @@ class MDS(LandmarkEmbedding):
     n_components : int, default=2
         Dimension k of the embedding.
     algorithm : {"classical", "smacof"}, default="classical"
-        Classical scaling or SMACOF; see above.
+        Classical scaling or SMACOF, as described above.
     metric : str or callable, default="euclidean"
         Any metric of :func:`sklearn.metrics.pairwise_distances`. With ``"precomputed"``, X contains
         the dissimilarities, and :meth:`transform` takes those from new samples to training samples.
@@ -91,7 +91,7 @@ class MDS(LandmarkEmbedding):
     stress_ : float
         For ``"smacof"``: the final stress.
     n_iter_ : int
-        For ``"smacof"``: number of iterations from the best start; otherwise 1.
+        For ``"smacof"``, the number of iterations from the best start. Otherwise 1.
     history_ : tuple of float
         For ``"smacof"``: the stress at the best start and after each iteration from there.
     n_features_in_ : int
@@ -211,7 +211,7 @@ class MDS(LandmarkEmbedding):
         if exact and is_euclidean(self.metric, self.metric_params):
             self._references = References(None, None, self.metric)  # axes map samples directly
             self._model: Any = principal_axes(X, self.n_components)
-            return self._set_coordinates(X, self._model.place(X), self._model.share, 0.0)
+            return self._set_coordinates(X, self._model.place(X), self._model.fraction, 0.0)
         return self._fit_coordinates(X)
 
     def _check_parameters(self, n: int) -> None:

@@ -19,13 +19,14 @@ T = TypeVar("T")
 
 MAX_DIFFERENCE_FEATURES = 8  # up to this many, differences are as fast as a matrix product
 PILOT_POINTS = 16  # points on which the precision of a matrix product is tested
-MAX_RELATIVE_ERROR = 1e-9  # largest error of squared distances that a product may have
+MAX_RELATIVE_ERROR = 1e-9  # largest error of computed distances that is accepted as rounding
 BLOCK_ENTRIES = 2**18  # distances per block, to fit a CPU cache
 DEVICE_BLOCK_ENTRIES = 2**26  # distances per block on an accelerator
+MIN_BLOCK_ROWS = 8  # a block has at least this many rows, even if its entries exceed the limit
 
 
 class Distances:
-    """Distances from some points to all points, in float64.
+    """Distances from selected points to all points, in float64.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class Distances:
     ) -> None:
         self.n: int = X.shape[0]
         self.metric, self._params = metric, params or {}
-        self._like = X
+        self._points = X
         self._squared: Callable[[Array, Array], Array] | None = None
         if metric == "precomputed":
             self._X = X
@@ -51,16 +52,16 @@ class Distances:
             self._left, self._right, self._squared = _squared_distance_method(X)
 
     def __call__(self, rows: np.ndarray, *, root: bool = True) -> Array:
-        """Return distances of shape (len(rows), n); the distance of a point to itself is 0.
+        """Return distances of shape (len(rows), n). The distance of a point to itself is 0.
 
-        With ``root=False`` Euclidean distances are squared, which is faster and keeps their order.
+        With ``root=False``, Euclidean distances are squared, which is faster and keeps their order.
         """
         index = self.index(rows)
         xp = namespace(index)
         if self.metric == "precomputed":
             D = xp.astype(xp.take(self._X, index, axis=0), xp.float64)
         elif self._squared is None:
-            D = asarray_like(self._by_metric(rows), self._like, dtype=xp.float64)
+            D = asarray_like(self._by_metric(rows), self._points, dtype=xp.float64)
         else:
             D = self._squared(xp.take(self._left, index, axis=0), self._right)
             D = xp.sqrt(D) if root else D
@@ -68,22 +69,22 @@ class Distances:
 
     def index(self, rows: np.ndarray) -> Array:
         """Return row indices in the array namespace and on the device of the points."""
-        xp = namespace(self._like)
-        return asarray_like(rows, self._like, dtype=xp.int64)
+        xp = namespace(self._points)
+        return asarray_like(rows, self._points, dtype=xp.int64)
 
     def _by_metric(self, rows: np.ndarray) -> np.ndarray:
         D = pairwise_distances(self._X[rows], self._X, metric=self.metric, **self._params)
-        if not (np.isfinite(D).all() and D.min() >= -1e-9 * D.max()):
+        if not (np.isfinite(D).all() and D.min() >= -MAX_RELATIVE_ERROR * D.max()):
             raise ValueError(f"metric={self.metric!r} returns negative, infinite or NaN distances.")
-        return D.clip(0)  # rounding errors can be negative
+        return D.clip(0)  # rounding can make distances slightly negative
 
 
 def _squared_distance_method(X: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
     """Return the fastest function that computes squared distances precisely, and its arguments.
 
     With the results ``left, right, function``, ``function(left[rows], right)`` returns the squared
-    distances from some rows of X to all rows. The function is a matrix product if the relative
-    error of a product on pilot points is at most ``MAX_RELATIVE_ERROR``.
+    distances from the selected rows of X to all rows. The function is a matrix product if the
+    relative error of a product on pilot points is at most ``MAX_RELATIVE_ERROR``.
     """
     xp = namespace(X)
     X = xp.astype(X, xp.float64)
@@ -132,7 +133,7 @@ def _by_product(left: Array, right: Array) -> Array:
 
 
 def with_self_entries(D: Array, index: Array, value: float) -> Array:
-    """Return D with ``D[i, index[i]] = value`` in each row i; NumPy arrays change in place."""
+    """Return D with ``D[i, index[i]] = value`` in each row i. NumPy arrays change in place."""
     xp = namespace(D)
     if compat.is_numpy_array(D):
         D[np.arange(len(D)), index] = value
@@ -152,6 +153,6 @@ def over_blocks(
     index = distances.index(rows[:1])
     is_numpy = compat.is_numpy_array(index)
     entries = BLOCK_ENTRIES if is_host(index) else DEVICE_BLOCK_ENTRIES
-    block = max(8, entries // distances.n)
+    block = max(MIN_BLOCK_ROWS, entries // distances.n)
     blocks = [rows[b] for b in row_blocks(len(rows), block)]
     yield from map_on_threads(work, blocks, n_rows=len(rows)) if is_numpy else map(work, blocks)

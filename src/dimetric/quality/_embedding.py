@@ -11,7 +11,7 @@ from dimetric.neighbors.metric_search import Metric
 from dimetric.quality._distances import Distances, over_blocks
 from dimetric.quality._input import checked_embedding, checked_labels, sampled_points
 from dimetric.quality._point_scores import PointScores
-from dimetric.quality._ranks import neighbour_order, ranks_of
+from dimetric.quality._ranks import neighbor_order, ranks_of
 from dimetric.quality._scores import (
     Scores,
     best_scale,
@@ -33,19 +33,20 @@ class EmbeddingQuality:
     n_neighbors : int
         Neighbourhood size k of the first five scores.
     trustworthiness, continuity, knn_preservation, lcmc : float
-        Scores of the k nearest neighbours; 1 is best (for lcmc: 1 - k / (n - 1)).
+        Scores of the k nearest neighbours. The best value is 1, for lcmc 1 - k / (n - 1).
     neighborhood_hit : float or None
         Fraction of the k nearest neighbours in the embedding that have the label of the point.
         None without labels.
     r_nx_auc : float
-        Score over all neighbourhood sizes, with most weight on small sizes; 1 is best, 0 is chance.
+        Score over all neighbourhood sizes, with most weight on small sizes. The best value is 1,
+        and a random embedding has a value of about 0.
     stress, scaled_stress, residual_variance : float
-        Scores of the distances; 0 is best.
+        Scores of the distances. The best value is 0.
     shepard_correlation : float
-        Correlation of the ranks of the distances; 1 is best.
+        Correlation of the ranks of the distances. The best value is 1.
     procrustes : float or None
-        Residual after the best rotation, reflection and scaling; 0 is best. None if X holds
-        distances.
+        Residual after the best rotation, reflection and scaling. The best value is 0. None if X
+        holds distances.
     q_nx, r_nx : array of shape (n - 2,)
         Scores for each neighbourhood size 1, ..., n - 2.
     points : array of shape (n_points,)
@@ -118,21 +119,21 @@ def embedding_quality(
       \max(0, r_{ij} - k)`. It is low if neighbours in the embedding are not neighbours in the data.
     - ``continuity`` [1]_ is the same with data and embedding exchanged. It is low if neighbours in
       the data are not neighbours in the embedding.
-    - ``q_nx`` [2]_ at K is :math:`Q(K) = \frac{1}{nK} \sum_i |N_K(i) \cap N'_K(i)|`;
+    - ``q_nx`` [2]_ at K is :math:`Q(K) = \frac{1}{nK} \sum_i |N_K(i) \cap N'_K(i)|`.
       ``knn_preservation`` is :math:`Q(k)`, and ``lcmc`` [3]_ is :math:`Q(k) - \frac{k}{n-1}`, the
       excess over the value of a random embedding.
     - ``r_nx`` at K is :math:`R(K) = \frac{(n-1)Q(K) - K}{n-1-K}`, and ``r_nx_auc`` [4]_ is the area
       under R on a logarithmic axis of K, :math:`\sum_K \frac{R(K)}{K} / \sum_K \frac 1K`.
-    - ``stress`` is :math:`[\sum (\delta_{ij} - d_{ij})^2 / \sum \delta_{ij}^2]^{1/2}`;
+    - ``stress`` is :math:`[\sum (\delta_{ij} - d_{ij})^2 / \sum \delta_{ij}^2]^{1/2}`.
       ``scaled_stress`` is the minimum of the stress over all scalings of Z.
     - ``residual_variance`` is :math:`1 - \rho^2`, where :math:`\rho` is Pearson's correlation of
-      :math:`\delta` and d; ``shepard_correlation`` is Spearman's correlation of both.
+      :math:`\delta` and d. ``shepard_correlation`` is Spearman's correlation of both.
     - ``procrustes`` is the sum of squared differences between X and the best rotation, reflection
       and scaling of Z. Both are centred, and X has norm 1.
     - ``neighborhood_hit`` is the fraction of :math:`j \in N'_k(i)` that have the label of i.
 
     If distances agree to about nine digits, the first row counts as nearer. Memory is O(n) per core
-    and time O(n^2 log n), or O(sample_size n log n) with `sample_size`.
+    and time is O(n^2 log n), or O(sample_size n log n) with `sample_size`.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def embedding_quality(
     Z : array-like of shape (n_samples, n_components)
         Embedding.
     n_neighbors : int, default=5
-        Neighbourhood size k, below n_samples / 2.
+        Neighbourhood size k, less than n_samples / 2.
     y : array-like of shape (n_samples,), optional
         Labels, for ``neighborhood_hit``.
     metric : str or callable, default="euclidean"
@@ -150,7 +151,8 @@ def embedding_quality(
     metric_params : dict, optional
         Parameters of the metric.
     sample_size : int, optional
-        Score only this many random points, each against all others. By default all points.
+        Score only this many random points, each against all others. By default, all points are
+        scored.
     random_state : int, RandomState or None, default=None
         Random seed of the sample.
 
@@ -215,7 +217,7 @@ def embedding_quality(
 def trustworthiness(
     X: Array, Z: Array, *, n_neighbors: int = 5, metric: Metric = "euclidean"
 ) -> float:
-    r"""Return only the trustworthiness of an embedding; see :func:`embedding_quality`.
+    r"""Return only the trustworthiness of an embedding. See :func:`embedding_quality`.
 
     .. math:: 1 - \frac{2}{nk(2n-3k-1)} \sum_i \sum_{j \in N'_k(i)} \max(0, r_{ij} - k)
 
@@ -228,7 +230,7 @@ def trustworthiness(
     Z : array-like of shape (n_samples, n_components)
         Embedding.
     n_neighbors : int, default=5
-        Neighbourhood size k, below n_samples / 2.
+        Neighbourhood size k, less than n_samples / 2.
     metric : str or callable, default="euclidean"
         Metric of X.
 
@@ -249,8 +251,8 @@ def trustworthiness(
 
     def penalty(rows: np.ndarray) -> int:
         index = before.index(rows)
-        neighbours = neighbour_order(after(rows, root=False), index, k, overwrite=True)
-        ranks = ranks_of(neighbours, before(rows, root=False), index)
+        neighbors = neighbor_order(after(rows, root=False), index, k, overwrite=True)
+        ranks = ranks_of(neighbors, before(rows, root=False), index)
         xp = namespace(ranks)
         return int(xp.sum(xp.clip(ranks - k, 0)))
 

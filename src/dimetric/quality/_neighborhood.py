@@ -90,8 +90,8 @@ def neighborhood(
     Examples
     --------
     >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
-    >>> found = neighborhood(X, X * [1.0, 0.1], 0, n_neighbors=1)
-    >>> found.lost, found.new
+    >>> result = neighborhood(X, X * [1.0, 0.1], 0, n_neighbors=1)
+    >>> result.lost, result.new
     (array([1]), array([2]))
     """
     X, Z = to_host(checked_array(X, "X")), to_host(checked_array(Z, "Z"))
@@ -107,21 +107,22 @@ def neighborhood(
     row, k = int(row) % n, int(n_neighbors)
     distances = [distances_between(A[row : row + 1], A)[0].astype(np.float64) for A in (X, Z)]
     orders = [_nearest_first(each, row) for each in distances]
-    neighbours = np.unique(np.concatenate([order[:k] for order in orders]))
+    neighbors = np.unique(np.concatenate([order[:k] for order in orders]))
     others = np.stack([order[: k + n_others] for order in orders], axis=1).ravel()
+    # Remove duplicates, and keep the order.
     others = others[np.sort(np.unique(others, return_index=True)[1])]
-    others = others[~np.isin(others, neighbours)][:n_others]
-    shown = np.concatenate([neighbours, others])
+    others = others[~np.isin(others, neighbors)][:n_others]
+    shown = np.concatenate([neighbors, others])
     planes = [_projected_to_plane(A[shown] - A[row]) for A in (X, Z)]
     planes[1] = planes[1] @ _rotation(planes[1], planes[0])
-    places = [
+    positions = [
         _with_lengths(plane, each[shown]) for plane, each in zip(planes, distances, strict=True)
     ]
-    return Neighborhood(row, orders[0][:k], orders[1][:k], *distances, shown, *places)
+    return Neighborhood(row, orders[0][:k], orders[1][:k], *distances, shown, *positions)
 
 
 def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples before and after the map of the learner in a model.
+    """Return the samples before and after a model's learner maps them.
 
     Parameters
     ----------
@@ -134,6 +135,7 @@ def before_and_after(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     before, after : ndarray of shape (n_samples, n_features) and (n_samples, n_components)
+        Samples after the other steps of the pipeline, and after the learner's map.
 
     Examples
     --------
@@ -165,7 +167,7 @@ def _as_array(X: Any) -> np.ndarray:
 
 
 def _nearest_first(distances: np.ndarray, row: int) -> np.ndarray:
-    """Return all other rows, nearest first; ties are in row order."""
+    """Return all other rows, nearest first. Rows at equal distance are in row order."""
     order = np.argsort(distances, kind="stable")
     return order[order != row]
 
@@ -186,7 +188,7 @@ def _rotation(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def _with_lengths(plane: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Rescale vectors to given lengths; a vector of length 0 is replaced by one that points up."""
+    """Rescale vectors to the given lengths. A vector of length 0 is replaced by (0, 1) first."""
     norms = np.linalg.norm(plane, axis=1)
     directions = np.where(norms[:, None] > 0, plane, [0.0, 1.0])
     return directions * (lengths / np.where(norms > 0, norms, 1.0))[:, None]

@@ -5,8 +5,8 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.linalg.correlation import moments
 from dimetric.quality._distances import Distances
-from dimetric.quality._ranks import neighbour_order, ranks_in_order
-from dimetric.quality._scores import RankScores, Scores, neighbourhood_hits
+from dimetric.quality._ranks import neighbor_order, ranks_in_order
+from dimetric.quality._scores import RankScores, Scores, neighborhood_hits
 from dimetric.quality._shepard import DistanceRanks, RankInfluence
 
 
@@ -41,17 +41,17 @@ class PointScores:
             self._influence = RankInfluence(before, after, F, G, points)
 
     def __call__(self, rows: np.ndarray) -> tuple[Scores, np.ndarray]:
-        """Return the scores of some rows, and the histogram of ranks of :class:`RankScores`.
+        """Return the scores of a block of rows, and the histogram of ranks of :class:`RankScores`.
 
         ``distances``, ``ranks`` and ``influence`` are not scores, but sums from which overall
         scores and standard errors are computed.
         """
         index, D, E = self._before.index(rows), self._before(rows), self._after(rows)
-        order_before, order_after = neighbour_order(D, index), neighbour_order(E, index)
+        order_before, order_after = neighbor_order(D, index), neighbor_order(E, index)
         scores, counts = self.rank_scores(ranks_in_order(order_before, order_after, index))
         if self._codes is not None:
-            neighbours = order_after[:, : self._k]
-            scores["neighborhood_hit"] = neighbourhood_hits(self._codes, index, neighbours)
+            neighbors = order_after[:, : self._k]
+            scores["neighborhood_hit"] = neighborhood_hits(self._codes, index, neighbors)
         scores["distances"] = moments(D, E)
         F, G = self._ranks
         bins = F.bins(D), G.bins(E)

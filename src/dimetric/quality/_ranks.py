@@ -11,8 +11,10 @@ import numpy as np
 from dimetric._arrays.namespaces import Array, namespace, to_host
 from dimetric.quality._distances import with_self_entries
 
+MAX_PARTITION_FRACTION = 0.25  # for a larger fraction of neighbours, whole rows are sorted
 
-def neighbour_order(
+
+def neighbor_order(
     D: Array, index: Array, k: int | None = None, *, overwrite: bool = False
 ) -> Array:
     """Return the columns of each row of D, nearest first, without the point itself.
@@ -26,7 +28,7 @@ def neighbour_order(
     index : array of shape (b,)
         Column of the point itself in each row.
     k : int, optional
-        Number of neighbours to return. By default all other points.
+        Number of neighbours to return. By default, all other points are returned.
     overwrite : bool, default=False
         Whether D may be overwritten, which saves a copy.
 
@@ -37,7 +39,7 @@ def neighbour_order(
     Examples
     --------
     >>> D = np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 3.0]])
-    >>> neighbour_order(D, np.array([0, 1]))
+    >>> neighbor_order(D, np.array([0, 1]))
     array([[2, 1],
            [0, 2]])
     """
@@ -46,7 +48,7 @@ def neighbour_order(
         xp = namespace(D)
         return xp.argsort(with_self_entries(D, index, xp.inf), axis=1, stable=True)[:, :k]
     keys, column_mask = _sort_keys(D if overwrite else D.copy(), index)
-    if 4 * k < D.shape[1]:
+    if k < MAX_PARTITION_FRACTION * D.shape[1]:
         keys.partition(k - 1, axis=1)
         keys = keys[:, :k]
     keys.sort(axis=1)
@@ -57,7 +59,7 @@ def _sort_keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
     """Convert distances in place to integers that sort by distance, then by column.
 
     Non-negative floats sort like their bit patterns. The last bits of a key are replaced by the
-    column; the second result is the mask of these bits. A plain sort of the keys is many times
+    column. The second result is the mask of these bits. A plain sort of the keys is many times
     faster than a stable argsort. Up to a million points, the replaced bits lie beyond the 9th digit
     of the distance.
     """
@@ -69,7 +71,7 @@ def _sort_keys(D: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def ranks_of(near: Array, D: Array, index: Array) -> Array:
-    """Return the ranks of some columns of each row, when sorted by distance.
+    """Return the ranks of the given columns in each row, when sorted by distance.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def ranks_of(near: Array, D: Array, index: Array) -> Array:
     array([[1]])
     """
     if not compat.is_numpy_array(D):
-        return ranks_in_order(near, neighbour_order(D, index), index)
+        return ranks_in_order(near, neighbor_order(D, index), index)
     keys, _ = _sort_keys(D, index)
     wanted = np.take_along_axis(keys, near, axis=1)
     keys.sort(axis=1)
@@ -99,14 +101,14 @@ def ranks_of(near: Array, D: Array, index: Array) -> Array:
 
 
 def ranks_in_order(columns: Array, order: Array, index: Array) -> Array:
-    """Return the ranks of some columns of each row, given the order of all columns.
+    """Return the ranks of the given columns in each row, from the order of all columns.
 
     Parameters
     ----------
     columns : array of shape (b, k)
         Columns of neighbours.
     order : array of shape (b, n - 1)
-        All neighbours in order, a result of :func:`neighbour_order`.
+        All neighbours in order, as returned by :func:`neighbor_order`.
     index : array of shape (b,)
         Column of the point itself, which is in neither array.
 

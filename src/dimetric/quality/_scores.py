@@ -44,7 +44,7 @@ class RankScores:
         Parameters
         ----------
         ranks : array of shape (b, n - 1)
-            Ranks in the embedding of the neighbours in the data, nearest first; a result of
+            Ranks in the embedding of the neighbours in the data, nearest first, as returned by
             :func:`~dimetric.quality._ranks.ranks_in_order`.
         """
         xp, k = namespace(ranks), self.k
@@ -72,11 +72,11 @@ class RankScores:
         return q, ((self.n - 1) * q - K) / (self.n - 1 - K)
 
 
-def neighbourhood_hits(codes: Array, index: Array, near: Array) -> Array:
+def neighborhood_hits(codes: Array, index: Array, near: Array) -> Array:
     """Return the fraction of the neighbours of each point that have its label."""
     xp = namespace(near)
-    neighbour_codes = xp.reshape(xp.take(codes, xp.reshape(near, (-1,))), near.shape)
-    same = neighbour_codes == xp.take(codes, index)[:, None]
+    neighbor_codes = xp.reshape(xp.take(codes, xp.reshape(near, (-1,))), near.shape)
+    same = neighbor_codes == xp.take(codes, index)[:, None]
     return xp.mean(xp.astype(same, xp.float64), axis=1)
 
 
@@ -87,7 +87,7 @@ def stress(M: np.ndarray) -> np.ndarray:
 
 
 def best_scale(M: np.ndarray) -> np.ndarray:
-    """Return the scale c that minimises sum (a - c b)^2; 0 if b is 0."""
+    """Return the scale c that minimises sum (a - c b)^2, or 0 if b is 0."""
     _, _, _, bb, ab = np.moveaxis(M, -1, 0)
     return ab / np.where(bb > 0, bb, np.inf)
 

@@ -9,6 +9,7 @@ from dimetric.quality._distances import Distances, over_blocks, with_self_entrie
 from dimetric.quality._ranks import counts_of
 
 PILOT_POINTS = 64  # points whose distances estimate the range of all distances
+DISTANCES_PER_OUTLIER = 10_000  # one of so many distances may lie outside the range, on each side
 MAX_TIE_ERROR = 1e-6  # largest error of a rank correlation that ties within bins may cause
 
 
@@ -28,14 +29,14 @@ class DistanceRanks:
         Row indices of the points whose distances to all points are ranked.
     """
 
-    n_bins = 2**16
+    n_bins = 2**16  # ties within so many bins hardly change a rank correlation
 
     def __init__(self, distances: Distances, rows: np.ndarray) -> None:
         # A few rows estimate the range. Distances outside it fall into the first or last bin.
         pilot = np.sort(to_host(distances(rows[:: -(-len(rows) // PILOT_POINTS)])).ravel())
         pilot = pilot[pilot > 0] if pilot[-1] > 0 else np.ones(1)
         logs = np.log(pilot)
-        n_outside = len(logs) // 10_000
+        n_outside = len(logs) // DISTANCES_PER_OUTLIER
         self._low = float(logs[n_outside])
         self._bins_per_log = (self.n_bins - 2) / max(float(logs[-1 - n_outside]) - self._low, 1e-9)
 

@@ -18,14 +18,14 @@ from dimetric.quality._distances import Distances, over_blocks
 
 __all__ = ["eigenvalue_ratios", "residual_variances"]
 
-MAX_DEFAULT_DIMENSION = 10
+MAX_DEFAULT_DIMENSION = 10  # the largest dimension that residual_variances tries by default
 
 
 def eigenvalue_ratios(estimator: Any) -> np.ndarray:
     r"""Return the eigenvalues divided by their sum, :math:`\lambda_i / \sum_j \lambda_j`.
 
     The ratios are in descending order. The sum includes the eigenvalues of components that are not
-    kept; for Isomap it is over the kept components only.
+    kept. For Isomap, the sum is over the kept components only.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def residual_variances(
     """Return the residual variance of an embedding for several dimensions.
 
     The residual variance is 1 - r^2, where r is the correlation between the distances in the
-    embedding and in the data. For Isomap, the geodesic distances replace those in the data. The
+    embedding and in the data. For Isomap, geodesic distances replace the distances in the data. The
     smallest dimension beyond which the residual variance hardly decreases is an estimate of the
     dimension of the data [1]_.
 
@@ -69,12 +69,13 @@ def residual_variances(
     ----------
     embedding : estimator
         An embedding with the parameter ``n_components``. A copy is fitted for each dimension. For
-        Isomap and classical MDS one copy is enough, because their first coordinates are the
+        Isomap and classical MDS, one copy is enough, because their first coordinates are the
         embedding in fewer dimensions.
     X : array-like of shape (n_samples, n_features)
         Samples, or distances if the metric of the embedding is ``"precomputed"``.
     dimensions : iterable of int, optional
-        Dimensions to try. By default from 1 to 10, or to the number of features if it is smaller.
+        Dimensions to try. The default is 1, ..., 10, or up to the number of features if it is
+        smaller.
 
     Returns
     -------
@@ -89,8 +90,8 @@ def residual_variances(
     Examples
     --------
     >>> from dimetric.data import make_swiss_roll
-    >>> found = residual_variances(Isomap(n_neighbors=8), make_swiss_roll(600, random_state=0).X)
-    >>> [round(value, 2) for value in found.values()]
+    >>> result = residual_variances(Isomap(n_neighbors=8), make_swiss_roll(600, random_state=0).X)
+    >>> [round(value, 2) for value in result.values()]
     [0.02, 0.0, 0.0]
     """
     if not hasattr(embedding, "n_components"):
@@ -112,12 +113,12 @@ def residual_variances(
     nested = isinstance(embedding, MDS) and embedding.algorithm == "classical"
     if nested:
         Z = clone(embedding).set_params(n_components=dims[-1]).fit_transform(X)
-    found = {}
+    variances = {}
     for k in dims:
         if not nested:
             Z = clone(embedding).set_params(n_components=k).fit_transform(X)
-        found[k] = _residual_variance(before, np.asarray(to_host(Z), dtype=np.float64)[:, :k])
-    return found
+        variances[k] = _residual_variance(before, np.asarray(to_host(Z), dtype=np.float64)[:, :k])
+    return variances
 
 
 def _residual_variance(before: Distances, Z: np.ndarray) -> float:

@@ -55,8 +55,9 @@ def cross_validate(
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes or targets.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. A number of
-        folds larger than the smallest class is reduced to its size, with a warning.
+        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. If the
+        number of folds exceeds the size of the smallest class, it is reduced to this size and a
+        warning is issued.
     n_repeats : int, default=1
         Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
@@ -68,14 +69,14 @@ def cross_validate(
     --------
     >>> from dimetric import KNNClassifier
     >>> from sklearn.datasets import load_iris
-    >>> found = cross_validate(KNNClassifier(), *load_iris(return_X_y=True), random_state=0)
-    >>> [round(float(scores.mean()), 2) for scores in (found.train_score, found.test_score)]
+    >>> result = cross_validate(KNNClassifier(), *load_iris(return_X_y=True), random_state=0)
+    >>> [round(float(scores.mean()), 2) for scores in (result.train_score, result.test_score)]
     [0.96, 0.96]
     """
     remedy = "Pass a classifier or regressor, such as KNNClassifier(learner=...)."
     require_method(estimator, "score", "estimator", remedy)
     folds = splits(X, y, cv, n_repeats, random_state, stratify=not is_regressor(estimator))
-    found = model_selection.cross_validate(
+    results = model_selection.cross_validate(
         estimator,
         X,
         y,
@@ -86,10 +87,10 @@ def cross_validate(
         return_train_score=True,
         return_estimator=True,
     )
-    train = found["train_score"]
+    train = results["train_score"]
     if isinstance(last_step(estimator), NeighborsEstimator):
-        train = np.array([last_step(each).score() for each in found["estimator"]])
-    return CrossValidation(train, found["test_score"], found["fit_time"])
+        train = np.array([last_step(each).score() for each in results["estimator"]])
+    return CrossValidation(train, results["test_score"], results["fit_time"])
 
 
 def metadata_cross_validate(
@@ -118,19 +119,19 @@ def metadata_cross_validate(
     Returns
     -------
     metadata : dict of str to ndarray of shape (n_splits,)
-        An array for each key of the metadata; of dtype object if some values are not numbers.
+        An array for each key of the metadata. Its dtype is object if some values are not numbers.
 
     Examples
     --------
     >>> from dimetric import NCA
     >>> from sklearn.datasets import load_iris
-    >>> found = metadata_cross_validate(NCA(), *load_iris(return_X_y=True), random_state=0)
-    >>> found["final_objective"].shape, round(float(found["final_objective"].mean()), 1)
+    >>> metadata = metadata_cross_validate(NCA(), *load_iris(return_X_y=True), random_state=0)
+    >>> metadata["final_objective"].shape, round(float(metadata["final_objective"].mean()), 1)
     ((5,), 1.0)
     """
     require_method(last_step(learner), "metadata", "learner", "Pass a learner of dimetric.")
     folds = splits(X, y, cv, n_repeats, random_state)
-    found = model_selection.cross_validate(
+    results = model_selection.cross_validate(
         learner,
         X,
         y,
@@ -140,7 +141,7 @@ def metadata_cross_validate(
         error_score="raise",
         return_estimator=True,
     )
-    metadata = [last_step(each).metadata() for each in found["estimator"]]
+    metadata = [last_step(each).metadata() for each in results["estimator"]]
     return {key: _as_array([each.get(key) for each in metadata]) for key in metadata[0]}
 
 
@@ -162,9 +163,9 @@ def splits(
     y : array-like of shape (n_samples,), or None
         Class labels, by which folds are stratified, or other targets.
     cv : int, splitter or iterable of (train, test), default=5
-        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. A number of
-        folds that exceeds the size of the smallest class (without stratification, the number of
-        samples) is reduced to it, with a warning.
+        Number of shuffled folds, a splitter of scikit-learn, or the splits themselves. If the
+        number of folds exceeds the size of the smallest class (without stratification, the number
+        of samples), it is reduced to this size and a warning is issued.
     n_repeats : int, default=1
         Number of times the samples are shuffled and split. Must be 1 if `cv` is not an int.
     random_state : int, RandomState or None, default=None
@@ -224,7 +225,7 @@ def _check_folds(cv: Any, n_repeats: Any) -> None:
 
 
 def _reduced_folds(cv: int, limit: int, limit_name: str) -> int:
-    """Return the number of folds, reduced to `limit` but not below 2; warn if it is reduced."""
+    """Return the number of folds, reduced to `limit` but not below 2. Warn if it is reduced."""
     if cv <= limit:
         return cv
     reduced = max(2, limit)
@@ -254,6 +255,6 @@ def _as_array(values: list[Any]) -> np.ndarray:
     """Return an array of numbers, or of objects if some values are not numbers."""
     if all(isinstance(each, Real | np.bool_) for each in values):
         return np.array(values)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects

@@ -14,6 +14,7 @@ from dimetric.selection._tune import tune
 __all__ = ["choose_dimension"]
 
 DEFAULT_DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
+FRACTION_ROUNDING = 1e-12  # largest rounding error of a fraction of the eigenvalues
 
 
 def choose_dimension(
@@ -38,8 +39,9 @@ def choose_dimension(
     X, y : array-like of shape (n_samples, n_features) and (n_samples,)
         Samples and their classes.
     dimensions : sequence of int, optional
-        Numbers of components to try. By default the number of features d, and those of 1, 2, 3, 5,
-        10, 20, 30, 40, 50 that are below d. Ties go to the smallest number.
+        Numbers of components to try. The default is the number of features d, and the numbers
+        among 1, 2, 3, 5, 10, 20, 30, 40, 50 that are less than d. If numbers have the same
+        accuracy, the smallest is chosen.
     threshold : float in (0, 1], optional
         If given, choose by eigenvalues instead: the smallest k for which the first k eigenvalues
         reach this fraction t of the sum, :math:`\sum_{i \le k} \lambda_i / \sum_i \lambda_i \ge
@@ -68,7 +70,7 @@ def choose_dimension(
         d = np.shape(X)[1]
         defaults = [k for k in DEFAULT_DIMENSIONS if k < d] + [d]
         grid = {"n_components": sorted(defaults if dimensions is None else dimensions)}
-        found = tune(
+        result = tune(
             learner,
             X,
             y,
@@ -79,7 +81,7 @@ def choose_dimension(
             random_state=random_state,
             n_jobs=n_jobs,
         )
-        return int(found.best_params_["n_components"])
+        return int(result.best_params_["n_components"])
     if dimensions is not None:
         raise ValueError("dimensions and threshold are both given. Pass only one of them.")
     if not isinstance(threshold, Real) or not 0 < float(threshold) <= 1:
@@ -97,7 +99,7 @@ def _smallest_dimension(
     low, high = 1, eigenvalue_fraction(None)[0]
     while low < high:
         middle = (low + high) // 2
-        if eigenvalue_fraction(middle)[1] >= threshold - 1e-12:
+        if eigenvalue_fraction(middle)[1] >= threshold - FRACTION_ROUNDING:
             high = middle
         else:
             low = middle + 1
@@ -107,7 +109,7 @@ def _smallest_dimension(
 def _eigenvalue_fraction(
     learner: Any, X: Any, y: Any, n_components: int | None
 ) -> tuple[int, float]:
-    """Fit a learner; return its number of components and their fraction of all eigenvalues."""
+    """Fit a learner and return its number of components and their fraction of all eigenvalues."""
     metadata = clone(learner).set_params(n_components=n_components).fit(X, y).metadata()
     if "accumulated_eigenvalues" not in metadata:
         raise ValueError(

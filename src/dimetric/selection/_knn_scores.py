@@ -26,7 +26,7 @@ class KNNScore(NamedTuple):
     train : float
         Leave-one-out accuracy on the training samples.
     test : float
-        Accuracy on the test samples; NaN if there are none.
+        Accuracy on the test samples. NaN if there are none.
     time : float
         Time of the fit in seconds.
     """
@@ -75,8 +75,8 @@ def knn_scores(
     >>> from dimetric import LDA
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
-    >>> for found in knn_scores([None, LDA()], X, y, n_neighbors=[3, 5]):
-    ...     print(found.learner, found.n_neighbors, round(found.train, 2))
+    >>> for score in knn_scores([None, LDA()], X, y, n_neighbors=[3, 5]):
+    ...     print(score.learner, score.n_neighbors, round(score.train, 2))
     Euclidean 3 0.72
     Euclidean 5 0.7
     LDA 3 0.99
@@ -85,7 +85,7 @@ def knn_scores(
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test must be given together.")
     ks = checked_neighbors(n_neighbors)
-    found = []
+    scores = []
     for name, learner in named_learners(learners).items():
         started = perf_counter()
         model = KNNClassifier(max(ks), learner=learner, weights=weights).fit(X, y)
@@ -93,8 +93,8 @@ def knn_scores(
         train = knn_accuracies(model, None, None, ks)
         test = [np.nan] * len(ks) if X_test is None else knn_accuracies(model, X_test, y_test, ks)
         for k, on_train, on_test in zip(ks, train, test, strict=True):
-            found.append(KNNScore(name, k, on_train, on_test, seconds))
-    return found
+            scores.append(KNNScore(name, k, on_train, on_test, seconds))
+    return scores
 
 
 def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> list[float]:
@@ -105,7 +105,8 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
     model : KNNClassifier
         A fitted classifier. Its parameter `n_neighbors` is ignored.
     X, y : array-like, or None
-        Samples and their classes. If None, the leave-one-out accuracy of the training samples.
+        Samples and their classes. If None, the leave-one-out accuracy on the training samples
+        is returned.
     ks : sequence of int
         Numbers of neighbours.
 
@@ -118,12 +119,12 @@ def knn_accuracies(model: KNNClassifier, X: Any, y: Any, ks: Sequence[int]) -> l
     y = model.classes_[model._codes] if X is None and y is None else y
     distances, indices = model.kneighbors(X, max(ks))
     codes = model._codes[indices]
-    found = []
+    accuracies = []
     for k in ks:
         weights = weights_of(distances[:, :k], model.weights)
         best = np.argmax(votes(codes[:, :k], weights, len(model.classes_)), axis=1)
-        found.append(accuracy(y, model.classes_[best]))
-    return found
+        accuracies.append(accuracy(y, model.classes_[best]))
+    return accuracies
 
 
 def checked_neighbors(n_neighbors: int | Iterable[int]) -> tuple[int, ...]:

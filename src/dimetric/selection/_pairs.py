@@ -51,9 +51,9 @@ def cross_validate_pairs(
     scoring : {"roc_auc", "accuracy"} or callable, optional
         For pairs, the area under the ROC curve (the default), or the accuracy at the threshold
         that is best on the training pairs. For triplets, the accuracy. A callable
-        ``scoring(learner, X, pairs)`` returns a number; greater is better.
+        ``scoring(learner, X, pairs)`` returns a number, and greater is better.
     share_samples : bool, default=False
-        Whether a sample may occur in both training and test pairs; see :meth:`Pairs.split`.
+        Whether a sample may occur in both training and test pairs. See :meth:`Pairs.split`.
     random_state : int, RandomState or None
         Random seed of the folds.
 
@@ -123,22 +123,22 @@ def tune_pairs(
     >>> from dimetric import LDML
     >>> X, y = load_iris(return_X_y=True)
     >>> pairs = Pairs.from_labels(y, 600, random_state=0)
-    >>> found = tune_pairs(LDML(), X, pairs, {"reg": [0.01, 100.0]}, cv=2, random_state=0)
-    >>> found.best_params_, len(found.cv_results_["params"])
+    >>> result = tune_pairs(LDML(), X, pairs, {"reg": [0.01, 100.0]}, cv=2, random_state=0)
+    >>> result.best_params_, len(result.cv_results_["params"])
     ({'reg': 0.01}, 2)
     """
     folds = _folds(pairs, cv, share_samples=share_samples, random_state=random_state)
     params = list(ParameterGrid(param_grid))
     if not params:
         raise ValueError("param_grid is empty. Pass at least one value of a parameter.")
-    found = [
+    validations = [
         cross_validate_pairs(clone(learner).set_params(**each), X, pairs, cv=folds, scoring=scoring)
         for each in params
     ]
-    scores = np.stack([each.test_score for each in found])
+    scores = np.stack([each.test_score for each in validations])
     table = cv_results(params, scores)
-    table["mean_train_score"] = np.array([np.mean(each.train_score) for each in found])
-    table["mean_fit_time"] = np.array([np.mean(each.fit_time) for each in found])
+    table["mean_train_score"] = np.array([np.mean(each.train_score) for each in validations])
+    table["mean_fit_time"] = np.array([np.mean(each.fit_time) for each in validations])
     best = best_index(scores, True)
     before, last = _steps(clone(learner).set_params(**params[best]))
     Z = _fit_before(before, pairs.points if X is None else X)
@@ -163,10 +163,10 @@ def _folds(pairs: Any, cv: Any, *, share_samples: bool, random_state: Any) -> li
 
 
 def _require_both_kinds(pairs: Pairs | Triplets, name: str) -> None:
-    """Raise if pairs are not both similar and dissimilar; triplets always pass."""
+    """Raise if the similar or the dissimilar pairs are missing. Triplets always pass."""
     if isinstance(pairs, Pairs) and 0 in (len(pairs.similar), len(pairs.dissimilar)):
         raise ValueError(
-            f"{name} must contain both similar and dissimilar pairs, but are {pairs!r}. Use fewer "
+            f"{name} must include both similar and dissimilar pairs, not {pairs!r}. Use fewer "
             "folds, or set share_samples=True."
         )
 
@@ -184,7 +184,7 @@ def _fit_before(before: Any, X: Array) -> Array:
 
 
 def _fitted(learner: Any, X: Array, pairs: Pairs | Triplets) -> Any:
-    """Return a fitted copy; after a fit to pairs, its threshold is the best one on these pairs."""
+    """Return a fitted copy. After a fit to pairs, its threshold is the best one on these pairs."""
     if isinstance(pairs, Triplets):
         return clone(learner).fit(X, triplets=pairs)
     return clone(learner).fit(X, pairs=pairs).calibrate_threshold(pairs, X)

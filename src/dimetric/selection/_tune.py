@@ -63,7 +63,7 @@ def tune(
         regressors, and 3 for learners.
     greater_is_better : bool or None, default=None
         Whether greater values of the criterion are better. None is sufficient for scores,
-        times, iterations, gaps and objectives; other criteria require True or False.
+        times, iterations, gaps and objectives. Other criteria require True or False.
     n_iter : int or None, default=None
         Number of random candidates to try. If None, all candidates are tried.
     cv, n_repeats, n_jobs
@@ -104,13 +104,13 @@ def tune(
     if n_iter is not None:
         options = {"n_iter": n_iter, "random_state": random_state}
         search = model_selection.RandomizedSearchCV(model, grids, **options)
-    found = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y)
-    scores = _by_fold(found, "score", len(folds))
-    if criterion == "time":  # a search reports only mean times; a failed fit has no time
-        scores = np.where(np.isnan(scores), np.nan, found["mean_fit_time"][:, None])
+    results = _search(search.set_params(scoring=scoring, cv=folds, n_jobs=n_jobs), X, y)
+    scores = _by_fold(results, "score", len(folds))
+    if criterion == "time":  # a search reports only mean times, and a failed fit has none
+        scores = np.where(np.isnan(scores), np.nan, results["mean_fit_time"][:, None])
     best = best_index(scores, greater_is_better)
-    winner = clone(model).set_params(**found["params"][best]).fit(X, y)
-    params = [_without_prefix(prefix, each) for each in found["params"]]
+    winner = clone(model).set_params(**results["params"][best]).fit(X, y)
+    params = [_without_prefix(prefix, each) for each in results["params"]]
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
 
@@ -167,16 +167,16 @@ def tune_knn(
     model = KNNClassifier(ks[-1], learner=learner, weights=weights)
     scoring = partial(_accuracies_by_name, ks=ks)
     search = model_selection.GridSearchCV(model, grids, scoring=scoring, cv=folds, n_jobs=n_jobs)
-    found = _search(search, X, y)
+    results = _search(search, X, y)
     params = [
         {"n_neighbors": k} | _without_prefix("learner__", each, ("n_neighbors",))
-        for each in found["params"]
+        for each in results["params"]
         for k in ks
     ]
-    by_neighbors = [_by_fold(found, str(k), len(folds)) for k in ks]
+    by_neighbors = [_by_fold(results, str(k), len(folds)) for k in ks]
     scores = np.stack(by_neighbors, axis=1).reshape(len(params), len(folds))
     best = best_index(scores, True)
-    winner = clone(model).set_params(**found["params"][best // len(ks)])
+    winner = clone(model).set_params(**results["params"][best // len(ks)])
     winner.set_params(n_neighbors=params[best]["n_neighbors"]).fit(X, y)
     table = cv_results(params, scores)
     return TuningResult(params[best], float(table["mean_test_score"][best]), winner, table)
@@ -241,15 +241,18 @@ def _greater_is_better(estimator: Any, criterion: int | str) -> bool:
 
 
 def _search(search: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Run a search and return its results; a fit that fails causes a warning and a score of NaN."""
+    """Run a search and return its results.
+
+    If a fit fails, a warning is issued and the score is NaN.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")
         return search.set_params(refit=False, error_score=np.nan).fit(X, y).cv_results_
 
 
-def _by_fold(found: dict[str, Any], name: str, n_splits: int) -> np.ndarray:
+def _by_fold(results: dict[str, Any], name: str, n_splits: int) -> np.ndarray:
     """Return the score of each candidate in each fold, of shape (n_candidates, n_splits)."""
-    return np.stack([found[f"split{i}_test_{name}"] for i in range(n_splits)], axis=1)
+    return np.stack([results[f"split{i}_test_{name}"] for i in range(n_splits)], axis=1)
 
 
 def _grids(param_grid: ParamGrid, prefix: str) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ class TuningResult:
     Attributes
     ----------
     best_params_ : dict
-        Parameters of the best candidate. Ties go to the first candidate.
+        Parameters of the best candidate, the first one if several have the same score.
     best_score_ : float
         Mean score of the best candidate over all splits.
     best_estimator_ : estimator
@@ -61,7 +61,9 @@ def cv_results(params: list[dict[str, Any]], scores: np.ndarray) -> dict[str, An
 
 
 def best_index(scores: np.ndarray, greater_is_better: bool) -> int:
-    """Return the row with the best mean score; ties go to the first row, and NaN is never best.
+    """Return the row with the best mean score.
+
+    If rows have the same mean, the first is returned. NaN is never best.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from dimetric._arrays.blocks import row_blocks
 
 __all__ = ["Posterior", "correlated_t_test", "sign_test", "signed_rank_test"]
 
-BLOCK_VALUES = 2**22  # random numbers generated at once
+BLOCK_VALUES = 2**22  # random numbers generated at once, which take 32 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def sign_test(
     Parameters
     ----------
     a, b : array-like of shape (n_data_sets,)
-        Scores of the two learners; higher is better.
+        Scores of the two learners. Higher is better.
     rope : float, default=0.01
         Bound r of the rope: differences of at most r count as practically equivalent.
     random_state : int, RandomState or None, default=None
@@ -127,13 +127,13 @@ def signed_rank_test(
     Parameters
     ----------
     a, b : array-like of shape (n_data_sets,)
-        Scores of the two learners; higher is better.
+        Scores of the two learners. Higher is better.
     rope : float, default=0.01
         Bound r of the rope: differences of at most r count as practically equivalent.
     random_state : int, RandomState or None, default=None
         Random seed of the posterior samples.
     s, z0 : float, default=0.5, 0.0
-        Weight and value of the prior difference; s must be positive.
+        Weight and value of the prior difference. The weight s must be positive.
     n_samples : int, default=50_000
         Number of posterior samples.
 
@@ -196,7 +196,7 @@ def correlated_t_test(
     Parameters
     ----------
     a, b : array-like of shape (n_repeats * n_folds,)
-        Scores of the two learners in the same folds; higher is better.
+        Scores of the two learners in the same folds. Higher is better.
     rope : float, default=0.01
         Bound of the rope: differences of at most `rope` count as practically equivalent.
     random_state : int, RandomState or None, default=None
@@ -248,7 +248,7 @@ def correlated_t_test(
 
 
 def _posterior_from_fractions(fractions: np.ndarray) -> Posterior:
-    """Return how often each of the three fractions is the largest; ties are divided equally."""
+    """Return how often each of the three fractions is the largest. Ties are divided equally."""
     largest = fractions == np.max(fractions, axis=1, keepdims=True)
     left, rope, right = np.mean(largest / np.sum(largest, axis=1, keepdims=True), axis=0)
     return Posterior(float(left), float(rope), float(right), fractions)
@@ -260,7 +260,7 @@ def _regions(z: np.ndarray, edge: Any) -> np.ndarray:
 
 
 def _rounding_error(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Bound the rounding error of b - a: 0.85 - 0.84 slightly exceeds 0.01 in binary."""
+    """Return a bound on the rounding error of b - a. In binary, 0.85 - 0.84 exceeds 0.01."""
     return 8 * np.finfo(np.float64).eps * np.maximum(np.abs(a), np.abs(b))
 
 

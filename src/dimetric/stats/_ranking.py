@@ -7,6 +7,8 @@ from sklearn.utils.validation import check_array
 
 __all__ = ["Averages", "averages", "ranks"]
 
+TIE_DECIMALS = 12  # relative to the largest score; further decimals may be rounding errors
+
 
 class Averages(NamedTuple):
     """Average score and average rank (1 is best) of each learner over all data sets."""
@@ -38,9 +40,10 @@ def averages(scores: Any, *, greater_is_better: bool = True) -> Averages:
 
 
 def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
-    """Return the rank of each learner on each data set; 1 is best, and ties get the mean rank.
+    """Return the rank of each learner on each data set.
 
-    Scores that differ only by rounding errors are tied.
+    The best rank is 1. Tied learners get the mean of their ranks. Scores that differ only by
+    rounding errors are tied.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def ranks(scores: Any, *, greater_is_better: bool = True) -> np.ndarray:
 
     table = _checked_table(scores)
     largest = np.max(np.abs(table), axis=1, keepdims=True)
-    table = np.round(table / np.where(largest > 0, largest, 1.0), 12)
+    table = np.round(table / np.where(largest > 0, largest, 1.0), TIE_DECIMALS)
     return rankdata(-table if greater_is_better else table, axis=1)
 
 

@@ -32,7 +32,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
               M \succeq 0, \qquad A = X_S + \delta \tfrac{\mathrm{tr} X_S}{d} I, \quad
               X_S = \sum_S (x_i - x_j)(x_i - x_j)^T
 
-    The similar pairs S are the given ones, or all pairs of the same class. The factor
+    The similar pairs S are the user's pairs, or all pairs of the same class. The factor
     :math:`\rho^{reg}` prevents a low rank, see :class:`RegularizedGain`. In coordinates in which
     A is the identity, the constraint is that the trace of M is at most 1. Since g increases with
     the scale of M, each map can be rescaled to norm 1, and no constraint remains.
@@ -67,7 +67,7 @@ class ConstrainedMetric(IterativeMetric[RegularizedGain[GainT]]):
     def _objective_and_gap(
         self, gain: RegularizedGain[GainT], L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, float]:
-        """Return the objective at a map of norm 1, and a bound on its distance to the maximum."""
+        """Return the objective at a map of norm 1, and a bound on its gap to the maximum."""
 
     def _check_supervision(self, X: Array, supervision: Supervision) -> None:
         check_dissimilar(type(self).__name__, X, supervision)
@@ -161,7 +161,7 @@ def check_dissimilar(name: str, X: Array, supervision: Supervision) -> None:
 
 
 def n_similar_pairs(supervision: Supervision) -> int:
-    """Return the number of similar pairs: given pairs, or pairs of the same class."""
+    """Return the number of similar pairs: the user's pairs, or all pairs of the same class."""
     if isinstance(supervision, Pairs):
         return len(supervision.similar)
     counts = np.bincount(checked_labels(supervision).codes)

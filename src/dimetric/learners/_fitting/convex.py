@@ -27,6 +27,12 @@ from dimetric.solvers.certificates import (
 # (c, G) such that c + <G, N> is a lower bound of the objective at every metric N.
 LinearBound = tuple[float, np.ndarray]
 
+# The following numbers are chosen by experiment.
+RIDGE_CURVATURE = 3.0  # curvature of the ridge, relative to that of the loss per unit variance
+PRECONDITIONER_RIDGE = 1e-6  # bounds the amplification of directions without variance
+# Factors of M and of the whitening of the scatter within classes, whose sum is a larger metric.
+LARGER_METRICS = ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0))
+
 ConvexT = TypeVar("ConvexT", bound=Certifiable)
 
 
@@ -80,9 +86,9 @@ class ConvexMetric(MeanLossMetric[ConvexT]):
             return self._tangent(problem, L, solution.theta)
 
         result = solution.result
-        found = certify(problem, result.value, solution.map, tangent)
+        certificate = certify(problem, result.value, solution.map, tangent)
         return extra | certificate_metadata(
-            found, result, problem.objective.infimum, problem.sample_scale
+            certificate, result, problem.objective.infimum, problem.sample_scale
         )
 
 
@@ -115,19 +121,19 @@ def certificate_metadata(
 def _preconditioner(objective: Objective, ridge: float) -> np.ndarray:
     """Return a preconditioner T, with L = A T, for a solver that works on A.
 
-    The curvature of the loss in a direction grows with the variance of the samples, and that of the
-    ridge is constant. T is about the inverse square root of the curvature, so the curvature in A is
-    about the same in all directions. Convex objectives then need a quarter of the iterations or
-    fewer.
+    The curvature of the loss in a direction grows with the variance of the samples, and the
+    curvature of the ridge is constant. T is about the inverse square root of the curvature, so the
+    curvature in A is about the same in all directions. Convex objectives then need a quarter of the
+    iterations or fewer.
     """
     X = objective.points
     S = to_host(Moments.of_all(X, root=False).spread) / X.shape[0]
-    S += 3 * ridge * np.eye(len(S))
+    S += RIDGE_CURVATURE * ridge * np.eye(len(S))
     deviation = np.sqrt(np.diag(S))
     deviation[deviation == 0] = 1
     # In directions without variance the gradient is a rounding error, which T must not amplify.
     correlation = S / deviation / deviation[:, None]
-    return inverse_square_root(correlation + 1e-6 * np.eye(len(S))) / deviation
+    return inverse_square_root(correlation + PRECONDITIONER_RIDGE * np.eye(len(S))) / deviation
 
 
 def certify(
@@ -168,18 +174,18 @@ def certify(
 
     rounding = 16 * eps(objective.points) * np.eye(B.shape[1])
     c, G = tangent(L)
-    found = certify_by_lower_bound(value, c, G, metric_of(L))
+    certificate = certify_by_lower_bound(value, c, G, metric_of(L))
     for c_far, P in _definite_bounds(objective, L, B, tangent, ridge):
         P = on_samples(P) - rounding
         if np.isfinite(radius_from_linear(value, P, floor=c_far)):
             T = inverse_square_root(P)
             gap = gap_from_lower_bound(value, c, T @ on_samples(G) @ T, value - c_far)
             radius = (value - c_far) * float(np.linalg.eigvalsh(T @ Q @ T)[-1])
-            found = Certificate(gap, radius, proven=True)
+            certificate = Certificate(gap, radius, proven=True)
             break
-    if value - objective.infimum < found.gap:  # the infimum is a bound over all metrics
-        found = Certificate(value - objective.infimum, np.inf, proven=True)
-    return found
+    if value - objective.infimum < certificate.gap:  # the infimum is a bound over all metrics
+        certificate = Certificate(value - objective.infimum, np.inf, proven=True)
+    return certificate
 
 
 def _definite_bounds(
@@ -199,7 +205,7 @@ def _definite_bounds(
     within = objective.within_class_covariance()
     white = inverse_square_root(B.T @ within @ B) @ B.T  # whitens the scatter within classes
     white *= float(np.vdot(L @ within, L) / len(within)) ** 0.5 or 1.0  # to the scale of L
-    for growth, added in ((1.0, 0.3), (1.05, 0.1), (1.0, 1.0)):  # chosen by experiment
+    for growth, added in LARGER_METRICS:
         yield tangent(triangular_factor(np.vstack([growth**0.5 * L, added**0.5 * white])))
     if ridge > 0 and np.isfinite(objective.infimum):
         yield objective.infimum, ridge * np.eye(len(within))

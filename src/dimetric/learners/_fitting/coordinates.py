@@ -7,6 +7,8 @@ import numpy as np
 
 from dimetric._arrays.namespaces import Array, asarray_like, eps, namespace, to_host
 
+N_SAMPLES_FOR_SCALE = 1000  # about this many samples determine the centre and the scale
+
 
 @dataclass(frozen=True)
 class Coordinates:
@@ -33,10 +35,10 @@ class Coordinates:
     def of(cls, X: Array, L0: np.ndarray, *, keep_outside: bool, rotate: bool = True) -> Self:
         """Choose coordinates for samples in canonical order, and transform the start L0.
 
-        If `rotate` is False, Q is the identity. `keep_outside` tells whether to keep the part of L0
+        If `rotate` is False, Q is the identity. `keep_outside` says whether to keep the part of L0
         outside of the span.
         """
-        subset = to_host(X[:: max(1, X.shape[0] // 1000), :])
+        subset = to_host(X[:: max(1, X.shape[0] // N_SAMPLES_FOR_SCALE), :])
         centre = np.median(subset, axis=0)
         size = float(np.median(np.sqrt(np.mean((subset - centre) ** 2, axis=1, dtype=np.float64))))
         sample_scale = 2.0 ** -round(np.log2(size)) if size > 0 else 1.0
@@ -52,7 +54,7 @@ class Coordinates:
 
     @property
     def dropped_squared_norm(self) -> float:
-        """Squared norm of the part of the start that is dropped; 0 if it is kept."""
+        """Squared norm of the part of the start that is dropped, or 0 if it is kept."""
         return 0.0 if self.keeps_outside else float(np.sum(self.start_outside**2))
 
     def map_of_samples(self, A: np.ndarray) -> np.ndarray:
@@ -74,7 +76,7 @@ def _span(X: Array, rounding: float) -> Array:
     xp, (n, d) = namespace(X), X.shape
     X = xp.astype(X, xp.float64)
     Q, R = xp.linalg.qr((X - xp.mean(X, axis=0)).T, mode="reduced")
-    U, lengths, _ = xp.linalg.svd(R, full_matrices=False)
-    noise = max(d * eps(X) * float(lengths[0]), (n**0.5 + d**0.5) * rounding)
-    rank = int(xp.sum(xp.astype(lengths > noise, xp.int64)))
+    U, singular_values, _ = xp.linalg.svd(R, full_matrices=False)
+    noise = max(d * eps(X) * float(singular_values[0]), (n**0.5 + d**0.5) * rounding)
+    rank = int(xp.sum(xp.astype(singular_values > noise, xp.int64)))
     return Q @ U[:, : max(1, rank)]

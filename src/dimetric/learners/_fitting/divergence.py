@@ -63,7 +63,7 @@ class DivergenceOverMaps:
         return value, (2 * (B - np.linalg.inv(B).T) + to_host(G)).ravel()
 
     def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the map; there are no extra parameters."""
+        """Return the map, and the extra parameters, of which there are none."""
         return x.reshape(self.initial_map.shape), self.objective.theta
 
 
@@ -87,7 +87,7 @@ class DivergenceOverMetrics(BoundedDivergence):
         return np.eye(self.V.shape[1]).ravel()
 
     def decode(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the map; there are no extra parameters."""
+        """Return the map, and the extra parameters, of which there are none."""
         return square_root(x.reshape(self.V.shape[1], -1)), np.zeros(0)
 
 

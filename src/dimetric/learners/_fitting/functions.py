@@ -15,9 +15,10 @@ from dimetric.solvers.result import INFIMUM_REACHED, is_infimum
 
 # Limits the time of an epoch if there are many samples.
 MAX_BATCHES_PER_EPOCH = 100
-# An objective that is this close to its infimum is also evaluated at scaled-up maps.
+# If the mean loss exceeds its infimum by less than this, larger maps are tried too: on separable
+# data, the loss approaches its infimum as the map grows.
 NEAR_INFIMUM = 0.1
-# Factors by which these maps are scaled up.
+# Factors by which the larger maps are scaled.
 GROWTH_FACTORS = (4.0, 16.0)
 
 LossT = TypeVar("LossT", bound=Objective)
@@ -31,9 +32,9 @@ class _MeanLoss:
     problem : Problem
         The problem.
     theta : ndarray of shape (p,), optional
-        Initial extra parameters. By default, those of the objective.
+        Initial extra parameters. By default, the parameters of the objective are used.
     preconditioner : ndarray of shape (d, d), optional
-        Preconditioner T, with L = A T. The identity by default. A good T makes the curvature
+        Preconditioner T, with L = A T. The default is the identity. A good T makes the curvature
         about the same in all directions.
     """
 
@@ -166,7 +167,7 @@ class LossOverMetrics(_MeanLoss):
         return A if self._preconditioner is None else A @ self._preconditioner, theta
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Project the metric onto the positive semidefinite cone; theta does not change."""
+        """Project the metric onto the positive semidefinite cone. Theta does not change."""
         B, theta = self._split(x)
         return np.concatenate([project_psd(B).ravel(), theta])
 
@@ -187,24 +188,24 @@ def loss_over(
     )
 
 
-def scaled_up_if_separable(objective: Objective, found: Solution, tol: float) -> Solution:
+def scaled_up_if_separable(objective: Objective, solution: Solution, tol: float) -> Solution:
     """Return a scaled-up map if the objective reaches its infimum there, else the solution.
 
-    On separable data the objective approaches its infimum as the map grows. A solver may stop
+    On separable data, the objective approaches its infimum as the map grows. A solver may stop
     earlier, because each iteration improves little. Extra parameters are thresholds of squared
     distances, so they are multiplied by the square of the factor.
     """
-    remaining = found.result.value - objective.infimum
+    remaining = solution.result.value - objective.infimum
     if not tol < remaining < NEAR_INFIMUM:
-        return found
+        return solution
     for factor in GROWTH_FACTORS:
-        L, theta = factor * found.map, factor**2 * found.theta
+        L, theta = factor * solution.map, factor**2 * solution.theta
         value = on_maps(objective)(np.concatenate([L.ravel(), theta]))[0]
         if is_infimum(value, objective.infimum, tol):
-            result = replace(found.result, value=value, converged=True, reason=INFIMUM_REACHED)
+            result = replace(solution.result, value=value, converged=True, reason=INFIMUM_REACHED)
             result = replace(result, history=(*result.history, value))
             return Solution(L, theta, result)
-    return found
+    return solution
 
 
 def stratified_order(codes: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

@@ -68,7 +68,7 @@ class RegularizedGain(Generic[GainT]):
     def value_and_metric_gradient(
         self, L: np.ndarray, theta: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Return g at a map, and the gradient of g in the metric."""
+        """Return g at a map, and the gradient of g with respect to the metric."""
         on_device = asarray_like(L, self.objective.points)
         g, S, _ = self.objective.gradient_in_metric(on_device, theta)
         S = to_host(S)
@@ -97,7 +97,7 @@ class RegularizedGain(Generic[GainT]):
         return float(steepest - np.vdot(L @ G, L))
 
     def _log_evenness(self, L: np.ndarray) -> tuple[float, np.ndarray]:
-        r"""Return :math:`\log \rho` and the inverse of a map; both are 0 if `reg` is 0."""
+        r"""Return :math:`\log \rho` and the inverse of a map. Both are 0 if `reg` is 0."""
         if self.reg == 0:
             return 0.0, np.zeros_like(L)
         r, (sign, log_det) = len(L), np.linalg.slogdet(L)
@@ -205,7 +205,7 @@ def project_onto_simplex(weights: np.ndarray) -> np.ndarray:
     """Project weights onto the set of non-negative weights with a sum of at most 1.
 
     If the sum is larger, the same amount is subtracted from all positive weights. Weights that
-    become negative are set to 0, and the step is repeated with the others.
+    become negative are set to 0, and the step is repeated with the other weights.
 
     Examples
     --------

@@ -103,7 +103,7 @@ class IterativeMetric(LinearMetric, Generic[ObjectiveT]):
         return solver
 
     def _start_is_given(self) -> bool:
-        """Tell whether the start must not be rescaled. True for learners without ``init``."""
+        """Return whether the start must not be rescaled. True for learners without ``init``."""
         return True
 
     def _warn_if_not_converged(self, result: Result, solver: Solver) -> None:

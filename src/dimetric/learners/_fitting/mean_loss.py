@@ -76,13 +76,13 @@ class MeanLossMetric(IterativeMetric[LossT]):
         """Return the objective for samples in canonical order, sorted by class if labelled.
 
         X contains the samples in :class:`Coordinates`. `order` contains their row indices in the
-        X passed to `fit`, followed by those of unlabelled samples.
+        X passed to `fit`, followed by the indices of unlabelled samples.
         """
 
     def _problem(self, X: Array, supervision: Supervision) -> Problem[LossT]:
         X, supervision, order = in_canonical_order(X, supervision)
         X, factor = rescale_for_squares(X, affected="init and reg")
-        # Directions without variance: keep the start's map there, unless a ridge would drive it to
+        # In directions without variance, keep the start's map, unless a ridge would drive it to
         # zero, or the solver works on metrics, whose maps have another number of rows.
         keep_outside = self.reg == 0 and self._solver().steps_over == "maps"
         coordinates = Coordinates.of(
@@ -124,15 +124,15 @@ class MeanLossMetric(IterativeMetric[LossT]):
         return named_start(self.init, X, codes, k or d, random_state=self.random_state)
 
     def _start_is_given(self) -> bool:
-        """Tell whether the start is given (array or warm start) and must not be rescaled."""
+        """Return whether the start is given (array or warm start) and must not be rescaled."""
         return not isinstance(self.init, str) or (self.warm_start and hasattr(self, "components_"))
 
     def _minimise(self, problem: Problem[LossT], solver: Solver, callback: MapCallback) -> Solution:
         function = self._function(problem, solver)
-        found = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
+        solution = solve(function, solver, max_iter=self.max_iter, tol=self.tol, callback=callback)
         if problem.ridge > 0 or solver.uses_batches:
-            return found
-        return scaled_up_if_separable(problem.objective, found, self.tol)
+            return solution
+        return scaled_up_if_separable(problem.objective, solution, self.tol)
 
     def _function(self, problem: Problem[LossT], solver: Solver) -> MapFunction:
         """Return the function of a vector that the solver minimises."""

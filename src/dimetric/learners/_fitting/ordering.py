@@ -34,8 +34,8 @@ def in_canonical_order(
     supervision : Labels, Pairs or Triplets
         Supervision for the rows of the new X.
     order : ndarray of shape (n,)
-        Row indices of the sorted samples in the given X, followed by those of the unlabelled
-        samples.
+        Row indices of the sorted samples in the X that was passed, followed by the indices of the
+        unlabelled samples.
     """
     xp, n = namespace(X), X.shape[0]
     codes = supervision.codes if isinstance(supervision, Labels) else np.zeros(n, dtype=np.int64)

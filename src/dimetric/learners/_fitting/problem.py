@@ -1,4 +1,4 @@
-"""The problem of a learner, the function that a solver minimises, and the solution."""
+"""Classes for the problem of a learner, for the function to minimise, and for the solution."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -17,6 +17,11 @@ from dimetric.solvers.result import INFIMUM_REACHED
 
 INIT_NAMES = {"auto", "identity", "pca", "lda", "random"}
 MAX_SAMPLES_FOR_RESCALING = 500  # number of samples that the scale of the start is fitted to
+START_SQUARED_DISTANCE = 4.0  # mean squared distance from which the search for the scale starts
+SCALE_TOL = 1e-4  # tolerance of that search; the solver refines the scale later
+MAX_LOG_SCALE = 20.0  # bound on the logarithm of the scale, against overflow
+MIN_START_LOG_SCALE = -3.0  # of the scale that is returned
+LDA_RIDGE = 1e-3  # `reg` of LDA if the scatter within classes has too low a rank
 
 LossT = TypeVar("LossT", bound=Objective)
 
@@ -67,12 +72,12 @@ def named_start(
 
 
 def checked_start(L: Array, k: int | None, d: int, name: str) -> np.ndarray:
-    """Return the start as an array; raise unless it has d columns and k rows (any if None)."""
+    """Return the start as an array. Raise unless it has d columns and k rows (any if None)."""
     L = check_array(to_host(L), dtype=np.float64, input_name=name)
     rows = f"n_components={k}" if k is not None else f"from 1 to {d}"
     if L.shape[1] != d or L.shape[0] > d or (k is not None and L.shape[0] != k):
         raise ValueError(
-            f"{name} has shape {L.shape}; it must have {rows} rows and n_features={d} columns."
+            f"{name} has shape {L.shape}, but must have {rows} rows and n_features={d} columns."
         )
     return L
 
@@ -99,26 +104,27 @@ def rescaled_start(
     subset = objective.batch(np.arange(0, n, 1 + n // MAX_SAMPLES_FOR_RESCALING)) or objective
     spread = float(np.sum(np.var(to_host(subset.points).astype(np.float64) @ L0.T, axis=0)))
     if not keep_scale and spread > 0:
-        L0 = L0 * (2 / spread) ** 0.5  # a mean squared distance of 4
+        # The mean squared distance is twice the spread.
+        L0 = L0 * (START_SQUARED_DISTANCE / 2 / spread) ** 0.5
     value_and_grad = on_maps(subset, ridge=problem.ridge)
 
     def at_scale(x: np.ndarray) -> tuple[float, np.ndarray]:
-        L = np.exp(np.clip(x[0], -20, 20)) * L0.ravel()
+        L = np.exp(np.clip(x[0], -MAX_LOG_SCALE, MAX_LOG_SCALE)) * L0.ravel()
         value, grad = value_and_grad(np.concatenate([L, x[1:]]))
         slope = 0.0 if keep_scale else grad[: L.size] @ L
         return value, np.concatenate([[slope], grad[L.size :]])
 
     x0 = np.concatenate([[0.0], subset.theta])
-    found = LBFGS().minimise(at_scale, x0, tol=1e-4, infimum=subset.infimum)
-    if found.reason == INFIMUM_REACHED:  # the best scale is infinite
+    result = LBFGS().minimise(at_scale, x0, tol=SCALE_TOL, infimum=subset.infimum)
+    if result.reason == INFIMUM_REACHED:  # the best scale is infinite
         return L0, objective.theta
-    x = found.x
+    x = result.x
     # Do not shrink the map to almost 0, where gradients vanish and a solver would not move.
-    return np.exp(np.clip(x[0], -3, 20)) * L0, x[1:]
+    return np.exp(np.clip(x[0], MIN_START_LOG_SCALE, MAX_LOG_SCALE)) * L0, x[1:]
 
 
 def _vary_within_classes(X: Array, codes: np.ndarray) -> bool:
-    """Tell whether any class has two distinct samples. X and codes are sorted by class."""
+    """Return whether any class has two distinct samples. X and codes are sorted by class."""
     same = codes[1:] == codes[:-1]
     differs = to_host(namespace(X).any(X[1:, :] != X[:-1, :], axis=1))
     return bool(np.any(same & differs))
@@ -130,5 +136,5 @@ def _lda_with_all_rows(X: Array, codes: np.ndarray, k: int) -> LDA:
         warnings.simplefilter("ignore")
         learner = LDA(n_components=k).fit(X, codes)
         if learner.components_.shape[0] < k:
-            learner = LDA(n_components=k, reg=1e-3).fit(X, codes)
+            learner = LDA(n_components=k, reg=LDA_RIDGE).fit(X, codes)
     return learner

@@ -7,7 +7,7 @@ logger = logging.getLogger("dimetric")
 
 
 def report(message: str, *values: object) -> None:
-    """Log a line at level INFO; write it to stderr if no handler would show it.
+    """Log a line at level INFO. Write it to stderr if no handler would show it.
 
     The user's logging configuration is not changed.
     """
@@ -17,7 +17,7 @@ def report(message: str, *values: object) -> None:
 
 
 def _is_shown() -> bool:
-    """Tell whether any handler shows records of level INFO."""
+    """Return whether any handler shows records of level INFO."""
     if not logger.isEnabledFor(logging.INFO):
         return False
     current: logging.Logger | None = logger
