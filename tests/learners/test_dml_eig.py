@@ -101,6 +101,18 @@ def test_fast_path_matches_the_engine(namespace, block, threads, monkeypatch, rn
         np.testing.assert_allclose(product, np.asarray(other), atol=1e-10)
 
 
+def test_threads_may_find_very_different_distances(monkeypatch):
+    """One thread finds pairs that are near each other, the other one only pairs that are far."""
+    A, labels = np.array([[0.0], [0.1], [9.0], [9.2], [10.0], [10.1]]), np.repeat([0, 1, 2], 2)
+    objective, theta = SoftminObjective(A, labels), np.array([0.01])
+    expected, product, _ = objective.evaluate(objective.points, objective.points, theta)
+    monkeypatch.setattr("dimetric.objectives.fast_paths.BLOCK_ROWS", 2)
+    monkeypatch.setattr("dimetric._arrays.threads.n_threads", lambda *_: 2)
+    value, other, _ = objective.evaluate(objective.points, objective.points, theta)
+    np.testing.assert_allclose(value, expected)
+    np.testing.assert_allclose(other, product, atol=1e-12 * np.abs(product).max())
+
+
 @pytest.mark.parametrize(("name", "delta"), [("iris", 0.0), ("iris", 0.1), ("wine", 0.1)])
 def test_optimum_and_gap_match_a_convex_solver(name, delta):
     A, labels = DATA[name]

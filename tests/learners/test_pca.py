@@ -175,6 +175,37 @@ def test_float32_samples_do_not_change_the_chosen_solver(rng):
     assert PCA(45).fit(A)._fit_svd_solver == "covariance_eigh"
 
 
+@pytest.mark.parametrize(
+    ("shape", "n_components", "solver"),
+    [
+        ((40, 4), None, "covariance_eigh"),
+        ((39, 4), None, "full"),
+        ((10_000, 1000), 2, "covariance_eigh"),
+        ((10_010, 1001), 2, "randomized"),
+        ((501, 60), 47, "randomized"),
+        ((501, 60), 48, "full"),
+        ((500, 60), 47, "full"),
+    ],
+)
+def test_auto_solver_depends_on_the_shape(shape, n_components, solver):
+    X = np.broadcast_to(0.0, shape)  # takes no memory
+    assert PCA(n_components)._choose_solver(X) == solver
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_components", "solver"),
+    [
+        ((10, 500), 2, "covariance_eigh"),
+        ((10, 501), 2, "arpack"),
+        ((10, 5000), 9, "covariance_eigh"),
+        ((10, 5001), 9, "full"),
+        ((2**14, 2**13), None, "full"),
+    ],
+)
+def test_auto_solver_of_sparse_samples_depends_on_the_shape(shape, n_components, solver):
+    assert PCA(n_components)._choose_solver(sparse.csr_array(shape)) == solver
+
+
 @pytest.mark.parametrize("n_components", [None, 45, 0.9])
 def test_all_components_of_wide_sparse_samples(n_components):
     A = sparse.random_array((50, 20_000), density=1e-3, rng=0, format="csr")
@@ -192,6 +223,14 @@ def test_too_many_components_of_large_sparse_samples_raise():
 def test_partial_fit_rejects_values_whose_squares_overflow_or_underflow(size):
     with pytest.raises(ValueError, match="float64 can represent squares only if"):
         PCA().partial_fit(X * size)
+
+
+@pytest.mark.parametrize(("n_components", "enough"), [(None, 2), (0.9, 2), (1, 2), (3, 3)])
+def test_partial_fit_learns_as_soon_as_there_are_enough_samples(n_components, enough):
+    pca = PCA(n_components).partial_fit(X[: enough - 1])
+    assert not pca.__sklearn_is_fitted__()
+    pca.partial_fit(X[enough - 1 : enough])
+    assert pca.__sklearn_is_fitted__()
 
 
 def test_partial_fit_after_fit_starts_from_scratch():
