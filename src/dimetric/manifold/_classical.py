@@ -31,14 +31,14 @@ class Axes:
     L : array of shape (k, d)
         Axes, padded with rows of zeros if there are fewer than k. Along each axis, the
         coordinate of largest absolute value is positive.
-    fraction : float
+    share : float
         Sum of `values` divided by the trace of the Gram matrix.
     """
 
     values: np.ndarray
     offset: Array
     L: Array
-    fraction: float
+    share: float  # model files store the fields by name
 
     def place(self, X: Array) -> Array:
         """Return the coordinates of samples."""

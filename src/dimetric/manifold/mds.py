@@ -211,7 +211,7 @@ class MDS(LandmarkEmbedding):
         if exact and is_euclidean(self.metric, self.metric_params):
             self._references = References(None, None, self.metric)  # axes map samples directly
             self._model: Any = principal_axes(X, self.n_components)
-            return self._set_coordinates(X, self._model.place(X), self._model.fraction, 0.0)
+            return self._set_coordinates(X, self._model.place(X), self._model.share, 0.0)
         return self._fit_coordinates(X)
 
     def _check_parameters(self, n: int) -> None:
