@@ -38,7 +38,8 @@ test-lowest: build/lowest.txt ## run the quick tests with the oldest supported v
 
 build/lowest.txt: pyproject.toml # replace each "name>=version" by "name==version"
 	@mkdir -p build
-	@sed -n '/^dependencies/,/^dev/s/.*"\([a-z][a-z-]*\)>=\([0-9.]*\)".*/\1==\2/p' $< | sort -u > $@
+	@grep -oE '"[a-z][a-z0-9-]*(\[[a-z,]*\])?>=[0-9.]+"' $< | sed 's/"//g; s/\[.*\]//; s/>=/==/' | \
+	  sort -u > $@
 
 check: $(VENV)/.dev .coverage ## check lint, format, types, imports, doctests, and the coverage of test-all
 	$(PY) -m ruff check .

@@ -7,6 +7,7 @@ module, because pytest is not installed there.
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,12 @@ import dimetric
 def check_core():
     """Test the library without extras."""
     assert "site-packages" in dimetric.__file__, f"not the installed package: {dimetric.__file__}"
+    assert Path(dimetric.__file__).with_name("py.typed").exists()
     for name in dimetric.__all__:
         getattr(dimetric, name)
+    for package in ("benchmark", "data", "experiments", "export", "quality", "selection", "stats"):
+        module = import_module(f"dimetric.{package}")
+        assert module.__all__, package
     X, y = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     nca = dimetric.NCA(n_components=2, random_state=0).fit(X, y)
@@ -40,7 +45,7 @@ def check_missing_extra():
 
 
 def check_extras():
-    """Test the command: report, model file, prediction, plot and export."""
+    """Test the command (report, model file, prediction, plot, export) and a notebook's summary."""
     X, y = load_wine(return_X_y=True)
     with tempfile.TemporaryDirectory() as folder:
         table, model = Path(folder, "wine.csv"), Path(folder, "wine.dimetric")
@@ -52,6 +57,8 @@ def check_extras():
         run("predict", model, table, "--out", Path(folder, "kinds.csv"))
         run("embed", table, "--color", "kind", "--out", Path(folder, "wine.png"))
         run("export", model, "--to", "onnx", "--out", Path(folder, "wine.onnx"))
+        html = dimetric.compare(X, y, learners=["LDA"], budget=5, random_state=0)._repr_html_()
+        assert "LDA" in html, html
         assert len(Path(folder, "kinds.csv").read_text().splitlines()) == 179
 
 

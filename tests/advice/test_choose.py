@@ -157,6 +157,7 @@ def test_parameters_are_tuned_if_inner_folds_have_enough_rows(n_neighbors, tuned
     assert set(found.params) == tuned
 
 
+@pytest.mark.slow
 def test_short_time_still_gives_scores(monkeypatch):
     X, y = load_wine(return_X_y=True)
     calls = []

@@ -24,6 +24,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_reproduce(run, folder, monkeypatch):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
     done = run(*words, "--data", folder / "data")
@@ -44,6 +45,7 @@ def test_reproduce(run, folder, monkeypatch):
     assert (folder / "out/experiment1-5nn.md").exists()
 
 
+@pytest.mark.slow
 def test_failed_fits_are_listed(run, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean", "--data", folder / "data",
              "--out", folder / "out", "--k", 500]  # fmt: skip
@@ -54,6 +56,7 @@ def test_failed_fits_are_listed(run, folder):
     assert "all of its fits failed (see above)" in done.output
 
 
+@pytest.mark.slow
 def test_reproduce_as_json(run, folder):
     words = ["reproduce", "--only", "iris", "--learners", "Euclidean, LDA", "--out", folder / "out"]
     done = run(*words, "--data", folder / "data", "--json")
@@ -64,6 +67,7 @@ def test_reproduce_as_json(run, folder):
     assert len(found["files"]) == 4
 
 
+@pytest.mark.slow
 def test_experiment_without_verdicts(run, folder):
     words = ["--experiment", 4, "--only", "sonar", "--learners", "LDA", "--out", folder / "out"]
     frame = pd.read_csv(folder / "data/iris.csv")
@@ -130,6 +134,7 @@ def test_interrupt(run, tmp_path, monkeypatch):
     assert "Repeat the command to continue" in done.output
 
 
+@pytest.mark.slow
 def test_module_runs_the_command():
     done = subprocess.run(
         [sys.executable, "-m", "dimetric", "--version"], capture_output=True, text=True, check=True

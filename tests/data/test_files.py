@@ -183,7 +183,7 @@ def test_spaces_around_names_are_stripped(tmp_path):
 def test_npz_without_y(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3))
     with pytest.raises(
-        ValueError, match=r"a.npz holds no y. .* set target to its name, for example 'x2'"
+        ValueError, match=r"a.npz has no array y. .* set target to its name, for example 'x2'"
     ):
         read_table(tmp_path / "a.npz")
     assert read_table(tmp_path / "a.npz", "x1").target_name == "x1"

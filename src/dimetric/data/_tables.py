@@ -145,7 +145,7 @@ def open_table(
     names = [str(each) for each in getattr(frame, "columns", frame)]
     if isinstance(frame, dict) and "y" not in names and target is None and needs_target:
         raise ValueError(
-            f"{source} holds no y. If a column of X holds the classes, set "
+            f"{source} has no array y. If a column of X holds the classes, set "
             f"{option_names['target']} to its name, for example {names[-1]!r}."
         )
     roles = _roles(names, target, drop, extra, name, needs_target, option_names)

@@ -166,7 +166,10 @@ def _array(table: Table, rows: list[str], columns: list[str]) -> np.ndarray:
 
 
 def _our_table(result: BenchmarkResult, name: str, kind: str) -> Table:
-    """Return the mean scores over the folds: of all data sets, or of one data set by dimension."""
+    """Return the mean scores over the folds.
+
+    The rows of the table are the data sets, or the dimensions of a single data set.
+    """
     means = result.scores(kind)
     table: Table = {}
     for i, data in enumerate(means.data):

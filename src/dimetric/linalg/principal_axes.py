@@ -27,7 +27,10 @@ class PrincipalAxes:
         return PrincipalAxes(self.n, mean, total, s, self.V)
 
     def lost_digits(self, X: Array) -> bool:
-        """Return whether squaring X cost the smallest variance more than half of its digits."""
+        """Return whether the smallest variance lost more than half of its digits to rounding.
+
+        Squaring X causes this loss if the variances differ by many orders of magnitude.
+        """
         s = self.s
         return bool(s[-1] ** 2 < max(eps(s), eps(X) ** 2) ** 0.5 * s[0] ** 2)
 

@@ -13,10 +13,10 @@ from dimetric.linalg.spectral import fixed_signs
 
 
 def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Return (B, E, Q): a basis E of the span of all differences between samples, and its dual B.
+    r"""Return a basis of the span of all differences between samples, as three matrices (B, E, Q).
 
-    The bases are the columns of E and B, both of shape (d, r), with :math:`B^T E = I`. The third
-    matrix is :math:`Q = (E^T E)^{-1}`. Squared distances under a metric N depend only on
+    The columns of E, of shape (d, r), are the basis. The columns of B, of the same shape, are its
+    dual basis, with :math:`B^T E = I`. The third matrix is :math:`Q = (E^T E)^{-1}`. Squared distances under a metric N depend only on
     :math:`K = E^T N E`: a linear function :math:`\langle G, N \rangle` of squared distances equals
     :math:`\langle B^T G B, K \rangle`. The trace of N is at least :math:`\langle Q, K \rangle`,
     with equality for the N of least trace. Features are scaled to equal spread first, so that

@@ -149,7 +149,7 @@ def hessian_patch(P: np.ndarray, n_components: int) -> np.ndarray:
 
 
 def modified_patch(P: np.ndarray, n_components: int, reg: float, limit: float) -> np.ndarray:
-    r"""Return the sum of the errors of several reconstructions with independent weights.
+    r"""Return the matrix of the summed errors of several reconstructions of a sample.
 
     The s weight vectors are the columns of :math:`V H + (1 - \alpha) w 1^T`. V spans the directions
     in which the neighbours hardly vary, w is the vector of regularised weights, and the Householder

@@ -241,7 +241,7 @@ class MDS(LandmarkEmbedding):
         return self._set_coordinates(X, Z, fraction, model.smallest / self._factor**2)
 
     def _chosen_references(self, X: Array) -> References:
-        """Return the reference samples, to which the dissimilarities of all are computed."""
+        """Return the references. Dissimilarities are computed from each sample to these samples."""
         n = X.shape[0]
         is_smacof = self.algorithm == "smacof"
         require_memory(

@@ -118,7 +118,11 @@ class NeighborhoodDisplay(Display):
         self.legend_ = self._draw_legend(axes[1], classes, colors)
 
     def _colors(self, codes: np.ndarray, n_classes: int) -> dict[int, str]:
-        """Return the colour of each class, or only of the most frequent classes of neighbours."""
+        """Return the colour of each class.
+
+        If there are more classes than colours, only the most frequent classes among the neighbours
+        have one.
+        """
         if n_classes <= len(COLORS):
             return dict(enumerate(COLORS[:n_classes]))
         near = self.neighborhood

@@ -29,8 +29,8 @@ def folds(
     share_samples : bool
         Whether a sample may occur in both training and test constraints. If True, constraints on
         the same samples are in the same fold. If False, samples are assigned to folds, and
-        constraints across folds are left out. Linked samples are in the same fold, unless there
-        are too many of them.
+        constraints across folds are left out. Samples that share a constraint are in the same
+        fold, unless there are too many of them.
     random_state : int, RandomState or None
         Random seed of the assignment.
 
