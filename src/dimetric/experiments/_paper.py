@@ -102,8 +102,8 @@ def reproduce(
 
     As in the publication, features are scaled to [0, 1] on the whole data set. Learners that
     use neighbours use k of them: LMNN and KLMNN as targets, DMLMJ and KDMLMJ as neighbours, ANMM
-    and KANMM as friends and as enemies. NCMC and the classifier that
-    follows it use the same number of centroids.
+    and KANMM as friends and as enemies. NCMC and the classifier that follows it use the same
+    number of centroids.
 
     Parameters
     ----------

@@ -16,11 +16,12 @@ def sample_span(X: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Return a basis of the span of all differences between samples, as three matrices (B, E, Q).
 
     The columns of E, of shape (d, r), are the basis. The columns of B, of the same shape, are its
-    dual basis, with :math:`B^T E = I`. The third matrix is :math:`Q = (E^T E)^{-1}`. Squared distances under a metric N depend only on
-    :math:`K = E^T N E`: a linear function :math:`\langle G, N \rangle` of squared distances equals
-    :math:`\langle B^T G B, K \rangle`. The trace of N is at least :math:`\langle Q, K \rangle`,
-    with equality for the N of least trace. Features are scaled to equal spread first, so that
-    features with small values are not lost to rounding.
+    dual basis, with :math:`B^T E = I`. The third matrix is :math:`Q = (E^T E)^{-1}`. Squared
+    distances under a metric N depend only on :math:`K = E^T N E`: a linear function
+    :math:`\langle G, N \rangle` of squared distances equals :math:`\langle B^T G B, K \rangle`.
+    The trace of N is at least :math:`\langle Q, K \rangle`, with equality for the N of least
+    trace. Features are scaled to equal spread first, so that features with small values are not
+    lost to rounding.
 
     Examples
     --------
