@@ -141,6 +141,9 @@ def sum_pushes(
     reach = unit * (thresholds.max(axis=1) + width / 2) + 2.0**-100
     limit = np.nextafter(reach.astype(np.float32), np.float32(np.inf))
 
+    # BLAS may read entries of the buffer that it overwrites. If these hold NaN, it raises the
+    # invalid flag, although the product is right.
+    @np.errstate(invalid="ignore")
     def work(firsts: Iterator[int]) -> PushSums:
         total = PushSums(Z, V, thresholds, width)
         pairs = PairBuffer(total)
