@@ -80,6 +80,14 @@ def test_gradients_in_map_and_metric_agree(rng, width):
     assert_allclose(2 * L @ G.reshape(3, 3), grad.reshape(3, 3), atol=1e-10)
 
 
+def test_samples_without_any_target_have_no_loss(monkeypatch):
+    monkeypatch.setattr(impostors, "SPARSE_FRACTION", -1.0)  # add whole tiles
+    X, codes, targets = np.zeros((6, 2)), np.repeat([0, 1], 3), np.full((6, 1), -1)
+    value, grad = on_maps(MarginObjective(X, codes, targets, mu=0.4, width=1.0))(np.eye(2).ravel())
+    assert value == 0
+    assert_allclose(grad, 0)
+
+
 @st.composite
 def problems(draw):
     """Draw samples with ties and duplicates, any number of classes, and any targets."""

@@ -85,7 +85,8 @@ class PushSums:
         np.matmul(self.Z[rows], (-2 / unit * self.Z[columns]).T, out=D)
         D += np.sum(self.Z[rows] ** 2, axis=1, keepdims=True) / unit
         D += np.sum(self.Z[columns] ** 2, axis=1) / unit
-        mask(D, 2 * (1 + float(self.thresholds.max())) / unit)
+        # Thresholds are negative if no sample has a target.
+        mask(D, 2 * (1 + max(float(self.thresholds.max()), 0.0)) / unit)
         W[:] = 0
         for samples, axis in ((rows, 1), (columns, 0)):
             for rank in range(self.thresholds.shape[1]):
