@@ -165,12 +165,12 @@ name_of = cache(str)  # the repr of an estimator is slow, and tests have many id
 
 
 def is_linear(learner):
-    """Tell whether the learned map is linear."""
+    """Return whether the learned map is linear."""
     return isinstance(learner, LinearMetric)
 
 
 def is_kernel(learner):
-    """Tell whether the map is learned in the feature space of a kernel."""
+    """Return whether the map is learned in the feature space of a kernel."""
     return isinstance(learner, KernelMetric)
 
 
@@ -183,7 +183,7 @@ def needs_labels(learner):
 
 
 def has_n_components(learner):
-    """Tell whether the number of components can be chosen."""
+    """Return whether the number of components can be chosen."""
     return "n_components" in learner.get_params()
 
 
@@ -200,7 +200,7 @@ def iterates(learner):
 
 
 def minimises_mean_loss(learner):
-    """Tell whether a learner minimises a mean loss over maps, by several solvers."""
+    """Return whether a learner minimises a mean loss over maps, by several solvers."""
     return isinstance(learner, MeanLossMetric)
 
 
@@ -210,7 +210,7 @@ def objective_of(learner, X, codes):
 
 
 def has_fast_path(learner):
-    """Tell whether the objective is a rule over all pairs with a fast path for NumPy."""
+    """Return whether the objective is a rule over all pairs with a fast path for NumPy."""
     if not minimises_mean_loss(learner):
         return False
     X, y = samples()

@@ -203,7 +203,7 @@ class TreeCopy:
             compiled.unlink()  # its timestamp may match the new source
 
     def passes(self, module: str, selection: str) -> bool:
-        """Tell whether the tests of a module pass. Stop at the first file that fails."""
+        """Return whether the tests of a module pass. Stop at the first file that fails."""
         files, keywords = MODULES[module]
         arguments = ["-x", "-q", "-m", selection, "-k", keywords, "--hypothesis-seed=0"]
         arguments += ["-p", "no:randomly", "-p", "no:cacheprovider"]
@@ -215,7 +215,11 @@ class TreeCopy:
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         child = os.fork()
         if child:
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            # 1 is a failed test, 2 a module that cannot be imported, less than 0 the time limit.
+            if code > 2 and code != 5:
+                raise RuntimeError(f"pytest ended with exit code {code}: {' '.join(arguments)}")
+            return code
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (self.cpu_seconds, self.cpu_seconds))
             os.chdir(self.folder)

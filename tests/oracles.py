@@ -28,7 +28,7 @@ def weighted_scatter(X, W):
 
 
 def is_psd(M):
-    """Tell whether M is symmetric and has no negative eigenvalue, up to rounding."""
+    """Return whether M is symmetric and has no negative eigenvalue, up to rounding."""
     values = np.linalg.eigvalsh((M + M.T) / 2)
     rounding = len(M) * np.finfo(M.dtype).eps * np.abs(values).max()
     return bool(np.abs(M - M.T).max() <= rounding and values[0] >= -rounding)

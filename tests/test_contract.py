@@ -444,7 +444,7 @@ INPUT_TYPES = {
 
 
 def keeps_ties(learner, input_type):
-    """Tell whether equal distances stay equal if the samples are integers.
+    """Return whether equal distances stay equal if the samples are integers.
 
     With a kernel, torch's rounding breaks these ties.
     """
