@@ -114,8 +114,9 @@ def test_whitened_components_have_unit_variance_and_invert():
     np.testing.assert_allclose(full.metric(), np.linalg.inv(np.cov(X.T)), rtol=1e-8)
 
 
-def test_whitening_without_variance_maps_to_zero_and_warns():
-    flat = np.hstack([X, np.ones((150, 1))])
+@pytest.mark.parametrize("unit", [1e-10, 1.0, 1e10])
+def test_whitening_without_variance_maps_to_zero_and_warns(unit):
+    flat = unit * np.hstack([X, np.ones((150, 1))])
     with pytest.warns(UserWarning, match="1 of 5 components have no variance"):
         pca = PCA(whiten=True).fit(flat)
     np.testing.assert_allclose(pca.inverse_transform(pca.transform(flat)), flat)
@@ -142,6 +143,12 @@ def test_fit_discards_earlier_blocks():
 def test_invalid_n_components_raise(parameters, message):
     with pytest.raises(ValueError, match=message):
         PCA(**parameters).fit(X)
+
+
+def test_arpack_of_one_feature_raises():
+    with pytest.raises(ValueError, match="'arpack' needs at least 2 samples and 2 features"):
+        PCA(svd_solver="arpack").fit(X[:, :1])
+    assert PCA(svd_solver="arpack").fit(X[:, :2]).n_components_ == 1
 
 
 def test_dense_solvers_reject_sparse_samples():
