@@ -247,3 +247,11 @@ def test_partial_fit_after_fit_starts_from_scratch():
     assert not pca.__sklearn_is_fitted__()
     pca.partial_fit(wider[2:])
     np.testing.assert_allclose(pca.components_, PCA(3).fit(wider).components_, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_fraction_of_variance_does_not_depend_on_the_unit(unit):
+    for fraction in (0.5, 0.95, 0.99):
+        for n_samples in (150, 3):
+            expected = PCA(fraction).fit(X[:n_samples]).n_components_
+            assert PCA(fraction).fit(unit * X[:n_samples]).n_components_ == expected
