@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric._arrays.validation import checked_array
 
@@ -43,6 +44,7 @@ class DecisionRegions:
     section: np.ndarray
 
 
+@check_types
 def decision_regions(
     classifier: Any,
     X: Array,

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array, to_host
 from dimetric.plot._display import CurvesDisplay
 from dimetric.plot._palette import DARK_GREY
@@ -48,11 +49,13 @@ class QualityDisplay(CurvesDisplay):
     ['PCA, 0.69', 'first two, 0.49']
     """
 
+    @check_types
     def __init__(self, qualities: Mapping[str, EmbeddingQuality], *, title: str = "") -> None:
         self.qualities = qualities
         self.title = title
 
     @classmethod
+    @check_types
     def from_embeddings(
         cls,
         X: Array,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from dimetric._arguments import check_types
 from dimetric.selection._knn_scores import checked_neighbors
 from dimetric.selection._tune import tune
 
@@ -17,6 +18,7 @@ DEFAULT_DIMENSIONS = (1, 2, 3, 5, 10, 20, 30, 40, 50)
 FRACTION_ROUNDING = 1e-12  # largest rounding error of a fraction of the eigenvalues
 
 
+@check_types
 def choose_dimension(
     learner: Any,
     X: Any,

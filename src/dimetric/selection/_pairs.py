@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
+from dimetric._arguments import check_types
 from dimetric._arrays.namespaces import Array
 from dimetric.selection._cross_validation import CrossValidation
 from dimetric.selection._tuning_result import TuningResult, best_index, cv_results
@@ -25,6 +26,7 @@ Scorer = Callable[[Any, Array, Any], float]
 Folds = Iterable[tuple[Any, Any]]
 
 
+@check_types
 def cross_validate_pairs(
     learner: BaseEstimator,
     X: Array,
@@ -89,6 +91,7 @@ def cross_validate_pairs(
     return CrossValidation(*np.array(rows, dtype=np.float64).reshape(-1, 3).T)
 
 
+@check_types
 def tune_pairs(
     learner: BaseEstimator,
     X: Array,
