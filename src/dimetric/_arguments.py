@@ -1,7 +1,7 @@
 """Check the types of arguments against the annotations of a function."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
 from types import UnionType
@@ -17,15 +17,24 @@ ACCEPTED: dict[Any, Any] = {
     bool: (bool, np.bool_),
     int: Integral,
     float: Real,
-    list: Sequence,
-    tuple: Sequence,
+    list: Collection,
+    tuple: Collection,
+    Sequence: Collection,  # NumPy arrays and pandas objects are no instances of Sequence
     dict: Mapping,
     np.ndarray: object,  # anything that NumPy converts to an array
+    Any: object,
 }
 
 
+class ArgumentTypeError(TypeError, ValueError):
+    """An argument has the wrong type.
+
+    It is also a ValueError, because estimators raise one for the same mistake in a parameter.
+    """
+
+
 def check_types(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a public function: raise TypeError if an argument does not match its annotation.
+    """Decorate a public function: raise an error if an argument does not match its annotation.
 
     Without this check, a wrong type raises an error deep inside a computation, or none at all:
     ``open(1)`` takes 1 for a file descriptor. Elements of containers are not checked.
@@ -40,7 +49,7 @@ def check_types(function: Callable[P, R]) -> Callable[P, R]:
     >>> repeat("ab", 1.5)
     Traceback (most recent call last):
     ...
-    TypeError: times=1.5 must be of type int, not float.
+    dimetric._arguments.ArgumentTypeError: times=1.5 must be an int, not a float.
     """
     signature = inspect.signature(function)
     annotations = cache(lambda: get_type_hints(function))
@@ -55,9 +64,9 @@ def check_types(function: Callable[P, R]) -> Callable[P, R]:
             expected = annotations().get(name, Any)
             if signature.parameters[name].kind in ARGUMENT_LISTS or _accepts(expected, value):
                 continue
-            raise TypeError(
-                f"{name}={value!r:.200} must be of type {_describe(expected)}, "
-                f"not {type(value).__name__}."
+            found = _describe(type(value))
+            raise ArgumentTypeError(
+                f"{name}={value!r:.200} must be {_describe(expected)}, not {found}."
             )
         return function(*args, **kwargs)
 
@@ -73,19 +82,18 @@ def _accepts(annotation: Any, value: Any) -> bool:
     if origin in (Union, UnionType):
         return any(_accepts(each, value) for each in get_args(annotation))
     accepted = ACCEPTED.get(origin, origin)
-    return not _is_class(accepted) or isinstance(value, accepted)
-
-
-def _is_class(accepted: Any) -> bool:
-    return isinstance(accepted, type | tuple)
+    if not isinstance(accepted, type | tuple):  # for example a type variable
+        return True
+    return isinstance(value, accepted)
 
 
 def _describe(annotation: Any) -> str:
-    """Return the name of a type, or the names of the types in a union."""
+    """Return the name of a type with its article, or the names of the types in a union."""
     if get_origin(annotation) in (Union, UnionType):
         names = dict.fromkeys(_describe(each) for each in get_args(annotation))
         *others, last = names
         return f"{', '.join(others)} or {last}" if others else last
     if annotation is type(None):
         return "None"
-    return str(getattr(get_origin(annotation) or annotation, "__name__", annotation))
+    name = str(getattr(get_origin(annotation) or annotation, "__name__", annotation))
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

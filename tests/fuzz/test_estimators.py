@@ -41,8 +41,10 @@ CHOICES = {
     "mu": [0.1, 0.5, 1.0, None],
     "shrinkage": [None, "auto", 0.0, 0.5, 1.0],
     "init": ["auto", "identity", "pca", "lda", "random", "classical_mds", np.eye(2)],
-    "solver": ["lbfgs", "bgd", "sgd", SGD(batch_size=4), GradientDescent(), ProjectedGradient()]
-    + [FrankWolfe(), "projections", "frank-wolfe"],
+    "solver": [
+        *("lbfgs", "bgd", "sgd", "projections", "frank-wolfe"),
+        *(SGD(batch_size=4), GradientDescent(), ProjectedGradient(), FrankWolfe()),
+    ],
     "max_iter": [1, 3, 20],
     "tol": [0.0, 1e-9, 1e-1],
     "warm_start": [True],
@@ -64,8 +66,11 @@ CHOICES = {
     "n_init": [1, 2],
     "eps": [0.0, 1e-2],
     "normalized_stress": [True, False],
-    "kernel": ["linear", "poly", "laplacian", "sigmoid", "cosine", Kernel(n_landmarks=3)]
-    + [Kernel("poly", degree=5), Kernel(gamma=1e9), Kernel(n_components=0.5), "precomputed"],
+    "kernel": [
+        *("linear", "poly", "laplacian", "sigmoid", "cosine", "precomputed"),
+        *(Kernel(n_landmarks=3), Kernel("poly", degree=5), Kernel(gamma=1e9)),
+        Kernel(n_components=0.5),
+    ],
     "fit_inverse_transform": [True],
     "orthonormal": ["coefficients"],
     "gamma": [1e-3, 1e3, np.inf],

@@ -37,7 +37,7 @@ PACKAGES = ("dimetric", "numpy", "scipy", "scikit-learn")
 
 
 @check_types
-def save(model: BaseEstimator, path: str | os.PathLike[str], *, about: Any = None) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, about: Any = None) -> None:
     """Save a fitted estimator to a file. If saving fails, an existing file stays unchanged.
 
     Parameters

@@ -197,6 +197,8 @@ class RegionsDisplay(Display):
         return cls(panels, y, n_columns=n_columns).plot(ax=ax)
 
     def _draw(self, ax: Any, artist_kwargs: dict[str, Any]) -> None:
+        if not len(self.panels):
+            raise ValueError("panels is empty. Pass at least one classifier.")
         labels = checked_labels(self.y, len(self.panels[0].samples))
         predicted = [each.regions.classes for each in self.panels]
         classes, _ = sorted_classes(np.unique(np.concatenate([labels, *predicted])))

@@ -41,7 +41,7 @@ class KNNScore(NamedTuple):
 
 @check_types
 def knn_scores(
-    learners: Mapping[str, Any] | Iterable[Any],
+    learners: Any,
     X: Any,
     y: Any,
     X_test: Any = None,
