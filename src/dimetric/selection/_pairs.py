@@ -23,7 +23,6 @@ from dimetric.supervision.triplets import Triplets
 
 # scorer(learner, X, constraints) -> float, greater is better
 Scorer = Callable[[Any, Array, Any], float]
-Folds = Iterable[tuple[Any, Any]]
 
 
 @check_types
@@ -32,7 +31,7 @@ def cross_validate_pairs(
     X: Array,
     pairs: Pairs | Triplets,
     *,
-    cv: int | Folds = 5,
+    cv: Any = 5,
     scoring: str | Scorer | None = None,
     share_samples: bool = False,
     random_state: Any = None,
@@ -98,7 +97,7 @@ def tune_pairs(
     pairs: Pairs | Triplets,
     param_grid: Mapping[str, Any] | Iterable[Mapping[str, Any]],
     *,
-    cv: int | Folds = 5,
+    cv: Any = 5,
     scoring: str | Scorer | None = None,
     share_samples: bool = False,
     random_state: Any = None,
